@@ -13,6 +13,7 @@ from quorate.groups.routing.forwarding import AsOf
 from quorate.groups.routing.queries import Answers as Found, ReadOptions
 from quorate.node.api import PluginNode
 from quorate.plugin import NodeApi, Rejected, ShardAnswers, ShardRef
+from quorate.plugin.access import Open
 from quorate.plugin.shard_id import ShardId
 
 
@@ -26,7 +27,7 @@ def node_of(ages: list[int], asked: list[ReadOptions]) -> NodeApi:
 
     none = cast(Any, None)
     groups = cast(Any, SimpleNamespace(reads=SimpleNamespace(read=read)))
-    return PluginNode(none, none, groups, (), none, none, none)
+    return PluginNode(none, none, groups, (), none, none, none, Open())
 
 
 @pytest.mark.parametrize(("ages", "age"), [([0, 0], 0), ([5, 40, 7], 40), ([5, -1], -1)])
@@ -55,7 +56,7 @@ async def test_shards_are_read_one_by_one(fenced: bool) -> None:
 
     none = cast(Any, None)
     groups = cast(Any, SimpleNamespace(reads=SimpleNamespace(read_shards=read_shards)))
-    node: NodeApi = PluginNode(none, none, groups, (), none, none, none)
+    node: NodeApi = PluginNode(none, none, groups, (), none, none, none, Open())
     reader = FencedNode(node, ShardRef("toy", 0, 1)).api if fenced else node
     answers = reader.read_shards(BytesValue(), StringValue, shards=[3], consistency="stale")
 
@@ -69,7 +70,7 @@ def test_only_the_leader_of_the_term_tells_the_logical_time(fenced: bool) -> Non
     ref = ShardRef("toy", 1, 3)
     led = SimpleNamespace(leads=True, term=3, now_ms=lambda: 77)
     replicas: dict[ShardId, Any] = {ShardId("toy", 1): led}
-    node: NodeApi = PluginNode(none, none, none, (), none, none, replicas.get)
+    node: NodeApi = PluginNode(none, none, none, (), none, none, replicas.get, Open())
     api = FencedNode(node, ref).api if fenced else node
 
     assert api.logical_ms(ref) == 77

@@ -6,8 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from quorate.plugin import Caller, Rejected
+from quorate.plugin import Caller
+from quorate.plugin.access import Open
 from quorate.rpc import callers
+from quorate.rpc.identities import Identities
 
 
 class Shown:
@@ -15,18 +17,12 @@ class Shown:
 
     def __init__(self, **names: list[bytes]) -> None:
         self.names = names
-        self.ended: Any = None
 
     def auth_context(self) -> dict[str, list[bytes]]:
         return self.names
 
-    def cancelled(self) -> bool:
-        return False
-
-    done = cancelled
-
-    async def abort(self, code: Any, text: str, metadata: Any) -> None:
-        self.ended = (code.name, text)
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
 
 
 @pytest.mark.parametrize(
@@ -52,21 +48,17 @@ async def test_a_call_and_what_it_starts_know_their_caller_and_others_are_the_no
 
         return callers.caller(), await asyncio.create_task(later())
 
-    served: Any = callers.around(callers.certified)("/a.B/C", serve)
+    served: Any = Identities(Open(), _certificates=True).around("/a.B/C", serve)
     alice: Any = Shown(x509_common_name=[b"alice"])
 
     assert await asyncio.create_task(served(b"", alice)) == (Caller(name="alice"),) * 2
     assert callers.caller() == Caller(node=True)
 
 
-async def test_a_caller_who_proves_nothing_is_refused() -> None:
-    def refuse(context: Any) -> Caller:
-        raise Rejected("UNAUTHENTICATED", "the token has ended")
+async def test_without_certificates_and_users_nobody_calls() -> None:
+    async def serve(request: Any, context: Any) -> Caller:
+        return callers.caller()
 
-    async def serve(request: Any, context: Any) -> None:
-        raise AssertionError("it is not called")
+    served: Any = Identities(Open()).around("/a.B/C", serve)
 
-    context: Any = Shown()
-    await callers.around(refuse)("/a.B/C", serve)(b"", context)
-
-    assert context.ended == ("UNAUTHENTICATED", "the token has ended")
+    assert await asyncio.create_task(served(b"", None)) == Caller()

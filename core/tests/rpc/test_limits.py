@@ -17,7 +17,6 @@ from google.rpc import error_details_pb2, status_pb2
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.groups.refusals import ExhaustedError
 from quorate.groups.shard.capacity import FairShare
-from quorate.rpc import callers
 from quorate.rpc.connections import address_of, peer_name
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.server import RpcServer
@@ -101,7 +100,7 @@ def serve(four_kinds: Callable[[str], ServiceDescriptor]) -> Serve:
         section = LimitsSection.model_validate(limits)
         service = Service()
         bounds = CallLimits(section, ("exempt.Service",), asyncio.get_running_loop())
-        server = RpcServer(section, outermost=[callers.around(callers.nobody)], bounds=bounds)
+        server = RpcServer(section, bounds=bounds)
         server.add(four_kinds("limited.Calls"), service)
         port = server.bind("127.0.0.1", 0, TlsSection())
         await server.start()

@@ -151,6 +151,12 @@ def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Co
 @click.option("--tls-ca", metavar="FILE", help="Encrypt; the CA of the nodes' certificates.")
 @click.option("--tls-cert", metavar="FILE", help="The certificate of the caller.")
 @click.option("--tls-key", metavar="FILE", help="The key of that certificate.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Call as whose token is in this file. Environment: QUORATE_TOKEN_FILE, QUORATE_TOKEN.",
+)
 @click.pass_context
 def root(
     ctx: click.Context,
@@ -159,10 +165,12 @@ def root(
     tls_ca: str | None,
     tls_cert: str | None,
     tls_key: str | None,
+    token_file: Path | None,
 ) -> None:
     """Run and ask Quorate, a metadata service for message brokers."""
     terminal = terminal_of(ctx)
     terminal.tls_files = (tls_ca, tls_cert, tls_key)
+    terminal.token_file = token_file
     terminal.debug = debug
     terminal.config_file = config_file
 

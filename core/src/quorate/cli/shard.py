@@ -241,7 +241,7 @@ async def _recover(client: AsyncClient, request: pb.RecoverShardRequest) -> tupl
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _LED_S
     topology = await client.topology()
-    async with Statuses(client.tls) as statuses:
+    async with Statuses(client.tls, client.token) as statuses:
         while loop.time() < deadline:
             for node, status in (await statuses.of_members(topology)).items():
                 if not isinstance(status, Silent) and any(

@@ -126,7 +126,7 @@ def view_of(
 
 async def _views(client: AsyncClient) -> AsyncGenerator[ClusterView, None]:
     view: ClusterView | None = None
-    async with Statuses(client.tls) as statuses:
+    async with Statuses(client.tls, client.token) as statuses:
         while True:
             topology = await client.topology()
             found = await statuses.of_members(topology)

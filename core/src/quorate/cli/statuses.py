@@ -13,6 +13,7 @@ from quorate.client.connections import Connections
 from quorate.client.errors import UnansweredError
 from quorate.client.failures import AttemptError
 from quorate.client.tls import Tls
+from quorate.client.tokens import BearerToken
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ Status = pb.NodeStatusResponse | Silent
 class Statuses:
     """Asks nodes for their status; used as an asynchronous context manager."""
 
-    def __init__(self, tls: Tls | None) -> None:
-        self._connections: Final = Connections(tls)
+    def __init__(self, tls: Tls | None, token: BearerToken | None) -> None:
+        self._connections: Final = Connections(tls, token)
 
     async def __aenter__(self) -> Self:
         return self
@@ -71,7 +72,7 @@ class Statuses:
 async def look(client: AsyncClient) -> tuple[pb.TopologyResponse, Mapping[str, Status]]:
     """Return where the shards of a cluster are, and what each of its nodes says."""
     topology = await client.topology()
-    async with Statuses(client.tls) as statuses:
+    async with Statuses(client.tls, client.token) as statuses:
         return topology, await statuses.of_members(topology)
 
 

@@ -52,6 +52,8 @@ class Terminal:
         self.config_file: Path | None = None
         #: What `--tls-ca`, `--tls-cert` and `--tls-key` say.
         self.tls_files: tuple[str | None, str | None, str | None] = (None, None, None)
+        #: What `--token-file` says.
+        self.token_file: Path | None = None
         #: What `--endpoints` says; None: what the client takes without it.
         self.endpoints: str | None = None
         self._warned: Final[set[str]] = set()
@@ -69,7 +71,7 @@ class Terminal:
         if self._client is None:
             from quorate.client import Client
 
-            self._client = Client(self.reached(), tls=self.tls())
+            self._client = Client(self.reached(), tls=self.tls(), token=self.token_file)
             click.get_current_context().call_on_close(self._client.close)
         return self._client
 
@@ -110,7 +112,9 @@ class Terminal:
         endpoints = self.reached()
 
         async def asked() -> T:
-            async with connect(endpoints, timeout_s=_PATIENCE_S, tls=self.tls()) as client:
+            async with connect(
+                endpoints, timeout_s=_PATIENCE_S, tls=self.tls(), token=self.token_file
+            ) as client:
                 return await work(client)
 
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
+from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from google.protobuf.message import Message
@@ -20,6 +21,7 @@ from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
 from quorate.client.sessions import NamedSessions, Sessions
 from quorate.client.tls import Tls
+from quorate.client.tokens import BearerToken
 from quorate.client.topology import Topology, endpoints_of
 from quorate.client.vocabulary import Vocabulary, installed_commands
 from quorate.client.watching import WatchedChange, Watching
@@ -47,6 +49,7 @@ class AsyncClient:
         timeout_s: float = TIMEOUT_S,
         exactly_once: bool = False,
         tls: Tls | None = None,
+        token: str | Path | None = None,
         vocabulary: Vocabulary | None = None,
     ) -> None:
         if timeout_s <= 0:
@@ -54,7 +57,9 @@ class AsyncClient:
         self._timeout_s: Final = timeout_s
         #: How connections are encrypted; None: they are not.
         self.tls: Final = Tls.of_environment(os.environ) if tls is None else tls
-        self._connections: Final = Connections(self.tls)
+        #: What each call says of who makes it; None: nothing.
+        self.token: Final = BearerToken.of(token)
+        self._connections: Final = Connections(self.tls, self.token)
         self._topology: Final = Topology(endpoints_of(endpoints), self._connections)
         self._calls: Final = Calls(self._topology, self._connections)
         self._sessions: Final = Sessions(self._calls) if exactly_once else None
@@ -241,11 +246,16 @@ def connect(
     timeout_s: float = TIMEOUT_S,
     exactly_once: bool = False,
     tls: Tls | None = None,
+    token: str | Path | None = None,
 ) -> AsyncClient:
     """Return a client of a cluster, for `async with`.
 
     `endpoints` is `host:port,host:port` of some nodes; without it, the variable QUORATE_ENDPOINTS
     and then the addresses of `quorate dev` count. Nothing is asked before the first call.
-    Without `tls` the variables QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY count.
+    Without `tls` the variables QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY count. `token`
+    says who calls: the token itself, or the path of a file that holds it and is read again when it
+    was replaced; without it QUORATE_TOKEN and QUORATE_TOKEN_FILE count.
     """
-    return AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls)
+    return AsyncClient(
+        endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls, token=token
+    )

@@ -99,7 +99,7 @@ class Commands:
         self, command: Command[Any], message: Message, reply: type[R], deadline: float
     ) -> R:
         parts = self._parts(command, message)
-        if len(parts) == 1 and not parts[0].repeated:
+        if len(parts) == 1 and not parts[0].refused:
             return reply.FromString(await self._carry_part(command, parts[0], deadline))
         settled = await asyncio.gather(
             *(_settled(self._part_reply(command, part, deadline)) for part in parts)

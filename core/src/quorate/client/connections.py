@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.tls import Files, Tls, why_refused
+from quorate.client.tokens import BearerToken
 
 R = TypeVar("R", bound=Message)
 
@@ -45,7 +46,13 @@ _ASK_WHY: Final = "/grpc.health.v1.Health/Check"
 class Connection:
     """The way to one node."""
 
-    def __init__(self, address: str, credentials: grpc.ChannelCredentials | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        credentials: grpc.ChannelCredentials | None = None,
+        token: BearerToken | None = None,
+    ) -> None:
+        self._token: Final = token
         self.address: Final = address
         self.credentials: Final = credentials
         self._channel: Final = (
@@ -67,7 +74,7 @@ class Connection:
             method, type(request).SerializeToString, response.FromString
         )
         try:
-            answer: R = await calling(request, timeout=timeout_s)
+            answer: R = await calling(request, timeout=timeout_s, metadata=self._metadata())
         except grpc.aio.AioRpcError as error:
             raise failures.of_rpc(self.address, error) from None
         except grpc.aio.UsageError:
@@ -84,7 +91,7 @@ class Connection:
         calling: Any = self._channel.unary_stream(
             method, type(request).SerializeToString, response.FromString
         )
-        answers = calling(request, timeout=timeout_s)
+        answers = calling(request, timeout=timeout_s, metadata=self._metadata())
         try:
             async for answer in answers:
                 yield answer
@@ -96,6 +103,9 @@ class Connection:
             raise self._end() from None
         finally:
             answers.cancel()
+
+    def _metadata(self) -> tuple[tuple[str, str], ...] | None:
+        return None if self._token is None else self._token.metadata()
 
     async def close(self) -> None:
         """End it, and every call on it."""
@@ -152,8 +162,9 @@ class Connection:
 class Connections:
     """Every connection of a client."""
 
-    def __init__(self, tls: Tls | None = None) -> None:
+    def __init__(self, tls: Tls | None = None, token: BearerToken | None = None) -> None:
         self._tls: Final = tls
+        self._token: Final = token
         #: The last ones that could be used.
         self._credentials: grpc.ChannelCredentials | None = None
         self._files: Files | None = None
@@ -170,7 +181,7 @@ class Connections:
         credentials = self._newest_credentials()
         if known is None or known.credentials is not credentials:
             # One that has failed is closed with the last call that waits on it.
-            known = self._known[address] = Connection(address, credentials)
+            known = self._known[address] = Connection(address, credentials, self._token)
         return known
 
     def _newest_credentials(self) -> grpc.ChannelCredentials | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from google.protobuf.message import Message
@@ -40,8 +41,11 @@ class Client(Blocking[AsyncClient]):
         timeout_s: float = TIMEOUT_S,
         exactly_once: bool = False,
         tls: Tls | None = None,
+        token: str | Path | None = None,
     ) -> None:
-        q = AsyncClient(endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls)
+        q = AsyncClient(
+            endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls, token=token
+        )
         super().__init__(LoopThread(), q)
         #: Pairs of keys and values.
         self.kv: Final = SyncKv(self.thread, q.kv)

@@ -561,6 +561,45 @@ class AuditSection(Section):
     )
 
 
+class AuthSection(Section):
+    """What proves who calls, beside certificates and tokens that the cluster keeps."""
+
+    root_token_file: Path | None = Field(
+        default=None,
+        description="A file with a token that may do everything, whatever is stored: the emergency "
+        "door. At least 32 characters; read again when it changes, and no door while it is empty.",
+    )
+    issuer_keys_file: Path | None = Field(
+        default=None,
+        description="The public keys of who issues JWTs: a JWK set, or a PEM file with one key.",
+    )
+    issuer: str = Field(
+        default="", description="What the claim `iss` of a JWT must be; goes with the keys."
+    )
+    audience: str = Field(
+        default="",
+        validate_default=True,
+        description="What the claim `aud` of a JWT must be or hold; goes with the keys.",
+    )
+    name_claim: str = Field(
+        default="sub", min_length=1, description="The claim of a JWT that names the user."
+    )
+
+    @field_validator("audience")
+    @classmethod
+    def _an_issuer_is_whole(cls, audience: str, info: ValidationInfo) -> str:
+        given = [info.data.get("issuer_keys_file"), info.data.get("issuer"), audience]
+        if any(given) and not all(given):
+            raise clash(
+                "an issuer of JWTs has keys, a name and an audience",
+                "set issuer_keys_file, issuer and audience, or none of them",
+                ("audience",),
+                ("issuer",),
+                ("issuer_keys_file",),
+            )
+        return audience
+
+
 class PluginsSection(Section):
     """Which plugins serve; each plugin's own settings stand in `[plugins.<name>]`."""
 
@@ -607,6 +646,7 @@ class CoreSections(Section):
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
     audit: AuditSection = AuditSection()
+    auth: AuthSection = AuthSection()
     plugins: PluginsSection = PluginsSection()
 
     @field_validator("tls")

@@ -14,6 +14,7 @@ from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
+from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
 from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.forwarding import (
@@ -32,6 +33,7 @@ from quorate.plugin import (
     SessionRef,
     ShardRef,
 )
+from quorate.plugin.access import Authority, Open
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import ShardCommand
@@ -65,6 +67,8 @@ class Groups:
         write_timeout_s: float = 30.0,
         read_timeout_s: float = 30.0,
         audit: Audit | None = None,
+        quotas: Quotas | None = None,
+        authority: Authority | None = None,
     ) -> None:
         self._audit: Final = audit
         self._catalog: Final = catalog
@@ -73,10 +77,11 @@ class Groups:
         self._limits: Final = limits
         self._write_timeout_s: Final = write_timeout_s
         self._delivery: Final = Delivery(node, catalog, shards, forwarder, loop, limits)
+        self._access: Final = CommandAccess(catalog, authority or Open())
         #: Admits commands of this node's callers.
         self.admissions: Final = Admissions(catalog, limits)
         #: What tenants and callers may do.
-        self.quotas: Final = Quotas(loop.time)
+        self.quotas: Final = quotas or Quotas(loop.time)
         #: Runs queries, of this node and of others.
         self.reads: Final = Reads(node, catalog, shards, forwarder, loop, read_timeout_s)
 
@@ -104,7 +109,8 @@ class Groups:
 
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
-        proposal = Proposal(message, self.deadline(timeout_s), session)
+        refused = self._access.refused(message, caller)
+        proposal = Proposal(message, self.deadline(timeout_s), session, refused)
         ended = None if self._audit is None or if_leader is not None else self._audit(message)
         if ended is None:
             return await self._propose(proposal, if_leader, caller)
@@ -139,8 +145,10 @@ class Groups:
         asked = list(proposals)
         answers: dict[int, Answer | Exception] = {}
         parts: list[Part] = []
+        checked = [self._checked(each, caller) for each in asked]
         try:
-            for place, proposal in enumerate(await self.admissions.all(asked, Caller(name=caller))):
+            admitted = await self.admissions.all(checked, Caller(name=caller))
+            for place, proposal in enumerate(admitted):
                 if isinstance(proposal, Exception):
                     answers[place] = proposal
                 else:
@@ -148,8 +156,8 @@ class Groups:
             await self._delivery.deliver_all(parts, Call(caller=caller))
         finally:
             if self._audit is not None:
-                for place, (message, _, _) in enumerate(asked):
-                    if (ended := self._audit(message)) is not None:
+                for place, proposal in enumerate(asked):
+                    if (ended := self._audit(proposal.message)) is not None:
                         ended(answers.get(place, LEFT))
         return [answers[place] for place in range(len(answers))]
 
@@ -160,6 +168,7 @@ class Groups:
             self._delivery,
             self._loop,
             self.admissions,
+            lambda proposal: self._checked(proposal, caller),
             caller=caller,
             audit=self._audit,
         )
@@ -230,9 +239,11 @@ class Groups:
         timed: list[Timed] = []
         for place, each in enumerate(forwarded):
             try:
-                routing.check_forwarded(
+                message = routing.check_forwarded(
                     self._catalog, shard, each.command, self._limits, self._shards.knowing
                 )
+                if message is not None:
+                    self._access.demand(message, each.caller)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
@@ -250,15 +261,25 @@ class Groups:
             results[place] if place in results else next(ended) for place in range(len(forwarded))
         ]
 
+    def _checked(self, proposal: Proposal, caller: str) -> Proposal | Exception:
+        """Return a proposal without the items that its caller may not send, or the refusal."""
+        try:
+            refused = self._access.refused(proposal.message, caller)
+        except Exception as error:  # noqa: BLE001 - it takes the place of the command
+            return error
+        return proposal._replace(refused=refused) if refused else proposal
+
     def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Part]:
         """Validate and route a command; answer an invalid one at once."""
-        message, deadline, session = proposal
+        message, deadline, session, refused = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
             if self.quotas.on:
                 self.quotas.charge(command, message)
-            shard_commands = routing.route(command, message, self._shards.slot_map, self._limits)
+            shard_commands = routing.route(
+                command, message, self._shards.slot_map, self._limits, refused
+            )
             stamp: Stamp | None = None
             if session is not None:
                 routing.check_session(shard_commands)

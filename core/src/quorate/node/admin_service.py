@@ -11,7 +11,9 @@ from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
 from quorate.node.status import NodeReports
 from quorate.node.upkeep import Backups
-from quorate.plugin import Invalid, Rejected
+from quorate.plugin import Access, Invalid, Rejected
+from quorate.plugin.access import OPERATIONS
+from quorate.plugin.needs import needs_of_core
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline
 from quorate.rpc.forward_serving import parsed_shard
@@ -19,6 +21,12 @@ from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AdminService"]
+_OPERATE: Final = Access(right="write")
+_ACCESS: Final = {
+    **dict.fromkeys(SERVICE.methods_by_name, _OPERATE),
+    "Topology": Access(right="identity"),
+    "Status": Access(right="read"),
+}
 #: What is answered whatever the node is doing.
 ALWAYS: Final = (f"{SERVICE.full_name}/Topology", f"{SERVICE.full_name}/Status")
 
@@ -42,7 +50,7 @@ class AdminService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self)
+        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, OPERATIONS))
 
     async def Topology(self, request: pb.TopologyRequest, context: object) -> pb.TopologyResponse:
         """Return where the shards are, as far as this node knows."""

@@ -22,6 +22,7 @@ from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
     Answers,
     CacheView,
+    Caller,
     Consistency,
     Invalid,
     Rejected,
@@ -31,10 +32,12 @@ from quorate.plugin import (
     UndeclaredFamilyError,
     WatchedEvent,
 )
+from quorate.plugin.access import Authority
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.needs import readable
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
-from quorate.rpc import deadline
+from quorate.rpc import callers, deadline
 from quorate.v1.batch_pb2 import BatchReply
 
 R = TypeVar("R", bound=Message)
@@ -63,6 +66,7 @@ class PluginNode:
     _metrics: PluginMetrics
     _open_watch: OpenWatch
     _replica: Callable[[ShardId], Shard | None]
+    _authority: Authority
     _tls: ssl.SSLContext | None = None
 
     def config(self, model: type[ModelT]) -> ModelT:
@@ -90,6 +94,15 @@ class PluginNode:
         return MappingProxyType(
             {name: value for name, value in given.items() if isinstance(value, kind)}
         )
+
+    def caller(self) -> Caller:
+        return callers.caller()
+
+    def readable(self, family: str) -> Callable[[bytes], bool] | None:
+        caller = callers.caller()
+        if caller.node or self._authority.enabled is False:
+            return None
+        return readable(self._authority.rights(caller.name), self._catalog.families[family])
 
     def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
         self._metrics.count(metric, value, labels)
@@ -121,6 +134,7 @@ class PluginNode:
                 session=session,
                 if_leader=if_leader,
                 timeout_s=deadline.remaining_s(),
+                caller=callers.caller().name,
             )
         except Invalid as invalid:
             raise invalid if batch is None else of_item(invalid) from None

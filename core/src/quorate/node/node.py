@@ -13,8 +13,10 @@ from prometheus_client import CollectorRegistry
 from quorate.config import Settings
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
+from quorate.groups.routing.quotas import Quotas
 from quorate.groups.watching.views import HeldViews
 from quorate.node import admin_service, tuning
+from quorate.node.access import authority_known, authority_of, identities_of
 from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
 from quorate.node.certificates import Certificates
@@ -39,6 +41,7 @@ from quorate.rpc.audit_service import AuditService
 from quorate.rpc.auditing import Audit, admin_methods
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
+from quorate.rpc.identities import Guard
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.view_service import ViewService
@@ -98,6 +101,16 @@ class Node:
             changing = admin_methods(admin_service.SERVICE, admin_service.ALWAYS)
             audit = Audit(self._audit_log, catalog, changing, settings.audit.omit)
         self._readiness: Final = Readiness(self.shards, self._loop)
+        quotas = Quotas(self._loop.time)
+        self._watching: Final = Watching(
+            catalog,
+            self.shards,
+            channels,
+            quotas=quotas,
+            loop=self._loop,
+            read_timeout_s=shard_settings.read_timeout_s,
+        )
+        authority = authority_of(settings, catalog, self._watching.caches)
         self.groups: Final = Groups(
             self.me.node,
             catalog,
@@ -107,16 +120,11 @@ class Node:
             limits=limits,
             write_timeout_s=shard_settings.write_timeout_s,
             read_timeout_s=shard_settings.read_timeout_s,
+            quotas=quotas,
+            authority=authority,
             audit=None if audit is None else audit.command,
         )
-        self._watching: Final = Watching(
-            catalog,
-            self.shards,
-            channels,
-            quotas=self.groups.quotas,
-            loop=self._loop,
-            read_timeout_s=shard_settings.read_timeout_s,
-        )
+        self._identities: Final = identities_of(settings, authority, self.network)
 
         self.metrics: Final = CollectorRegistry()
         plugin_metrics = PluginMetrics(catalog.metrics, self.metrics)
@@ -128,6 +136,7 @@ class Node:
             plugin_metrics,
             self._watching.rows,
             self.shards.get,
+            authority,
             None if self._certificates is None else self._certificates.clients,
         )
         self.groups.admissions.node = self.api
@@ -172,7 +181,9 @@ class Node:
             catalog,
             self.api,
             call_limits,
-            WatchService(watches, lambda group: self.shards.slot_map.shards(group), catalog),
+            WatchService(
+                watches, lambda group: self.shards.slot_map.shards(group), catalog, authority
+            ),
             [
                 self.peers,
                 NodeService(
@@ -186,10 +197,12 @@ class Node:
                     call_limits.connections.trust,
                 ),
                 CommandService(self.groups, catalog, limits),
-                ViewService(views, self.shards.get, catalog),
+                ViewService(views, self.shards.get, catalog, self.api.readable),
                 self.admin,
                 AuditService(self._audit_log),
             ],
+            identities=self._identities,
+            guard=Guard(authority),
             certificates=self._certificates,
             listen=self.network.listen,
             registry=self.metrics,
@@ -228,6 +241,7 @@ class Node:
         node = self._settings.node
         if self._certificates is not None:
             self._certificates.follow(self._loop)
+        self._identities.follow(self._loop)
         await self._serving.start()
         _log.info(
             "2/5 listening on %s, for other nodes on port %d, metrics and probes on %s, data in %s",
@@ -290,6 +304,7 @@ class Node:
         await self._watching.stop()
         await self.peers.stop()
         await self._serving.stop()
+        await self._identities.stop()
         if self._certificates is not None:
             await self._certificates.stop()
         await self._replicas.close()
@@ -306,6 +321,7 @@ class Node:
         self._watching.start()
         self.leader_tasks.start()
         self._usage.start()
+        await authority_known(self._watching.caches)
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()

@@ -17,10 +17,10 @@ from quorate.node.probes import Probes
 from quorate.observe.loop_lag import LoopLag
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
-from quorate.rpc import callers
 from quorate.rpc.auditing import Audit
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.identities import Guard, Identities
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.server import RpcServer, ServingRefusedError
 from quorate.rpc.watch_service import WatchService
@@ -64,6 +64,8 @@ class Serving:
         watch_service: WatchService,
         services: Sequence[Service],
         *,
+        identities: Identities,
+        guard: Guard,
         certificates: Certificates | None,
         listen: Callable[[str, int], Awaitable[None]],
         registry: CollectorRegistry,
@@ -81,13 +83,12 @@ class Serving:
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         self.calls: Final = CallTally()
         self.lag: Final = LoopLag(loop)
-        identify = callers.certified if settings.tls.require_client_cert else callers.nobody
-        outermost = [self.calls.around, self.gate.around, callers.around(identify)]
+        outermost = [self.calls.around, self.gate.around, identities.around]
         if audit is not None:
             outermost.insert(1, audit.around)
         self.limits: Final = limits
         self._server: Final = RpcServer(
-            settings.limits, tuning.stream_limits(settings), outermost, self.limits
+            settings.limits, tuning.stream_limits(settings), outermost, self.limits, guard
         )
         self._probes: Final = Probes(loop, registry, missing)
 

@@ -184,7 +184,7 @@ async def _serves(channels: NodeChannels, plugin: str, node: str) -> bool:
     try:
         route = await channels.route(node, _ANSWER_S)
         status = await Stub(route.channel, _SERVICE).Status(
-            admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S
+            admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S, metadata=route.metadata
         )
     except (UnreachableError, grpc.aio.AioRpcError):
         return False

@@ -4,6 +4,7 @@ A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`
 """
 
 from quorate.plugin import keys
+from quorate.plugin.access import Access, Grant, cluster_place, tenant_place
 from quorate.plugin.batches import (
     answer_each,
     read_each,
@@ -16,7 +17,6 @@ from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
     METADATA_GROUP,
-    Access,
     Cache,
     CliCommand,
     Column,
@@ -96,6 +96,7 @@ __all__ = [
     "Event",
     "Extension",
     "ExtensionPoint",
+    "Grant",
     "GrpcService",
     "Invalid",
     "Items",
@@ -124,6 +125,7 @@ __all__ = [
     "Verb",
     "WatchedEvent",
     "answer_each",
+    "cluster_place",
     "constant_key",
     "find_row",
     "generic_handler",
@@ -138,6 +140,7 @@ __all__ = [
     "remove_row",
     "split_invalid",
     "still_due",
+    "tenant_place",
     "updated",
     "write_row",
 ]

@@ -20,6 +20,7 @@ from quorate.plugin.declarations import (
     RaftGroup,
 )
 from quorate.plugin.declared import Declared
+from quorate.plugin.needs import misfits
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.services import missing, undeclared
 
@@ -348,12 +349,12 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
     for route in plugin.routes:
         plain.append((f"the handler of {_name(route)}", route.apply))
     for command in plugin.commands:
-        parts = ("validate", "shard_key", "access")
+        parts = ("validate", "shard_key")
         plain += [(f"{part} of command {_name(command)}", getattr(command, part)) for part in parts]
         if command.admit is not None:
             waiting.append((f"admit of command {_name(command)}", command.admit))
     for query in plugin.queries:
-        for part in ("run", "shard_key", "order", "access"):
+        for part in ("run", "shard_key", "order"):
             plain.append((f"{part} of query {_name(query)}", getattr(query, part)))
     plain += [
         (f"shard_key of column family {each.name}", each.shard_key) for each in plugin.families
@@ -371,6 +372,26 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
     for what, function in waiting:
         if not _is_async(function):
             yield (f"{what} is not an async function", "define it with async def")
+
+
+def _access(plugin: Declared, world: _World) -> Problems:
+    """What is needed is said of what there is."""
+    for service in plugin.services:
+        known = service.service.methods_by_name
+        for name, access in service.access.items():
+            what = f"access of {service.full_name}/{name}"
+            if name not in known:
+                yield (f"{what} is of no method", f"name one of {', '.join(known)}")
+                continue
+            request = known[name].input_type
+            for path in misfits(access, request):
+                yield (
+                    f"{what} names {path!r}, and {request.full_name} has no such field",
+                    f"use one of {', '.join(each.name for each in request.fields)}",
+                )
+            domain = access.domain
+            if "." in domain and domain not in world.families:
+                yield from _unknown_family(world, what + " names", domain)
 
 
 def _families_without_a_place(plugin: Declared, _: _World) -> Problems:
@@ -455,6 +476,7 @@ _CHECKS: Final[tuple[Callable[[Declared, _World], Problems], ...]] = (
     _queries,
     _rows,
     _services,
+    _access,
     _families_without_a_place,
     _async_or_not,
     _extension_types,

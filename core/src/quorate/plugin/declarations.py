@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
+from quorate.plugin.access import Access, Place
 from quorate.plugin.node import CacheView, Caller, NodeApi, ShardRef
 from quorate.plugin.transaction import Reader, Txn
 
@@ -56,18 +57,9 @@ class ColumnFamily:
     previous: bool = False
     #: The host keeps an exact count of the rows.
     counted: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """The range that a command or query touches, for roles to be checked on."""
-
-    #: Whose rows; empty: those of the cluster itself.
-    tenant: str
-    #: What the keys of the rows begin with; empty: all of the tenant.
-    prefix: bytes = b""
-    #: Whether it changes them.
-    write: bool = False
+    #: From the key of a row to its tenant and the first part of the key in it, by which watches and
+    #: lists show callers their own rows; None: who reads any of them may read all.
+    place: Callable[[bytes], Place] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,8 +104,9 @@ class Command(Generic[M]):
     admit: Callable[[NodeApi, Caller, M], Awaitable[M | None]] | None = None
     #: May come from a client through `CommandService`; an internal command never does.
     public: bool = False
-    #: What it touches; None: every caller may send it.
-    access: Callable[[M], Access] | None = None
+    #: What its sender needs, of a batch for each item; None: a public command is the admins'. An
+    #: internal command is not asked again: the method that proposes it was.
+    access: Access | None = None
     #: It only deletes: tenants may send it that have stored all they may.
     frees: bool = False
 
@@ -155,8 +148,6 @@ class Query(Generic[M]):
     order: Callable[[Any], bytes] | None = None
     #: Families that it reads and its plugin does not own in the group.
     reads: tuple[str, ...] = ()
-    #: What it touches; None: every caller may ask.
-    access: Callable[[M], Access] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,6 +228,11 @@ class GrpcService:
     service: ServiceDescriptor
     #: Makes what has a method for each method of the service, under its name; mostly a class.
     servicer: Callable[[NodeApi], object]
+    #: What a caller of each method needs. One that is not named and whose request is a public
+    #: command needs what that says; any other is the admins'.
+    access: Mapping[str, Access] = field(default_factory=dict)
+    #: Of the methods, those whose callers are asked by the command that they send, item by item.
+    by_command: frozenset[str] = frozenset()
 
     @property
     def full_name(self) -> str:

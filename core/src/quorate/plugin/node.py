@@ -1,9 +1,9 @@
 """What servicers and controllers hold: the node, as a plugin may see it."""
 
 import ssl
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
@@ -118,6 +118,14 @@ class CacheView(Protocol):
         """Forget a row."""
 
 
+@runtime_checkable
+class CompleteCacheView(CacheView, Protocol):
+    """A cache that is told, each time after `reset`, when it has every row."""
+
+    def listed(self) -> None:
+        """Take note that every row was put."""
+
+
 class NodeApi(Protocol):
     """The node that hosts a plugin. Routing, forwarding, barriers and splitting are the host's:
     a servicer works the same on a node that holds no replica of the shard."""
@@ -144,6 +152,15 @@ class NodeApi(Protocol):
 
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
         """Return what plugins give to an extension point, by the extension's name."""
+
+    def caller(self) -> Caller:
+        """Return who makes the call that runs this; outside of a call, the node itself."""
+
+    def readable(self, family: str) -> Callable[[bytes], bool] | None:
+        """Return what tells whether the caller of this call may read a row, by its key.
+
+        None: every row. What answers with rows that its caller did not name leaves out the others.
+        """
 
     def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
         """Add to a declared counter."""

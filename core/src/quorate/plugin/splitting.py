@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from google.protobuf.message import Message
@@ -25,8 +25,8 @@ class ShardCommand:
     slots: tuple[int, ...]
     #: The positions of its items in the request; empty when the command is not a batch.
     positions: tuple[int, ...] = ()
-    #: Items refused because they repeat a key; only the first part has them.
-    repeated: tuple[ItemRefusal, ...] = ()
+    #: Items that are refused here, such as those that repeat a key; only the first part has them.
+    refused: tuple[ItemRefusal, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def split(
             message=message,
             slots=tuple(distinct),
             positions=tuple(places),
-            repeated=repeated,
+            refused=repeated,
         )
         return [whole]
     # All shards are of one group, and a number hashes faster than a `ShardId`.
@@ -102,9 +102,41 @@ def split(
             message=items.make(message, [requested[position] for position in positions[number]]),
             slots=tuple(held[number]),
             positions=tuple(positions[number]),
-            repeated=() if place else repeated,
+            refused=() if place else repeated,
         )
         for place, number in enumerate(sorted(shards))
+    ]
+
+
+def split_rest(
+    command: Command[Any],
+    message: Message,
+    refused: Sequence[ItemRefusal],
+    holder: Callable[[int], ShardId],
+    *,
+    key_bytes: int | None = None,
+) -> list[ShardCommand]:
+    """Split as `split` does, without some items, which are refused in their places."""
+    items: Items[Any, Any] | None = command.items
+    if items is None:
+        raise ValueError(f"command {message.DESCRIPTOR.full_name} is not a batch")
+    requested: Sequence[Any] = list(items.get(message))
+    left_out = {refusal.item for refusal in refused}
+    places = [place for place in range(len(requested)) if place not in left_out]
+    rest = items.make(message, [requested[place] for place in places])
+    return [
+        replace(
+            part,
+            positions=tuple(places[position] for position in part.positions),
+            refused=(
+                *(
+                    ItemRefusal(item=places[each.item], code=each.code, message=each.message)
+                    for each in part.refused
+                ),
+                *(() if number else refused),
+            ),
+        )
+        for number, part in enumerate(split(command, rest, holder, key_bytes=key_bytes))
     ]
 
 
@@ -117,7 +149,7 @@ def within(whole: ShardCommand, part: ShardCommand) -> ShardCommand:
         slots=part.slots,
         positions=positions,
         # Exactly one part has the first item.
-        repeated=whole.repeated if 0 in part.positions else (),
+        refused=whole.refused if 0 in part.positions else (),
     )
 
 
@@ -128,7 +160,7 @@ def join(answers: Sequence[ShardReply]) -> BatchReply:
     """
     if len(answers) == 1 and answers[0].revision:
         [answer] = answers
-        if not (answer.command.repeated or answer.reply.refusals):
+        if not (answer.command.refused or answer.reply.refusals):
             # Nearly every batch: all of its items are on one shard, and none was refused.
             _check_answer(answer)
             del answer.reply.revisions[:]
@@ -144,10 +176,10 @@ def join(answers: Sequence[ShardReply]) -> BatchReply:
             refusals[position] = ItemRefusal(
                 item=position, code=refusal.code, message=refusal.message
             )
-        for repeated in answer.command.repeated:
-            refusals[repeated.item] = repeated
+        for refusal in answer.command.refused:
+            refusals[refusal.item] = refusal
         replies.update(zip(positions, answer.reply.replies, strict=False))
-    total = sum(len(each.command.positions) + len(each.command.repeated) for each in answers)
+    total = sum(len(each.command.positions) + len(each.command.refused) for each in answers)
     applied = sorted(
         (each.command.shard.number, each.revision) for each in answers if each.revision
     )

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.observe.audit import AuditLog, LaggingError, line
-from quorate.plugin import Rejected
+from quorate.plugin import Access, Rejected
+from quorate.plugin.access import OPERATIONS
+from quorate.plugin.needs import needs_of_core
 from quorate.rpc.server import RpcServer
 from quorate.v1 import audit_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AuditService"]
+_ACCESS: Final = {"Follow": Access(right="admin")}
 
 
 @dataclass(eq=False)
@@ -21,7 +24,7 @@ class AuditService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self)
+        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, OPERATIONS))
 
     async def Follow(
         self, request: pb.FollowAudit, context: object

@@ -13,9 +13,10 @@ from quorate.groups.refusals import OutcomeUnknownError
 from quorate.groups.routing import routes
 from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.requests import Answered
-from quorate.plugin import Invalid, SessionRef
+from quorate.plugin import Access, Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
-from quorate.rpc import deadline
+from quorate.plugin.needs import needs_of_core
+from quorate.rpc import callers, deadline
 from quorate.rpc.command_stream import CommandStream
 from quorate.rpc.methods import Context, failed_status
 from quorate.rpc.server import RpcServer
@@ -23,6 +24,8 @@ from quorate.v1 import command_pb2 as pb, entry_pb2
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
 
+#: Each command is asked for by itself.
+_ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: About what an answer takes without a reply: a smaller reply always has room.
 _STATUS_BYTES: Final = 512
 #: What an answer takes beside its reply.
@@ -41,7 +44,7 @@ class CommandService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self)
+        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, ""))
 
     async def Execute(self, request: pb.ExecuteRequest, context: object) -> pb.ExecuteResponse:
         """Carry out commands side by side, and answer each in its place."""
@@ -78,7 +81,7 @@ class CommandService:
                 proposals.append(self._proposal(command, ends))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 failed[place] = error
-        proposed = iter(await self._groups.propose_many(proposals))
+        proposed = iter(await self._groups.propose_many(proposals, caller=callers.caller().name))
         return [
             failed[place] if place in failed else next(proposed) for place in range(len(commands))
         ]
@@ -88,7 +91,7 @@ class CommandService:
 
         A message that cannot be right ends the stream, once all before it is answered.
         """
-        ordered = self._groups.ordered()
+        ordered = self._groups.ordered(caller=callers.caller().name)
 
         def put(commands: Iterable[tuple[pb.Command, Answered]]) -> None:
             self._put(ordered, commands)

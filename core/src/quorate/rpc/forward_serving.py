@@ -135,7 +135,7 @@ def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
         command.slotless,
         Copies.DOUBTED,
     )
-    return Timed(logged, asked.timeout_ms / 1_000)
+    return Timed(logged, asked.timeout_ms / 1_000, asked.caller)
 
 
 def _fill(answer: node_pb2.ForwardAnswer, command: str, result: Result) -> None:

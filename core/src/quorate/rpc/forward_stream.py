@@ -60,9 +60,9 @@ class ForwardedRun:
         self.commands: Final = commands
         self.caller: Final = caller
         #: About how many bytes it takes in a message.
-        self.weight: Final = sum([weight(command) for command, _ in commands])
+        self.weight: Final = sum([weight(each.command) for each in commands])
         #: On the loop's clock.
-        self.deadlines: Final = [now + timeout_s for _, timeout_s in commands]
+        self.deadlines: Final = [now + each.timeout_s for each in commands]
         #: Set when every command has its result, or nobody waits any more.
         self.answer: Final = answer
         self.results: Final[list[Result | None]] = [None] * len(commands)

@@ -33,6 +33,8 @@ Behaviour: TypeAlias = Callable[[Any, Context], Awaitable[Any]]
 #: Puts something around a method, which is named by its path.
 Around = Callable[[str, Behaviour], Behaviour]
 Read = Callable[[bytes], Any]
+#: Refuses a request, or what may come on a stream of them.
+Demand = Callable[[Any], None]
 
 
 def reading(parse: Read, most: int) -> Read:
@@ -55,8 +57,12 @@ def reading(parse: Read, most: int) -> Read:
     return read
 
 
-def answering(path: str, serve: Any, read: Read | None, large: LargeRequests) -> Behaviour:
+def answering(
+    path: str, serve: Any, read: Read | None, large: LargeRequests, demand: Demand | None = None
+) -> Behaviour:
     """Answer with one message whatever `serve` returns or raises.
+
+    `demand` refuses what the caller may not ask for.
 
     Without `read` the requests are a stream, or bytes that the servicer looks at itself. With it a
     large request waits for its turn.
@@ -71,6 +77,8 @@ def answering(path: str, serve: Any, read: Read | None, large: LargeRequests) ->
                     async with large.turn(size):
                         return await answered(read(request), context)
                 request = read(request)
+            if demand is not None:
+                demand(request)
             return await serve(request, context) if waits else serve(request, context)
         except grpc.aio.AbortError:
             raise
@@ -78,19 +86,28 @@ def answering(path: str, serve: Any, read: Read | None, large: LargeRequests) ->
             await fail(path, error, context)
 
     async def answered(request: Any, context: Context) -> Any:
+        if demand is not None:
+            demand(request)
         return await serve(request, context) if waits else serve(request, context)
 
     return answer
 
 
-def streaming(path: str, serve: Any, read: Read | None) -> Behaviour:
-    """Write whatever `serve` yields; one that writes by itself is a coroutine."""
+def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = None) -> Behaviour:
+    """Write whatever `serve` yields; one that writes by itself is a coroutine.
+
+    `demand` refuses what the caller may not ask for.
+    """
     writes = inspect.iscoroutinefunction(serve)
 
     async def answer(request: Any, context: Context) -> None:
         try:
             deadline.begin(context.time_remaining())
-            found = serve(request if read is None else read(request), context)
+            if read is not None:
+                request = read(request)
+            if demand is not None:
+                demand(request)
+            found = serve(request, context)
             if writes:
                 await found
                 return

@@ -140,18 +140,33 @@ class NodeService:
 
         With `of_old` it need not be a member any more.
         """
-        shown = dict(context.invocation_metadata() or ()).get(PEER_KEY)
-        if not isinstance(shown, bytes):
+        handshake = shown_handshake(context)
+        if handshake is None:
             raise Invalid(PEER_KEY, "it is missing; only nodes of the cluster may call this")
-        try:
-            handshake = decode_handshake(shown)
-        except MalformedMessageError as error:
-            raise Invalid(PEER_KEY, str(error)) from None
         reason = self._network.judge_caller(handshake, context, of_old=of_old)
         if reason is not None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
         self._trust(context.peer())
         return handshake
+
+
+def shown_handshake(context: Context) -> Handshake | None:
+    """Return what a node says of itself in a call, if it is one; raises `Invalid`."""
+    for key, value in context.invocation_metadata() or ():
+        if key == PEER_KEY and isinstance(value, bytes):
+            try:
+                return decode_handshake(value)
+            except MalformedMessageError as error:
+                raise Invalid(PEER_KEY, str(error)) from None
+    return None
+
+
+def is_node(network: PeerNetwork, context: Context) -> bool:
+    """Whether a call is made by a node of the cluster, as its handshake or certificate shows."""
+    handshake = shown_handshake(context)
+    if handshake is not None:
+        return network.judge_caller(handshake, context) is None
+    return network.shows_node(context)
 
 
 def parts(rows: Sequence[bytes]) -> list[list[bytes]]:

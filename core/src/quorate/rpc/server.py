@@ -15,15 +15,18 @@ from grpc_reflection.v1alpha._async import ReflectionServicer
 
 from quorate.config.sections import LimitsSection, TlsSection, is_loopback, join_address
 from quorate.consensus.peer.streams import StreamLimits, server_options
-from quorate.plugin import NodeApi
+from quorate.plugin import Access, NodeApi
+from quorate.plugin.access import OPERATIONS
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.discovery import module_owners
+from quorate.plugin.needs import Need, needs_of_core, needs_of_service
 from quorate.plugin.services import Kind, handler, methods_of, missing
 from quorate.plugin.splicing import encoded
 from quorate.rpc.accepting import Accepting, supported
+from quorate.rpc.identities import Guard
 from quorate.rpc.large_requests import LargeRequests
 from quorate.rpc.limits import CallLimits
-from quorate.rpc.methods import Around, Context, Read, answering, fail, reading, streaming
+from quorate.rpc.methods import Around, Context, Demand, Read, answering, fail, reading, streaming
 
 #: How long a caller may take until its connection stands, encrypted or not.
 HANDSHAKE_MS: Final = 10_000
@@ -129,6 +132,7 @@ class RpcServer:
         streams: StreamLimits | None = None,
         outermost: Sequence[Around] = (),
         bounds: CallLimits | None = None,
+        guard: Guard | None = None,
     ) -> None:
         options = dict(server_options(streams or StreamLimits()))
         # A node forwards what a client may send, with a little around it.
@@ -144,6 +148,7 @@ class RpcServer:
         self._large: Final = LargeRequests(monotonic)
         self._outermost: Final = (*outermost, *(() if bounds is None else (bounds.around,)))
         self._bounds: Final = bounds
+        self._guard: Final = guard
         self._port = 0
         self._methods: Final = Methods()
         self._accepting: Final = Accepting(list(options.items()))
@@ -180,8 +185,17 @@ class RpcServer:
             ) from None
         return self._port
 
-    def add(self, service: ServiceDescriptor, servicer: object) -> None:
-        """Serve a service by a servicer that has its methods; raises `ServingRefusedError`."""
+    def add(
+        self,
+        service: ServiceDescriptor,
+        servicer: object,
+        needs: Mapping[str, Need] | None = None,
+    ) -> None:
+        """Serve a service by a servicer that has its methods; raises `ServingRefusedError`.
+
+        `needs` says by the names of the methods what their callers need; without it the servicer
+        lets callers in by itself.
+        """
         if lacking := missing(service, servicer):
             raise ServingRefusedError(
                 f"{type(servicer).__name__} lacks {', '.join(lacking)} of service "
@@ -190,14 +204,18 @@ class RpcServer:
         for method in methods_of(service):
             read = reading(method.request.FromString, self._limits.grpc_message_bytes)
             serve = getattr(servicer, method.name)
-            self._put(method.path, method.kind, serve, read, encoded)
+            demand = None
+            if self._guard is not None and needs is not None:
+                demand = self._guard.of(needs[method.name])
+            self._put(method.path, method.kind, serve, read, encoded, demand)
         self._methods.services.append(service.full_name)
 
     def add_plugins(self, catalog: Catalog, api_of: Callable[[str], NodeApi]) -> None:
         """Serve the services of the plugins, each with its plugin's view of the node."""
         for name, declared in catalog.declared.items():
             for service in declared.services:
-                self.add(service.service, service.servicer(api_of(name)))
+                needs = needs_of_service(name, service, catalog.commands)
+                self.add(service.service, service.servicer(api_of(name)), needs)
         self._methods.unknown.know_plugins(module_owners(), catalog.declared)
 
     async def start(self) -> None:
@@ -205,7 +223,9 @@ class RpcServer:
         await self.set_serving(False)
         self.add(_HEALTH, self._health)
         names = [*self._methods.services, _REFLECTION.full_name]
-        self.add(_REFLECTION, ReflectionServicer(names))
+        shown = dict.fromkeys(_REFLECTION.methods_by_name, Access(right="identity"))
+        needs = needs_of_core(_REFLECTION, shown, OPERATIONS)
+        self.add(_REFLECTION, ReflectionServicer(names), needs)
         # After what other nodes' streams have added.
         self.server.add_generic_rpc_handlers([self._methods.unknown])
         unary, bounds = self._methods.unary(), self._bounds
@@ -226,15 +246,23 @@ class RpcServer:
             await self._bounds.stop()
         await self.server.stop(grace_s)
 
-    def _put(self, path: str, kind: Kind, serve: Any, read: Read | None, write: Any) -> None:
+    def _put(
+        self,
+        path: str,
+        kind: Kind,
+        serve: Any,
+        read: Read | None,
+        write: Any,
+        demand: Demand | None,
+    ) -> None:
         of_requests = None
         if kind.startswith("stream"):
             # What reading raises comes out of the servicer's own loop over its requests.
             of_requests, read = read, None
         if kind.endswith("stream"):
-            behaviour = streaming(path, serve, read)
+            behaviour = streaming(path, serve, read, demand)
         else:
-            behaviour = answering(path, serve, read, self._large)
+            behaviour = answering(path, serve, read, self._large, demand)
         for around in reversed(self._outermost):
             behaviour = around(path, behaviour)
         self._methods.put(path, handler(kind, behaviour, of_requests, write))

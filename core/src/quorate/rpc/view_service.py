@@ -7,16 +7,20 @@ from typing import Final
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews
-from quorate.plugin import Invalid
+from quorate.plugin import Access, Invalid
+from quorate.plugin.access import denied, needed
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.needs import needs_of_core
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc import deadline
+from quorate.rpc import callers, deadline
 from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import view_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]
+#: A view is of all rows of a family: who opens it may read them; its name is known to nobody else.
+_ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: How long a view may take to open when its caller does not say.
 _OPEN_S: Final = 10.0
 
@@ -28,14 +32,18 @@ class ViewService:
     _views: HeldViews
     _replica: Callable[[ShardId], Shard | None]
     _catalog: Catalog
+    #: Tells which rows of a family the caller may read; None: all of them.
+    _readable: Callable[[str], object | None]
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self)
+        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, ""))
 
     async def Open(self, request: pb.OpenViewRequest, context: Context) -> pb.OpenViewResponse:
         """Take a view after a read barrier."""
         shard = ShardId(self._group(request.family), request.shard)
+        if self._readable(request.family) is not None:
+            raise denied(callers.caller().name, needed("read", request.family))
         ttl_s = request.ttl_ms / 1_000 if request.ttl_ms else TTL_S
         if ttl_s > LONGEST_TTL_S:
             raise Invalid("ttl_ms", f"must be at most {LONGEST_TTL_S * 1_000:.0f}")

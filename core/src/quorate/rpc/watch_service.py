@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import grpc
@@ -13,15 +13,19 @@ from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching import watches
 from quorate.groups.watching.feeds import Seen
 from quorate.groups.watching.tokens import InvalidTokenError, WatchToken
-from quorate.plugin import Invalid, RowEvent
+from quorate.plugin import Access, Invalid, RowEvent
+from quorate.plugin.access import EVERY, Authority, Rights, denied, needed
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.needs import needs_of_core, readable
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc import deadline
+from quorate.rpc import callers, deadline
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import watch_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["WatchService"]
+#: Of each family only what its caller may read is shown.
+_ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: About what the events of several commands in one response come to at most.
 RESPONSE_BYTES: Final = 1 << 20
 #: How long a client that takes nothing holds up the end of a node.
@@ -40,12 +44,13 @@ class WatchService:
     _watching: Callable[[], watches.Watches]
     _shards: Callable[[str], Sequence[ShardId]]
     _catalog: Catalog
+    _authority: Authority
     _open: dict[asyncio.Task[Any], watches.Watch] = field(default_factory=dict, init=False)
     _stopping: str | None = field(default=None, init=False)
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self)
+        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, ""))
 
     async def stop(self, why: str) -> None:
         """End every watch, so that its client goes on elsewhere, and refuse new ones."""
@@ -76,10 +81,52 @@ class WatchService:
             del self._open[call]
             watch.close()
 
+    def _demand(self, families: Sequence[pb.WatchedFamily]) -> None:
+        """Refuse who may read nothing of a family; of messages, who may not read all."""
+        if (rights := self._rights()) is None:
+            return
+        for family in families:
+            domain = self._domain(family.name)
+            known = family.name in self._catalog.families
+            if not (rights.some if known else rights.covers)(domain, "read"):
+                raise denied(rights.name, needed("read", domain))
+
+    def _domain(self, name: str) -> str:
+        """Return the domain of a family, or of a message: its plugin."""
+        if name in self._catalog.families:
+            return name
+        package = descriptor_pool.Default().FindMessageTypeByName(name).file.package
+        for plugin, declared in self._catalog.declared.items():
+            for command in declared.commands:
+                if command.message.DESCRIPTOR.file.package == package:
+                    return plugin
+        return EVERY
+
+    def _rights(self) -> Rights | None:
+        """Return what the caller was granted; None where nobody is asked."""
+        caller = callers.caller()
+        if caller.node or self._authority.enabled is False:
+            return None
+        return self._authority.rights(caller.name)
+
+    def _shown(self, events: Sequence[Seen]) -> list[Seen]:
+        """Return the events that the caller may see, as its rights are now."""
+        if (rights := self._rights()) is None:
+            return list(events)
+        return [seen for seen in events if self._may_see(rights, seen)]
+
+    def _may_see(self, rights: Rights, seen: Seen) -> bool:
+        event = seen.event
+        if not isinstance(event, RowEvent):
+            return rights.covers(self._domain(event.message.DESCRIPTOR.full_name), "read")
+        may = readable(rights, self._catalog.families[event.family])
+        return may is None or may(event.key)
+
     async def _give(self, watch: watches.Watch, context: Context) -> None:
         if watch.token:
             await context.write(pb.WatchResponse(token=watch.token, listed=True))
         while self._stopping is None and (portion := await watch.portion()) is not None:
+            portion = replace(portion, events=self._shown(portion.events))
             for response in self._responses(watch, portion):
                 await context.write(response)
         if self._stopping is not None:
@@ -87,6 +134,7 @@ class WatchService:
 
     async def _opened(self, request: pb.WatchRequest) -> watches.Watch:
         group = group_of(self._catalog, request.families)
+        self._demand(request.families)
         shards = self._shards(group)
         watching = self._watching()
         if request.token:
@@ -103,7 +151,7 @@ class WatchService:
         if portion.lost:
             resync = pb.Resync(reason=watch.lost or "")
             return [pb.WatchResponse(resync=resync, listed=watch.listed)]
-        if portion.shard is None:
+        if portion.shard is None or not portion.events:
             return [pb.WatchResponse(token=portion.token, listed=watch.listed)]
         listing = portion.behind is None
         responses = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from quorate.plugin import Cache, CacheView
+from quorate.plugin.node import CompleteCacheView
 from quorate.testing.node import MemoryNode
 
 
@@ -26,6 +27,7 @@ def differences(node: MemoryNode, plugin: str) -> list[str]:
             for key in content:
                 rebuilt.delete(family, key)
         kept.reset()
+        _complete(kept)
         for held, after in ((_held(rebuilt), "every row was deleted"), (_held(kept), "reset()")):
             if held != empty:
                 found.append(f"cache {cache.name} still holds {held} after {after}")
@@ -38,7 +40,13 @@ def _built(cache: Cache, rows: Mapping[str, Mapping[bytes, bytes]]) -> CacheView
     for family, content in rows.items():
         for key, row in content.items():
             view.put(family, key, row)
+    _complete(view)
     return view
+
+
+def _complete(view: CacheView) -> None:
+    if isinstance(view, CompleteCacheView):
+        view.listed()
 
 
 def _held(view: CacheView) -> object:

@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from quorate.plugin import CONSTANT_KEY, ColumnFamily, Rejected, keys
 from quorate.plugin.checks import problems_of
+from quorate.plugin.needs import undeclared
 from quorate.plugin.wire import breaking_changes, golden_of
 from quorate.testing import (
     batches,
@@ -78,6 +79,32 @@ class PluginConformance(ReplicaChecks):
                 assert all(isinstance(key, bytes) for key in found), (
                     f"the shard key of the {named(example)} is not bytes: {found}"
                 )
+
+    def test_what_callers_need_is_found_in_examples(self) -> None:
+        """Of each public command the tenant and the key that its sender needs can be told."""
+        for command in self._declared().commands:
+            if command.access is None:
+                continue
+            for example in command.examples:
+                items = [example] if command.items is None else command.items.get(example)
+                try:
+                    found = [place for item in items for place in command.access.touched(item)]
+                except Exception as error:  # noqa: BLE001 - whatever it raises is a finding
+                    pytest.fail(f"access of the {named(example)} cannot be told: {error!r}")
+                assert all(isinstance(tenant, str) for tenant, _ in found), (
+                    f"access of the {named(example)} has a tenant that is no text: {found}"
+                )
+
+    def test_what_admins_alone_may_use_is_meant_for_them(self) -> None:
+        """What says nothing of what its callers need is for admins alone."""
+        declared = self._declared()
+        commands = {each.message.DESCRIPTOR.full_name: each for each in declared.commands}
+        found = set(undeclared(self.plugin, declared.services, commands))
+        assert found == set(self.admin_only), (
+            f"only admins may use {', '.join(sorted(found ^ set(self.admin_only)))}: give the "
+            "command, or the method in the access of its GrpcService or Resource, an Access, or "
+            "name it in admin_only"
+        )
 
     def test_the_wire_is_unchanged(self) -> None:
         """Logged commands, stored rows and older clients are understood as before."""

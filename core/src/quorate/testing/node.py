@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeVar, cast
@@ -39,6 +39,7 @@ from quorate.plugin import (
     splitting,
 )
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.node import CompleteCacheView
 from quorate.plugin.resource.serving import Servicer
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
@@ -115,6 +116,8 @@ class MemoryNode:
         self.caches: Final = {name: cache.factory() for name, cache in self.catalog.caches.items()}
         for view in self.caches.values():
             view.reset()
+            if isinstance(view, CompleteCacheView):
+                view.listed()
         self._servicers: Final[dict[str, object]] = {}
         self._lifespans: Final = AsyncExitStack()
         #: Controllers whose families have changed since they ran, by name.
@@ -156,6 +159,14 @@ class MemoryNode:
         return MappingProxyType(
             {name: value for name, value in given.items() if isinstance(value, kind)}
         )
+
+    def caller(self) -> Caller:
+        """Return the node itself: nobody is asked here."""
+        return Caller(node=True)
+
+    def readable(self, family: str) -> Callable[[bytes], bool] | None:
+        """Return that every row may be read."""
+        return None
 
     def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
         """Add to a declared counter."""

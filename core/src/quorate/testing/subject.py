@@ -40,6 +40,10 @@ class Subject:
     #: Commands, by full name, of which the log only shows refusals: other tests show what they do.
     only_refused: ClassVar[Sequence[str]] = ()
 
+    #: Public commands, by full name, and methods, as `<service>/<method>`, that say nothing of what
+    #: their callers need, because they are meant for admins alone.
+    admin_only: ClassVar[Sequence[str]] = ()
+
     #: The seeds of the simulated runs: each is a cluster of its own, with faults of its own.
     seeds: ClassVar[Sequence[int]] = (1, 2, 3, 4, 5)
 

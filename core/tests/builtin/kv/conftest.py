@@ -74,6 +74,9 @@ class OldNode:
     def __init__(self, node: MemoryNode) -> None:
         self._node = node
 
+    def readable(self, family: str) -> None:
+        return None
+
     async def read(self, *asked: Any, consistency: str, **how: Any) -> Answers[Any]:
         found = await self._node.read(*asked, **how)
         return replace(found, age_ms=40 if consistency == "stale" else 0)

@@ -147,4 +147,4 @@ def test_a_key_that_places_its_item_is_computed_once(
 
     assert sorted(asked) == list("abcd")
     assert parts == split(declared, batch("abcd"), holder, key_bytes=100)
-    assert split(command, batch("aba"), holder)[0].repeated
+    assert split(command, batch("aba"), holder)[0].refused

@@ -23,6 +23,7 @@ from quorate.groups.watching.feeds import PageLimits
 from quorate.groups.watching.views import HeldViews
 from quorate.groups.watching.watches import Watches, WatchSettings
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup
+from quorate.plugin.access import Open
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
@@ -215,9 +216,10 @@ class Node:
             lambda: self.fresh,
             lambda group: [ShardId(group, number) for number in range(GROUPS[group])],
             catalog(),
+            Open(),
         )
         self.views = HeldViews(self.loop, most=3)
-        self.view_service = ViewService(self.views, self.shards.get, catalog())
+        self.view_service = ViewService(self.views, self.shards.get, catalog(), lambda family: None)
         self.address = ""
         self.server = self._new_server()
 

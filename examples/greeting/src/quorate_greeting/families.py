@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import ColumnFamily, keys
+from quorate.plugin import ColumnFamily, cluster_place, keys
 
 from quorate_greeting.v1.rows_pb2 import Greeting, Tally
 
@@ -35,7 +35,13 @@ def tally_key(salutation: str) -> bytes:
 
 
 FAMILIES: Final = (
-    ColumnFamily(name=GREETINGS, group=GROUP, row=Greeting, shard_key=greeting_shard),
+    ColumnFamily(
+        name=GREETINGS,
+        group=GROUP,
+        row=Greeting,
+        shard_key=greeting_shard,
+        place=cluster_place,
+    ),
     # No shard key: there are few tallies, and all of them lie in one shard.
-    ColumnFamily(name=TALLIES, group=GROUP, row=Tally),
+    ColumnFamily(name=TALLIES, group=GROUP, row=Tally, place=cluster_place),
 )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
-from quorate.plugin import GrpcService, Invalid, Metric, NodeApi
+from quorate.plugin import Access, GrpcService, Invalid, Metric, NodeApi
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_greeting.api import Salutation
@@ -118,4 +118,10 @@ class GreetingService:
 GREETING: Final = GrpcService(
     service=service_pb2.DESCRIPTOR.services_by_name["GreetingService"],
     servicer=GreetingService,
+    access={
+        **dict.fromkeys(("SayHello", "Forget"), Access(right="write", key="town")),
+        "SayHelloBatch": Access(right="write", items="hellos", key="town"),
+        "ListGreetings": Access(right="read", key="town"),
+        "ListTallies": Access(right="read"),
+    },
 )

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Command, Items, Query, constant_key
+from quorate.plugin import Access, Command, Items, Query, constant_key
 
 from quorate_greeting import queries
 from quorate_greeting.families import GROUP, greeting_key, greeting_shard, town_shard
@@ -25,6 +25,7 @@ SAY_HELLO: Final = Command(
     shard_key=lambda command: town_shard(command.town),
     validate=check_hello,
     public=True,
+    access=Access(right="write", key="town"),
     examples=(_ADA,),
 )
 
@@ -39,6 +40,7 @@ SAY_HELLO_BATCH: Final = Command(
     ),
     validate=check_hellos,
     public=True,
+    access=Access(right="write", key="town"),
     examples=(SayHelloBatchCommand(hellos=[_BEN, _ADA]),),
 )
 
@@ -48,6 +50,7 @@ FORGET: Final = Command(
     shard_key=lambda command: town_shard(command.town),
     validate=check_forget,
     public=True,
+    access=Access(right="write", key="town"),
     examples=(ForgetCommand(town="oslo", name="ada"),),
 )
 

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from quorate.plugin import (
+    Access,
     Command,
     Controller,
     DataRoute,
@@ -12,6 +13,7 @@ from quorate.plugin import (
     Verb,
     keys,
 )
+from quorate.plugin.access import Right
 
 from quorate_connector import families, queries, validation
 from quorate_connector.connectors import apply as connectors
@@ -45,12 +47,36 @@ def _listed(request: connectors_pb2.ListConnectorsRequest) -> Any:
     return (lambda row: row.definition.type == request.type) if request.type else None
 
 
+def _of_connector(right: Right, items: str = "") -> Access:
+    return Access(right=right, domain=families.CONNECTORS, items=items, tenant="tenant", key="name")
+
+
+def _of_task(right: Right, items: str = "") -> Access:
+    return Access(
+        right=right,
+        domain=families.TASKS,
+        items=items,
+        tenant="task.tenant",
+        key="task.connector",
+    )
+
+
 CONNECTOR: Final = Resource(
     family=families.CONNECTORS,
     group=families.GROUP,
     row=connectors_pb2.Connector,
     service=connectors_pb2.DESCRIPTOR.services_by_name["ConnectorService"],
     servicer=Definitions,
+    access={
+        **dict.fromkeys(("Create", "Update", "Put", "RollBack", "Delete"), _of_connector("write")),
+        **dict.fromkeys(
+            ("CreateBatch", "UpdateBatch", "PutBatch", "DeleteBatch"),
+            _of_connector("write", items="connectors"),
+        ),
+        "ListVersions": _of_connector("read"),
+        # Types are no rows.
+        "ListTypes": Access(right="identity"),
+    },
     key=("tenant", "name"),
     shard_key=families.SHARD_KEY,
     tenant="tenant",
@@ -140,6 +166,7 @@ TASK: Final = Resource(
     service=_TASK_SERVICE,
     serves=("Get", "List", "ListHistory", "Report", "StoreCursor", "StoreCursorBatch", "GetCursor"),
     servicer=TaskReads,
+    access={"ListHistory": _of_task("read"), "GetCursor": _of_task("read")},
     key=("id.tenant", "id.connector", "id.number"),
     shard_key=families.SHARD_KEY,
     keep=validation.check_listed_tasks,
@@ -186,6 +213,7 @@ WORKER: Final = Resource(
     service=_TASK_SERVICE,
     serves=("DrainWorker", "UndrainWorker", "ListWorkers"),
     servicer=TaskReads,
+    access={"ListWorkers": Access(right="read", domain=families.WORKERS)},
     key=("name",),
     shard_key=families.SHARD_KEY,
     cli=False,
@@ -225,6 +253,7 @@ REPORT: Final = Command(
     keys=lambda command: [families.key_of(each.task) for each in command.reports],
     validate=validation.check_reports,
     public=True,
+    access=_of_task("write", items="reports"),
     examples=(
         pb.ReportTasks(
             worker="worker-1",

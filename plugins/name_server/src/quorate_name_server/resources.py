@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Query, Resource, Timer, Verb, constant_key
+from quorate.plugin import Access, Query, Resource, Timer, Verb, constant_key
 from quorate.plugin.checking import check_each
 
 from quorate_name_server import service
@@ -68,6 +68,14 @@ BROKER: Final = Resource(
         "WatchRoutes",
     ),
     servicer=service.NameService,
+    access={
+        **dict.fromkeys(
+            ("Register", "Heartbeat", "Unregister"), Access(right="write", domain=BROKERS)
+        ),
+        **dict.fromkeys(
+            ("GetRoutes", "WatchRoutes", "GetBrokers", "ListTopics"), Access(right="read")
+        ),
+    },
     key=("name",),
     check_key={"name": text_of()},
     cli=False,

@@ -3,7 +3,8 @@
 from functools import lru_cache
 from typing import Final
 
-from quorate.plugin import ColumnFamily, keys
+from quorate.plugin import Access, ColumnFamily, keys, tenant_place
+from quorate.plugin.access import Right
 
 from quorate_offset.v1.rows_pb2 import Offset
 
@@ -29,6 +30,11 @@ def group_key(tenant: str, group: str) -> bytes:
     if "\0" in tenant or "\0" in group:
         return keys.pack(tenant, group)
     return f"\2{tenant}\0\2{group}\0".encode()
+
+
+def of_group(right: Right, items: str = "") -> Access:
+    """Return what is needed for what names groups."""
+    return Access(right=right, items=items, tenant="tenant", key="group")
 
 
 def group_of(key: bytes) -> tuple[str, str]:
@@ -67,7 +73,9 @@ def _shard_of_change(key: bytes) -> bytes:
 
 
 FAMILIES: Final = (
-    ColumnFamily(name=OFFSETS, group=GROUP, row=Offset, shard_key=_shard_of_offset),
+    ColumnFamily(
+        name=OFFSETS, group=GROUP, row=Offset, shard_key=_shard_of_offset, place=tenant_place
+    ),
     ColumnFamily(name=MARKS, group=GROUP, shard_key=lambda key: key),
     ColumnFamily(name=CHANGES, group=GROUP, shard_key=_shard_of_change),
     ColumnFamily(name=FLOORS, group=GROUP),

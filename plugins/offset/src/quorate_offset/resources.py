@@ -9,7 +9,7 @@ from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb
 from quorate.plugin.resource import TENANTS
 
 from quorate_offset import expiry
-from quorate_offset.families import GROUP, SUBSCRIPTION_GROUPS, group_key
+from quorate_offset.families import GROUP, SUBSCRIPTION_GROUPS, group_key, of_group
 from quorate_offset.names import check_name
 from quorate_offset.offsets import apply as offsets, queries, validation
 from quorate_offset.subscriptions import apply as subscriptions
@@ -93,6 +93,7 @@ def _batch(message: Any, field: str, validate: Any, *examples: Message) -> Comma
         items=_items(message, field),
         validate=validate,
         public=True,
+        access=of_group("write"),
         examples=examples,
     )
 

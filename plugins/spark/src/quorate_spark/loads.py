@@ -6,6 +6,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 from quorate.plugin import (
     METADATA_GROUP,
+    Access,
     ColumnFamily,
     Command,
     GrpcService,
@@ -125,7 +126,12 @@ class LoadService:
 
 
 SERVICE: Final = GrpcService(
-    service=requests.DESCRIPTOR.services_by_name["LoadService"], servicer=LoadService
+    service=requests.DESCRIPTOR.services_by_name["LoadService"],
+    servicer=LoadService,
+    access={
+        "GetLoad": Access(right="read", key="load_id"),
+        "ListLoads": Access(right="read"),
+    },
 )
 
 
@@ -138,6 +144,8 @@ def _command(*examples: Message, validate: Callable[[Any], None] = check_load_id
         keys=lambda command: (command.load_id.encode(),),
         validate=validate,
         public=True,
+        # What a load writes is asked for as well, by the commands of its table.
+        access=Access(right="write", key="load_id"),
         examples=examples,
     )
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Query, Resource, Verb, constant_key, keys
+from quorate.plugin import Access, Query, Resource, Verb, constant_key, keys
 
 from quorate_storage_engine import validation
 from quorate_storage_engine.engines import apply as engines, queries as engine_queries
@@ -78,6 +78,10 @@ SHARD: Final = Resource(
         "ListShards",
     ),
     servicer=EngineReads,
+    access={
+        "GetShard": Access(right="read", domain=SHARDS, key="name"),
+        "ListShards": Access(right="read", domain=SHARDS, key="name_prefix"),
+    },
     key=("name",),
     noun="engine shard",
     counted=True,
@@ -123,6 +127,11 @@ SEGMENT: Final = Resource(
         "BalanceLeaders",
     ),
     servicer=EngineReads,
+    access={
+        "GetSegments": Access(right="read", domain=SEGMENTS, items="segments", key="shard"),
+        "ListSegments": Access(right="read", domain=SEGMENTS, key="shard"),
+        "BalanceLeaders": Access(right="write", domain=SEGMENTS),
+    },
     key=("shard", "number"),
     counted=True,
     cli=False,
@@ -211,6 +220,7 @@ ENGINE: Final = Resource(
     service=_SERVICE,
     serves=("DecommissionEngines", "RecommissionEngines", "ListEngines"),
     servicer=EngineReads,
+    access={"ListEngines": Access(right="read", domain=ENGINES)},
     key=("name",),
     cli=False,
     table=False,
@@ -234,6 +244,7 @@ DROP: Final = Resource(
     service=_SERVICE,
     serves=("AcknowledgeDrops", "ListDrops"),
     servicer=EngineReads,
+    access={"ListDrops": Access(right="read", domain=DROPS, key="engine")},
     key=("engine", "shard_uid", "segment"),
     counted=True,
     cli=False,

@@ -7,6 +7,7 @@ from typing import Final
 from quorate.builtin.cluster import apply, validation
 from quorate.builtin.cluster.families import BROKERS, GROUP, LIVENESS, broker_key, life_key
 from quorate.plugin import (
+    Access,
     NodeApi,
     Query,
     Reader,
@@ -84,6 +85,7 @@ BROKER: Final = Resource(
     row=pb.Broker,
     service=pb.DESCRIPTOR.services_by_name["ClusterService"],
     servicer=BrokerPages,
+    access={"List": Access(right="read", domain=BROKERS)},
     key=("name",),
     check_key={"name": validation.check_text},
     mirrored=True,

@@ -21,7 +21,9 @@ def shard_of(key: bytes) -> bytes:
     return key.partition(b"/")[0]
 
 
-FAMILY: Final = ColumnFamily(name=PAIRS, group=GROUP, row=pb.Pair, shard_key=shard_of)
+FAMILY: Final = ColumnFamily(
+    name=PAIRS, group=GROUP, row=pb.Pair, shard_key=shard_of, place=lambda key: ("", key)
+)
 #: A touch renews it: a new leader first waits for those that it has not seen.
 EXPIRY: Final = Timer(
     name=TTL, group=GROUP, due=lambda due: pb.ExpirePairs(keys=due), liveness=True

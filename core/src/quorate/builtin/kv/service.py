@@ -10,9 +10,10 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.builtin.kv.families import PAIRS
 from quorate.builtin.kv.queries import ABSENT, LARGEST_PAGE, MORE, PAGE_BYTES, listed_key
 from quorate.builtin.kv.validation import check_key, check_keys, check_list
-from quorate.plugin import Answers, Consistency, GrpcService, NodeApi
+from quorate.plugin import Access, Answers, Consistency, GrpcService, NodeApi
 from quorate.v1 import kv_pb2, kv_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -109,8 +110,18 @@ class KvServicer:
             limit=limit,
             keys_only=request.keys_only,
         )
-        found = await self._read(query, request)
-        pairs, token = _page_of(found.rows, limit)
+        readable = self._node.readable(PAIRS)
+        while True:
+            found = await self._read(query, request)
+            pairs, token = _page_of(found.rows, limit)
+            if readable is None:
+                break
+            pairs = [each for each in pairs if readable(listed_key(each))]
+            if pairs or not token:
+                # A token that named a pair of others would tell of it.
+                token = token and listed_key(pairs[-1])
+                break
+            query.after = token
         end = pb.ListPairsResponse(next_page_token=token, age_ms=found.age_ms)
         return b"".join((*pairs, end.SerializeToString())), token
 
@@ -145,4 +156,9 @@ def _with_age(response: type[Any], found: Answers[bytes]) -> bytes:
 KV: Final = GrpcService(
     service=kv_pb2.DESCRIPTOR.services_by_name["KvService"],
     servicer=KvServicer,
+    access={
+        **dict.fromkeys(("Get", "Exists"), Access(right="read", key="key")),
+        **dict.fromkeys(("GetBatch", "ExistsBatch"), Access(right="read", items="keys")),
+        **dict.fromkeys(("List", "StreamList"), Access(right="read", filtered=True)),
+    },
 )

@@ -1,6 +1,6 @@
 """The words for changing and reading pairs: all that a client needs to know of the domain."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ from quorate.builtin.kv.validation import (
     check_put,
     check_puts,
 )
-from quorate.plugin import Command, Items, Query
+from quorate.plugin import Access, Command, Items, Query
+from quorate.plugin.access import Place
 from quorate.v1 import kv_pb2 as pb
 
 
@@ -65,6 +66,19 @@ def _shard_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> bytes:
     return pair.key.partition(b"/")[0]
 
 
+def _touched(command: pb.CommitPairs) -> Iterator[Place]:
+    """Yield the keys of a transaction: whoever compares a pair learns of it."""
+    for comparison in command.comparisons:
+        yield "", comparison.key
+    for operation in command.operations:
+        if (kind := operation.WhichOneof("operation")) is not None:
+            yield "", getattr(operation, kind).key
+
+
+_WRITE: Final = Access(right="write", key="key")
+_COMMITS: Final = Access(right="write", places=_touched)
+
+
 def _single(message: type[Message], shard_key: Any, validate: Any, *examples: Message) -> Any:
     return Command(
         message=message,
@@ -73,6 +87,7 @@ def _single(message: type[Message], shard_key: Any, validate: Any, *examples: Me
         keys=_keys_of_commit if message is pb.CommitPairs else _key_of,
         validate=validate,
         public=True,
+        access=_COMMITS if message is pb.CommitPairs else _WRITE,
         examples=examples,
     )
 
@@ -91,6 +106,7 @@ def _batch(message: Any, field: str, shard_key: Any, validate: Any, *examples: A
         keys=_keys_of_commit if field == "transactions" else _key_of,
         validate=validate,
         public=True,
+        access=_WRITE if field == "pairs" else _COMMITS,
         examples=(message(**{field: examples}),),
     )
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from quorate.builtin.schema import apply, validation
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
 from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
-from quorate.plugin import ColumnFamily, NodeApi, Query, Resource, Verb, hookimpl, keys
+from quorate.plugin import Access, ColumnFamily, NodeApi, Query, Resource, Verb, hookimpl, keys
 from quorate.v1 import schema_pb2 as pb
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SchemaService"]
@@ -26,6 +26,10 @@ SCHEMA: Final = Resource(
         "List",
     ),
     servicer=SchemaReads,
+    access={
+        "Get": Access(right="read", domain=SCHEMAS, tenant="tenant", key="name"),
+        "List": Access(right="read", domain=SCHEMAS, tenant="tenant", key="prefix"),
+    },
     key=("tenant", "name"),
     tenant="tenant",
     changed=apply.changed,
@@ -79,6 +83,7 @@ BINDING: Final = Resource(
     service=_SERVICE,
     serves=("Bind", "BindBatch", "Unbind", "UnbindBatch", "ListBindings"),
     servicer=SchemaReads,
+    access={"ListBindings": Access(right="read", domain=BINDINGS, tenant="tenant", key="resource")},
     key=("tenant", "resource", "name"),
     tenant="tenant",
     check_key={"resource": validation.check_resource},

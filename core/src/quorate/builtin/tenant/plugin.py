@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from quorate.builtin.tenant.quotas import QUOTAS, USAGES
 from quorate.plugin import (
+    Access,
     CliCommand,
     Extension,
     ExtensionPoint,
@@ -167,6 +168,10 @@ TENANTS: Final = Resource(
     mirrored=True,
     table=False,
     servicer=Deletions,
+    access={
+        "Delete": Access(right="write", domain=FAMILY, key="name"),
+        "DeleteBatch": Access(right="write", domain=FAMILY, items="deletions", key="name"),
+    },
     examples=(pb.Tenant(name="bolt"), _ACME),
     verbs={
         "Delete": Verb(by_hand=True),

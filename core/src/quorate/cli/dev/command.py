@@ -27,6 +27,7 @@ from quorate.cli.failures import ExitCode, Failure, failure
 from quorate.cli.statuses import Silent, Status, Statuses, leads
 from quorate.cli.terminal import Terminal
 from quorate.client import Tls
+from quorate.client.tokens import BearerToken
 from quorate.config import split_address
 
 #: How often the nodes are asked, before all are ready and afterwards.
@@ -156,7 +157,7 @@ class _Development:
     async def _follow(self) -> None:
         """Report when the cluster is ready, and then what happens in it."""
         ca = self._nodes[0].ca
-        async with Statuses(None if ca is None else Tls(ca=ca)) as statuses:
+        async with Statuses(None if ca is None else Tls(ca=ca), BearerToken.of(None)) as statuses:
             look = await self._first_look(statuses)
             while len(self._ended) < len(self._nodes):
                 await asyncio.sleep(_RUNNING_S)

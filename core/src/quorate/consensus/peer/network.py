@@ -323,6 +323,14 @@ class PeerNetwork:
             return OTHER_TARGET
         return self._judge_cluster(asker) if of_old else self._judge(asker)
 
+    def shows_node(self, context: Context[bytes, bytes]) -> bool:
+        """Whether a caller shows the certificate of another node of this cluster."""
+        shown = certificate(context)
+        if shown is None or self._tls is None:
+            return False
+        found = self._tls.certified(shown)
+        return found.node and not found.names.isdisjoint(self._addresses)
+
     def _judge_certificate(self, node: str, shown: bytes | None) -> str | None:
         if shown is None or self._tls is None:
             return None

@@ -66,7 +66,7 @@ class Admissions:
         return proposal._replace(message=message)
 
     async def all(
-        self, proposals: Iterable[Proposal], caller: Caller
+        self, proposals: Iterable[Proposal | Exception], caller: Caller
     ) -> Sequence[Proposal | Exception]:
         """Return each admitted proposal, or the reason of its refusal."""
         found: list[Proposal | Exception] = list(proposals)

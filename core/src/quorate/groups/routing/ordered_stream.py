@@ -31,6 +31,7 @@ class OrderedStream:
         carrier: Delivery,
         loop: asyncio.AbstractEventLoop,
         admissions: Admissions,
+        check: Callable[[Proposal], Proposal | Exception],
         *,
         caller: str,
         audit: Audit | None = None,
@@ -41,6 +42,7 @@ class OrderedStream:
         self._place: Final = place
         self._delivery: Final = carrier
         self._loop: Final = loop
+        self._check: Final = check
         self._call: Final = Call(caller=caller, ordered=True)
         self._entrance: Final = AdmissionQueue(admissions, Caller(name=caller), loop, self._enter)
         self._waiting: Final[dict[ShardId, deque[Part]]] = {}
@@ -53,7 +55,11 @@ class OrderedStream:
         if ended is not None:
             self._unrecorded.add(ended)
             answered = partial(self._record, ended, answered)
-        self._entrance.put(proposal, answered)
+        checked = self._check(proposal)
+        if isinstance(checked, Exception):
+            answered(checked)
+        else:
+            self._entrance.put(checked, answered)
 
     def _record(self, ended: Answered, answered: Answered, answer: Answer | Exception) -> None:
         # What was proposed may still be answered after the end of the stream.

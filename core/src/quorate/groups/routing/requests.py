@@ -14,7 +14,7 @@ from quorate.groups.routing.proposing import Result
 from quorate.plugin import Invalid, Rejected, SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 #: The code of an item that may or may not have been carried out.
 OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
@@ -27,6 +27,8 @@ class Proposal(NamedTuple):
     #: On the loop's clock; see `Groups.deadline`.
     deadline: float
     session: SessionRef | None = None
+    #: Items that its caller may not send, which are left out.
+    refused: tuple[ItemRefusal, ...] = ()
 
 
 class Answer(NamedTuple):

@@ -17,7 +17,8 @@ from quorate.plugin import Command, Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import ShardCommand, items_field, split
+from quorate.plugin.splitting import ShardCommand, items_field, split, split_rest
+from quorate.v1.batch_pb2 import ItemRefusal
 
 
 def declared(catalog: Catalog, name: str) -> Command[Any]:
@@ -64,10 +65,20 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
 
 
 def route(
-    command: Command[Any], message: Message, slot_map: SlotMap, limits: LimitsSection
+    command: Command[Any],
+    message: Message,
+    slot_map: SlotMap,
+    limits: LimitsSection,
+    refused: Sequence[ItemRefusal] = (),
 ) -> list[ShardCommand]:
-    """Return the command of each shard; raises `Invalid` and `UnknownShardError`."""
+    """Return the command of each shard, without refused items.
+
+    Raises `Invalid` and `UnknownShardError`.
+    """
     group = command.group
+    if refused:
+        holder = slot_map.holders(group).__getitem__
+        return split_rest(command, message, refused, holder, key_bytes=limits.key_bytes)
     if command.shard_key is None:
         return split(
             command,
@@ -103,10 +114,11 @@ def check_forwarded(
     logged: LoggedCommand,
     limits: LimitsSection,
     knowing: Callable[[str], Sequence[str]],
-) -> None:
-    """Raise `Invalid` for a forwarded command that this node or shard would not accept.
+) -> Message | None:
+    """Return a forwarded command; None for one of core's own.
 
-    An unknown command is `Rejected`; `knowing` returns the nodes that know it.
+    Raises `Invalid` for one that this node or shard would not accept. An unknown command is
+    `Rejected`; `knowing` returns the nodes that know it.
     """
     if logged.slotless:
         if not is_control(logged.type):
@@ -114,7 +126,7 @@ def check_forwarded(
                 "type", f"{logged.type} is not one of core's own commands: it needs slots"
             )
         _parsed(control.ROUTES[logged.type].parse, logged.type, logged.payload)
-        return
+        return None
     command = catalog.commands.get(logged.type)
     if command is None:
         raise Rejected(
@@ -135,6 +147,7 @@ def check_forwarded(
             f"{logged.type} touches other slots than the sending node has named: the two have "
             "different versions of its plugin; compare `quorate plugin list` on each",
         )
+    return message
 
 
 def is_control(name: str) -> bool:

@@ -8,6 +8,7 @@ from typing import Final
 from quorate.groups.timing import end, pause
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import CacheView, RowEvent
+from quorate.plugin.node import CompleteCacheView
 
 _log = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class CacheKeeper:
     async def _feed(self, watch: Watch) -> None:
         self.view.reset()
         self.builds += 1
+        complete = False
         async for seen in watch:
             event = seen.event
             if isinstance(event, RowEvent):
@@ -77,5 +79,9 @@ class CacheKeeper:
                     self.view.delete(event.family, event.key)
                 else:
                     self.view.put(event.family, event.key, event.value)
-            if watch.listed and not watch.ready and not self.filled.done():
-                self.filled.set_result(None)
+            if watch.listed and not watch.ready:
+                if not complete and isinstance(self.view, CompleteCacheView):
+                    self.view.listed()
+                complete = True
+                if not self.filled.done():
+                    self.filled.set_result(None)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.plugin.access import Access
 from quorate.plugin.checking import LARGEST_PAGE
-from quorate.plugin.declarations import CONSTANT_KEY, METADATA_GROUP, Access, Table
+from quorate.plugin.declarations import CONSTANT_KEY, METADATA_GROUP, Table
 from quorate.plugin.node import Caller, NodeApi
 from quorate.plugin.transaction import Txn
 from quorate.v1.batch_pb2 import BatchReply
@@ -62,8 +63,8 @@ class Verb:
     examples: tuple[Any, ...] = ()
     #: Whole commands in the place of items, where a command says more than its items.
     command_examples: tuple[Message, ...] = ()
-    #: As in `Command`.
-    access: Callable[[Any], Access] | None = None
+    #: What its sender needs, where that is not to write the row.
+    access: Access | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +125,8 @@ class Resource(Generic[R]):
     lookups: int = LARGEST_PAGE
     #: The most rows that one command deletes with their tenant; less where much goes with each.
     deletions: int = LARGEST_PAGE
+    #: What a caller of the servicer's own methods needs, as in `GrpcService`.
+    access: Mapping[str, Access] = field(default_factory=dict)
     #: As in `ColumnFamily`.
     mirrored: bool = False
     #: As in `ColumnFamily`.

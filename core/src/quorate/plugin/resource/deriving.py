@@ -31,6 +31,7 @@ from quorate.plugin.resource.binding import (
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.handlers import counts_family, handler_of
 from quorate.plugin.resource.messages import derived_message
+from quorate.plugin.resource.needs import access_of_write, place_of
 from quorate.plugin.resource.reading import Reads
 from quorate.plugin.resource.serving import service_of, validate_of
 from quorate.plugin.resource.tables import table_of
@@ -176,6 +177,7 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
             mirrored=resource.mirrored,
             previous=resource.previous,
             counted=resource.counted,
+            place=place_of(binding),
         )
         if resource.limit:
             # Its keys are those of the tenants, by which rows are spread if they are at all.
@@ -221,7 +223,7 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
         validate=validate_of(binding, write),
         admit=spec.admit,
         public=called if spec.public is None else spec.public,
-        access=spec.access,
+        access=access_of_write(binding, write),
         frees=write.verb == "Delete",
         examples=tuple(_examples(binding, write)),
     )

@@ -199,7 +199,16 @@ class Reads:
         if token:
             _check_token(token)
             start = max(start, keys.successor(token))
-        rows, token, age_ms = await self._page(node, request, start, end, shard_key, size or PAGE)
+        more, rows = True, list[StoredRow]()
+        while more and not rows:
+            found, token, age_ms = await self._page(
+                node, request, start, end, shard_key, size or PAGE
+            )
+            rows, more = self._shown(node, found), bool(token)
+            start = keys.successor(token)
+        if len(rows) < len(found):
+            # A token that named a row of others would tell of it.
+            token = rows[-1].key if more else b""
         show, wrap, _ = shown(self.binding), *_wrapping(self.binding, read)
         page = b"".join(wrap(show(row.key, row.value, row.revision)) for row in rows)
         fields = read.response.DESCRIPTOR.fields_by_name
@@ -229,11 +238,16 @@ class Reads:
             rows, token, _ = await self._page(
                 node, request, start, end, shard_key, LARGEST_PAGE, keys_only=True
             )
-            total += len(rows)
+            total += len(self._shown(node, rows))
             if not token:
                 field = read.response.DESCRIPTOR.fields[0].number
                 return number(field, total) if total else b""
             start = keys.successor(token)
+
+    def _shown(self, node: NodeApi, rows: list[StoredRow]) -> list[StoredRow]:
+        """Return those rows of a page that the caller may read."""
+        readable = node.readable(self.family)
+        return rows if readable is None else [row for row in rows if readable(row.key)]
 
     async def keys_of(self, node: NodeApi, *leading: str) -> AsyncIterator[list[bytes]]:
         """Yield the keys that begin with these parts, page by page."""

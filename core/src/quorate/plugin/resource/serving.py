@@ -14,6 +14,7 @@ from quorate.plugin.invalid_items import propose_valid
 from quorate.plugin.node import NodeApi
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.binding import EXPECTED, Binding, Write, renamed
+from quorate.plugin.resource.needs import needs_of
 from quorate.plugin.resource.reading import Reads, check_key_of, check_part
 from quorate.plugin.services import method_of
 from quorate.plugin.singles import only_reply
@@ -152,9 +153,12 @@ class Servicer:
 
 def service_of(bindings: Sequence[Binding]) -> GrpcService:
     """Return the declaration of the service that resources share."""
+    needs = [needs_of(each) for each in bindings]
     return GrpcService(
         service=bindings[0].resource.service,
         servicer=lambda node: Servicer(node, bindings),
+        access={name: access for found, _ in needs for name, access in found.items()},
+        by_command=frozenset(name for _, found in needs for name in found),
     )
 
 

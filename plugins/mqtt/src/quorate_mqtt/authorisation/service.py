@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import (
+    Access,
     GrpcService,
     Invalid,
     Metric,
@@ -68,6 +69,7 @@ class AuthorisationService:
 AUTHORISATION: Final = GrpcService(
     service=authorisation_pb2.DESCRIPTOR.services_by_name["AuthorisationService"],
     servicer=AuthorisationService,
+    access={"CheckAccess": Access(right="read", tenant="tenant")},
 )
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from quorate.plugin import Invalid, NodeApi, Query, Resource, Verb
+from quorate.plugin import Access, Invalid, NodeApi, Query, Resource, Verb
 
 from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.names import check_identity
@@ -77,6 +77,7 @@ SESSION: Final[Resource[pb.Session]] = Resource(
     answer=pb.KeyedSession,
     service=pb.DESCRIPTOR.services_by_name["SessionService"],
     servicer=ConnectionCounts,
+    access={"CountConnections": Access(right="read", domain=SESSIONS)},
     key=("tenant", "client_id"),
     check_key={"client_id": check_identity},
     shard_by=("tenant", "client_id"),

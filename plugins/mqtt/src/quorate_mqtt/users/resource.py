@@ -1,9 +1,11 @@
 """Users: rows that everybody may see, and the hashes of their passwords, which nobody sees."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from quorate.plugin import (
+    Access,
     ColumnFamily,
     Items,
     Query,
@@ -98,12 +100,22 @@ _ADA: Final = pb.User(tenant="acme", name="ada", superuser=True)
 _BEN: Final = pb.User(tenant="globex", name="ben")
 _NEW: Final = tuple(pb.NewUser(user=each, credential=_CREDENTIAL) for each in (_BEN, _ADA))
 
+_WRITE: Final = Access(right="write", domain="mqtt.users", tenant="tenant", key="name")
+#: Who may open sessions of clients may ask whether their passwords are right, and nobody else.
+_LOG_IN: Final = Access(right="write", domain="mqtt.sessions", tenant="tenant")
+
 USER: Final = Resource(
     family="mqtt.users",
     group=GROUP,
     row=pb.User,
     service=pb.DESCRIPTOR.services_by_name["UserService"],
     servicer=UserServicer,
+    access={
+        **dict.fromkeys(("Create", "Update", "Put"), _WRITE),
+        **dict.fromkeys(("CreateBatch", "UpdateBatch", "PutBatch"), replace(_WRITE, items="users")),
+        "Authenticate": _LOG_IN,
+        "AuthenticateBatch": replace(_LOG_IN, items="logins"),
+    },
     key=("tenant", "name"),
     check_key={"name": check_identity},
     shard_by=("tenant",),

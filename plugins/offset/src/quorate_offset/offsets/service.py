@@ -3,10 +3,11 @@
 `Invalid` and `Rejected` pass through: the host answers them with the status of their code.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Final
 
-from quorate.plugin import Answers, GrpcService, Metric, NodeApi, Rejected
+from quorate.plugin import Access, Answers, GrpcService, Metric, NodeApi, Rejected
+from quorate.plugin.access import Place
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.answers import (
@@ -19,6 +20,7 @@ from quorate_offset.answers import (
     raise_refusal,
     read_groups,
 )
+from quorate_offset.families import of_group
 from quorate_offset.offsets import validation
 from quorate_offset.offsets.resets import read_sources, reset_of
 from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_pb2 as requests
@@ -294,7 +296,22 @@ def _joined(tenant: str, group: str, parts: Sequence[asked.GroupOffsets]) -> ask
     return first
 
 
+def _reset_groups(reset: requests.ResetRequest) -> Iterator[Place]:
+    """Yield the groups of a reset: what is copied is read as well."""
+    yield reset.tenant, reset.group
+    if reset.HasField("to_group"):
+        yield reset.tenant, reset.to_group.group
+
+
 OFFSET: Final = GrpcService(
     service=requests.DESCRIPTOR.services_by_name["OffsetService"],
     servicer=OffsetService,
+    access={
+        **dict.fromkeys(("CommitOffset", "FenceGroup"), of_group("write")),
+        "ResetOffsets": Access(right="write", items="resets", places=_reset_groups),
+        **dict.fromkeys(("FetchOffsets", "Lag", "GetGroupState"), of_group("read")),
+        "FetchGroups": of_group("read", items="groups"),
+        "ListGroupStates": Access(right="read", tenant="tenant", key="prefix"),
+        "ListChanges": Access(right="read"),
+    },
 )

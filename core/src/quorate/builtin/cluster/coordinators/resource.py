@@ -7,7 +7,7 @@ from quorate.builtin.cluster.coordinators import apply, queries, validation
 from quorate.builtin.cluster.coordinators.rows import COORDINATORS, Assignment, row_key
 from quorate.builtin.cluster.families import GROUP
 from quorate.builtin.cluster.validation import check_text, check_wanted
-from quorate.plugin import NodeApi, Query, Resource, Verb, constant_key, split_invalid
+from quorate.plugin import Access, NodeApi, Query, Resource, Verb, constant_key, split_invalid
 from quorate.plugin.singles import only_reply
 from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
@@ -64,6 +64,11 @@ COORDINATOR: Final = Resource(
     row=pb.Coordinator,
     service=pb.DESCRIPTOR.services_by_name["CoordinatorService"],
     servicer=CoordinatorReads,
+    # What is asked for is assigned when it is not yet.
+    access={
+        "Get": Access(right="write", domain=COORDINATORS, key="role"),
+        "GetBatch": Access(right="write", domain=COORDINATORS, items="coordinators", key="role"),
+    },
     key=("role", "key"),
     check_key={"role": check_text, "key": validation.check_key},
     keep=check_broker,

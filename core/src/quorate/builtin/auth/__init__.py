@@ -1,0 +1,1 @@
+"""Identities, their tokens and roles: rows, mirrored in memory on every node."""

@@ -1,0 +1,99 @@
+"""`quorate auth`: the switch, tokens, and who the caller is; the rest is derived."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+from google.protobuf.empty_pb2 import Empty
+from google.protobuf.message import Message
+
+from quorate.plugin.console import columns_of
+from quorate.v1 import auth_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate.client import Client
+
+M = TypeVar("M", bound=Message)
+
+_UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+class _Lifetime(click.ParamType[int]):
+    """Milliseconds, from text such as `90d`."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d+)([smhd])", value)
+        if found is None:
+            self.fail(f"{value!r} is no time, such as 12h or 90d", param, ctx)
+        return int(found[1]) * _UNITS[found[2]]
+
+
+_ttl = click.option(
+    "--ttl", type=_Lifetime(), default=0, metavar="TIME", help="How long it is good, such as 90d."
+)
+
+
+@click.group("auth")
+def command() -> None:
+    """Say who may do what."""
+
+
+@command.command()
+@click.argument("administrator", default="admin")
+@_ttl
+@click.pass_obj
+def enable(console: Any, administrator: str, ttl: int) -> None:
+    """Ask callers who they are, from now on.
+
+    Makes the first administrator, and shows its token, which is kept nowhere else.
+    """
+    request = pb.EnableAuth(administrator=administrator, ttl_ms=ttl)
+    _print_new(console, _call(console.client(), "Auth/Enable", request, pb.NewToken))
+
+
+@command.command()
+@click.pass_obj
+def disable(console: Any) -> None:
+    """Ask callers no more; what is stored stays."""
+    _call(console.client(), "Auth/Disable", pb.DisableAuth(), Empty)
+
+
+@command.command()
+@click.pass_obj
+def status(console: Any) -> None:
+    """Show whether callers are asked, who you are, and what you may do."""
+    found = _call(console.client(), "Auth/Status", pb.AuthStatusRequest(), pb.AuthStatus)
+    grants = [dict(columns_of(each)) for each in found.grants] or [{}]
+    whole = {"enabled": found.enabled, "caller": found.caller}
+    console.print([{**whole, **grant} for grant in grants])
+
+
+@command.group()
+def tokens() -> None:
+    """See and change tokens."""
+
+
+@tokens.command()
+@click.argument("user")
+@click.option("--description", default="", help="What it is for.")
+@_ttl
+@click.pass_obj
+def create(console: Any, user: str, description: str, ttl: int) -> None:
+    """Create one token, and show it: it is kept nowhere else."""
+    request = pb.CreateToken(user=user, description=description, ttl_ms=ttl)
+    _print_new(console, _call(console.client(), "Token/Create", request, pb.NewToken))
+
+
+def _print_new(console: Any, made: pb.NewToken) -> None:
+    console.print([{"user": made.token.user, "id": made.token.id, "token": made.text}])
+
+
+def _call(client: Client, method: str, request: Message, reply: type[M]) -> M:
+    service, _, name = method.partition("/")
+    return client.call(f"/quorate.v1.{service}Service/{name}", request, reply)

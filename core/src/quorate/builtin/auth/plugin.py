@@ -1,0 +1,342 @@
+"""What the domain declares: users, tokens, roles and bindings, and the switch over them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from quorate.builtin.auth import roles
+from quorate.builtin.auth.authority import AuthRows
+from quorate.builtin.auth.families import BINDINGS, ROLES, SECRETS, SWITCH, TOKENS, USERS
+from quorate.builtin.auth.service import AuthServicer, TokenServicer, admit_roles
+from quorate.plugin import (
+    Access,
+    Cache,
+    CliCommand,
+    ColumnFamily,
+    Command,
+    DataRoute,
+    GrpcService,
+    Invalid,
+    Reader,
+    Rejected,
+    Resource,
+    Txn,
+    Verb,
+    find_row,
+    get_row,
+    hookimpl,
+    keys,
+    read_range,
+    remove_row,
+    write_row,
+)
+from quorate.plugin.access import EVERY, ROOT
+from quorate.plugin.checking import check_count, check_description, check_name
+from quorate.v1 import auth_pb2 as pb
+
+#: One shard has all of it: a change can look at whatever it depends on.
+GROUP: Final = "metadata"
+MOST_GRANTS: Final = 100
+MOST_TENANTS: Final = 1_000
+
+_THE_SWITCH: Final = keys.pack("switch")
+
+
+def check_user(user: pb.User | pb.UserChange, path: str) -> None:
+    """Refuse a name that is taken by the node itself."""
+    if user.name == ROOT:
+        raise Invalid(f"{path}name", f"{ROOT} is who has the root token: use another name")
+    check_description(f"{path}description", user.description)
+
+
+def check_role(role: pb.Role, path: str) -> None:
+    """Refuse grants that cannot be, and the name of a built-in role."""
+    _check_own_role(f"{path}name", role.name)
+    check_description(f"{path}description", role.description)
+    check_count(f"{path}grants", role.grants, MOST_GRANTS)
+    for position, grant in enumerate(role.grants):
+        within = f"{path}grants[{position}]."
+        if not grant.right or grant.right not in pb.GrantedRight.values():
+            raise Invalid(f"{within}right", "must be read, write or admin")
+        if grant.domain != EVERY:
+            for part in grant.domain.split(".", 1):
+                check_name(f"{within}domain", part)
+        if grant.tenant:
+            check_name(f"{within}tenant", grant.tenant)
+
+
+def check_binding(binding: pb.Binding, path: str) -> None:
+    """Refuse tenants that cannot be."""
+    check_count(f"{path}tenants", binding.tenants, MOST_TENANTS)
+    for position, tenant in enumerate(binding.tenants):
+        check_name(f"{path}tenants[{position}]", tenant)
+
+
+def _check_own_role(field: str, name: str) -> None:
+    if name in roles.BUILT_IN:
+        raise Invalid(field, f"{name} is built in, and stays as it is: use another name")
+
+
+def user_changed(txn: Txn, before: pb.User | None, after: pb.User | None) -> None:
+    """Take a user's tokens and bindings along; keep the last administrator."""
+    if before is None or (after is not None and not after.disabled):
+        return
+    _keep_an_administrator(txn, lost=before.name)
+    if after is None:
+        for family in (TOKENS, SECRETS, BINDINGS):
+            for row in list(read_range(txn, family, *keys.prefix(before.name))):
+                txn.delete(family, row.key)
+
+
+def role_changed(txn: Txn, before: pb.Role | None, after: pb.Role | None) -> None:
+    """Refuse to delete a role that somebody has."""
+    if before is not None and after is None:
+        for binding in _bindings(txn):
+            if binding.role == before.name:
+                raise Rejected(
+                    "FAILED_PRECONDITION",
+                    f"user {binding.user} has the role {before.name}: delete that binding first",
+                )
+
+
+def binding_changed(txn: Txn, before: pb.Binding | None, after: pb.Binding | None) -> None:
+    """Refuse a binding of what is not there; keep the last administrator."""
+    if after is not None:
+        if txn.get(USERS, keys.pack(after.user)) is None:
+            raise Rejected("NOT_FOUND", f"there is no user {after.user}: create it")
+        if after.role not in roles.BUILT_IN and txn.get(ROLES, keys.pack(after.role)) is None:
+            raise Rejected("NOT_FOUND", f"there is no role {after.role}: create it")
+    if before is not None and before.role == roles.ADMIN and (after is None or after.tenants):
+        _keep_an_administrator(txn, lost=before.user)
+
+
+def keep_token(txn: Txn, command: pb.KeepToken) -> pb.Token:
+    """Keep a new token of a user."""
+    token = pb.Token()
+    token.CopyFrom(command.token)
+    get_row(txn, USER, pb.UserChange(name=token.user))
+    token.created_at_ms = txn.proposed_at_ms
+    secret = command.secret.SerializeToString(deterministic=True)
+    txn.put(SECRETS, keys.pack(token.user, token.id), secret)
+    return write_row(txn, TOKEN, token)
+
+
+def revoke_token(txn: Txn, command: pb.DeleteToken) -> pb.Token | None:
+    """Delete a token, unless administrators would be left without any."""
+    token = find_row(txn, TOKEN, command)
+    if token is None and command.missing_ok:
+        return None
+    token = get_row(txn, TOKEN, command)
+    if not command.force and _enabled(txn):
+        administrators = set(_administrators(txn))
+        if token.user in administrators and not any(
+            each.id != token.id and (not each.ends_at_ms or each.ends_at_ms > txn.proposed_at_ms)
+            for user in sorted(administrators)
+            for each in _tokens(txn, user)
+        ):
+            raise Rejected(
+                "FAILED_PRECONDITION",
+                "it is the last token of any administrator: create another one first, or set force "
+                "if administrators have certificates",
+            )
+    txn.delete(SECRETS, keys.pack(token.user, token.id))
+    remove_row(txn, TOKEN, token)
+    return token
+
+
+def switch(txn: Txn, command: pb.SwitchAuth) -> None:
+    """Ask callers who they are from now on, or ask them no more."""
+    if command.enabled:
+        if _enabled(txn):
+            raise Rejected("ALREADY_EXISTS", "callers are asked who they are already")
+        name = command.administrator.token.user
+        user = find_row(txn, USER, pb.UserChange(name=name)) or pb.User(
+            name=name, created_at_ms=txn.proposed_at_ms
+        )
+        user.disabled = False
+        write_row(txn, USER, user)
+        write_row(txn, BINDING, pb.Binding(user=name, role=roles.ADMIN))
+        keep_token(txn, command.administrator)
+    row = pb.AuthSwitch(enabled=command.enabled, updated_at_ms=txn.proposed_at_ms)
+    txn.put(SWITCH, _THE_SWITCH, row.SerializeToString(deterministic=True))
+
+
+def check_switch(command: pb.SwitchAuth) -> None:
+    """Refuse a switch without an administrator."""
+    if command.enabled:
+        check_name("administrator.token.user", command.administrator.token.user)
+        check_user(pb.User(name=command.administrator.token.user), "administrator.token.")
+
+
+def _enabled(reader: Reader) -> bool:
+    row = reader.get(SWITCH, _THE_SWITCH)
+    return row is not None and pb.AuthSwitch.FromString(row).enabled
+
+
+def _keep_an_administrator(txn: Txn, *, lost: str) -> None:
+    if _enabled(txn) and set(_administrators(txn)) == {lost}:
+        raise Rejected(
+            "FAILED_PRECONDITION",
+            f"{lost} is the last administrator: make another one first, or nobody could let "
+            "anyone in",
+        )
+
+
+def _administrators(reader: Reader) -> Iterator[str]:
+    for binding in _bindings(reader):
+        if binding.role == roles.ADMIN and not binding.tenants:
+            row = reader.get(USERS, keys.pack(binding.user))
+            if row is not None and not pb.User.FromString(row).disabled:
+                yield binding.user
+
+
+def _bindings(reader: Reader) -> Iterator[pb.Binding]:
+    for row in read_range(reader, BINDINGS, b"", b"\xff"):
+        yield pb.Binding.FromString(row.value)
+
+
+def _tokens(reader: Reader, user: str) -> Iterator[pb.Token]:
+    for row in read_range(reader, TOKENS, *keys.prefix(user)):
+        yield pb.Token.FromString(row.value)
+
+
+def _service(name: str) -> Any:
+    return pb.DESCRIPTOR.services_by_name[name]
+
+
+_ADA: Final = pb.User(name="ada", description="writes programs")
+_KEPT: Final = pb.KeepToken(
+    token=pb.Token(user="ada", id="00"), secret=pb.TokenSecret(salt=b"salt", hash=b"hash")
+)
+
+USER: Final = Resource(
+    family=USERS,
+    row=pb.User,
+    service=_service("UserService"),
+    key=("name",),
+    check=check_user,
+    changed=user_changed,
+    table=False,
+    examples=(_ADA, pb.User(name="eve")),
+)
+
+TOKEN: Final = Resource(
+    family=TOKENS,
+    row=pb.Token,
+    service=_service("TokenService"),
+    key=("user", "id"),
+    servicer=TokenServicer,
+    access={"Create": Access(right="write", domain=TOKENS, key="user")},
+    table=False,
+    verbs={
+        "Keep": Verb(
+            apply=keep_token,
+            message=pb.KeepTokens,
+            key=lambda each: keys.pack(each.token.user, each.token.id),
+            examples=(_KEPT,),
+        ),
+        "Delete": Verb(apply=revoke_token, examples=(pb.DeleteToken(user="ada", id="00"),)),
+    },
+)
+
+ROLE: Final = Resource(
+    family=ROLES,
+    row=pb.Role,
+    service=_service("RoleService"),
+    key=("name",),
+    check=check_role,
+    changed=role_changed,
+    table=False,
+    verbs={"Create": Verb(admit=admit_roles), "Put": Verb(admit=admit_roles)},
+    examples=(
+        pb.Role(
+            name="shop",
+            grants=[pb.RoleGrant(right=pb.GRANTED_RIGHT_WRITE, domain="kv", prefix="shop/")],
+        ),
+        pb.Role(name="nothing"),
+    ),
+)
+
+BINDING: Final = Resource(
+    family=BINDINGS,
+    row=pb.Binding,
+    service=_service("BindingService"),
+    key=("user", "role"),
+    check=check_binding,
+    changed=binding_changed,
+    table=False,
+    examples=(
+        pb.Binding(user="ada", role="reader"),
+        pb.Binding(user="ada", role="broker", tenants=["acme"]),
+    ),
+)
+
+_ENABLE: Final = pb.SwitchAuth(enabled=True, administrator=_KEPT)
+
+
+@hookimpl
+def quorate_resources() -> Sequence[Resource[Any]]:
+    return [USER, ROLE, BINDING, TOKEN]
+
+
+@hookimpl
+def quorate_column_families() -> Sequence[ColumnFamily]:
+    return [
+        ColumnFamily(name=SECRETS, group=GROUP, row=pb.TokenSecret),
+        ColumnFamily(name=SWITCH, group=GROUP, row=pb.AuthSwitch),
+    ]
+
+
+@hookimpl
+def quorate_commands() -> Sequence[Command[Any]]:
+    return [
+        Command(
+            message=pb.SwitchAuth,
+            group=GROUP,
+            shard_key=lambda _: b"",
+            validate=check_switch,
+            examples=(_ENABLE, pb.SwitchAuth()),
+        )
+    ]
+
+
+@hookimpl
+def quorate_data_routes() -> Sequence[DataRoute[Any]]:
+    return [DataRoute(message=pb.SwitchAuth, apply=switch)]
+
+
+@hookimpl
+def quorate_caches() -> Sequence[Cache]:
+    return [
+        Cache(
+            name="auth.rows",
+            group=GROUP,
+            families=(USERS, TOKENS, SECRETS, ROLES, BINDINGS, SWITCH),
+            factory=AuthRows,
+        )
+    ]
+
+
+@hookimpl
+def quorate_grpc_services() -> Sequence[GrpcService]:
+    return [
+        GrpcService(
+            service=_service("AuthService"),
+            servicer=AuthServicer,
+            access={
+                **dict.fromkeys(("Enable", "Disable"), Access(right="admin")),
+                "Status": Access(right="identity"),
+            },
+        )
+    ]
+
+
+@hookimpl
+def quorate_cli_commands() -> Sequence[CliCommand]:
+    def load() -> Any:
+        from quorate.builtin.auth.cli import command
+
+        return command
+
+    return [CliCommand(name="auth", help="Say who may do what.", load=load)]

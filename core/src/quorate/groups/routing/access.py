@@ -1,0 +1,73 @@
+"""Whether a caller may send a command: asked where it enters, and again on the leader."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.groups.refusals import NotProposedError
+from quorate.plugin import Command, Rejected
+from quorate.plugin.access import Authority, Rights, denied, needed
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.needs import UNDECLARED, domain_of
+from quorate.v1.batch_pb2 import ItemRefusal
+
+
+class CommandAccess:
+    """Holds public commands against what their senders were granted.
+
+    Internal ones come from nodes alone, and the method that proposes them was asked for.
+    """
+
+    def __init__(self, catalog: Catalog, authority: Authority) -> None:
+        self._authority: Final = authority
+        self._domains: Final = {
+            name: domain_of(catalog, name) for name, each in catalog.commands.items() if each.public
+        }
+        self._commands: Final = catalog.commands
+
+    def refused(self, message: Message, caller: str) -> tuple[ItemRefusal, ...]:
+        """Return the items of a command that its caller may not send.
+
+        Raises `Rejected` (PERMISSION_DENIED) when nothing is left. A caller without a name is a
+        node, which acts for itself.
+        """
+        if not caller or self._authority.enabled is False:
+            return ()
+        name = message.DESCRIPTOR.full_name
+        domain = self._domains.get(name)
+        if domain is None:
+            return ()
+        if self._authority.enabled is None:
+            raise NotProposedError("this node does not know yet what callers may do: retry")
+        command, rights = self._commands[name], self._authority.rights(caller)
+        access = command.access or UNDECLARED
+        if rights.covers(domain, access.right):
+            return ()
+        if command.access is None or command.items is None:
+            if lacking := rights.lacks(access, domain, message):
+                raise denied(caller, lacking)
+            return ()
+        return _refused_items(rights, command, domain, message)
+
+    def demand(self, message: Message, caller: str) -> None:
+        """Refuse a forwarded command of which its caller may not send every item."""
+        if items := self.refused(message, caller):
+            raise Rejected("PERMISSION_DENIED", items[0].message)
+
+
+def _refused_items(
+    rights: Rights, command: Command[Any], domain: str, message: Message
+) -> tuple[ItemRefusal, ...]:
+    assert command.access is not None
+    assert command.items is not None
+    items = command.items.get(message)
+    lacking = [rights.lacks(command.access, domain, item) for item in items]
+    if all(lacking):
+        raise denied(rights.name, lacking[0] if lacking else needed(command.access.right, domain))
+    return tuple(
+        ItemRefusal(item=item, code="PERMISSION_DENIED", message=denied(rights.name, each).message)
+        for item, each in enumerate(lacking)
+        if each
+    )

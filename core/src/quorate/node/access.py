@@ -1,0 +1,94 @@
+"""What a node asks its callers for, as it is configured, and what it believes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from quorate.config import Settings
+from quorate.config.sections import DEFAULT_TOKEN
+from quorate.consensus.peer.network import PeerNetwork
+from quorate.groups.watching.caches import CacheKeeper
+from quorate.plugin.access import OPERATIONS, Authority, Open
+from quorate.plugin.catalog import Catalog
+from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.identities import Identities
+from quorate.rpc.node_service import is_node
+
+_log = logging.getLogger(__name__)
+
+#: The shortest root token that is taken.
+SHORTEST: Final = 32
+#: How long a file is not read again.
+_READ_S: Final = 1.0
+
+_NO_SECRET: Final = (
+    "anybody could call this node as another node: cluster.token is the default one. Set "
+    "tls.require_client_cert = true on every node, or found the cluster with a secret token"
+)
+
+
+def authority_of(settings: Settings, catalog: Catalog, caches: Sequence[CacheKeeper]) -> Authority:
+    """Return what knows the identities of a node's callers."""
+    found = next((each.view for each in caches if isinstance(each.view, Authority)), None)
+    if found is None:
+        return Open()
+    kept = [name for name, each in catalog.declared.items() if not each.plugin.built_in]
+    secret = settings.cluster.token.get_secret_value() != DEFAULT_TOKEN
+    obstacle = "" if secret or settings.tls.require_client_cert else _NO_SECRET
+    found.host(kept, [*catalog.declared, *catalog.families, OPERATIONS], obstacle)
+    return found
+
+
+async def authority_known(caches: Sequence[CacheKeeper]) -> None:
+    """Wait until a node knows who may call it."""
+    filled = [each.filled for each in caches if isinstance(each.view, Authority)]
+    if filled:
+        await asyncio.wait(filled)
+
+
+def identities_of(settings: Settings, authority: Authority, network: PeerNetwork) -> Identities:
+    """Return what finds out who calls a node."""
+    return Identities(
+        authority,
+        root_token(settings.auth.root_token_file),
+        None,
+        settings.tls.require_client_cert,
+        lambda context: is_node(network, context),
+        frozenset({NODE_SERVICE.full_name}),
+    )
+
+
+def root_token(file: Path | None) -> Callable[[], str]:
+    """Return what gives the token in a file; "" while there is none that can be taken."""
+    if file is None:
+        return lambda: ""
+    token, read_at = "", float("-inf")
+
+    def current() -> str:
+        nonlocal token, read_at
+        now = time.monotonic()
+        if now - read_at >= _READ_S:
+            token, read_at = _token_in(file, token), now
+        return token
+
+    return current
+
+
+def _token_in(file: Path, before: str) -> str:
+    try:
+        found = file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        if before:
+            _log.warning("the root token of auth.root_token_file is not taken: %s", error)
+        return ""
+    if found and len(found) < SHORTEST:
+        _log.warning(
+            "the root token in %s is not taken: it has less than %d characters", file, SHORTEST
+        )
+        return ""
+    return found

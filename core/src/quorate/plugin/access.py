@@ -1,0 +1,233 @@
+"""Who may do what: what a call needs, what was granted, and whether one covers the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, Final, Literal, Protocol, runtime_checkable
+
+from google.protobuf.message import Message
+
+from quorate.plugin import keys
+from quorate.plugin.outcomes import Rejected
+
+#: Each includes those before it. `identity` is what everybody has who has proved a name.
+Right = Literal["identity", "read", "write", "admin"]
+#: A tenant, "" where rows are the cluster's own; and a key, or the first part of one after the
+#: tenant.
+Place = tuple[str, str | bytes | int]
+
+RIGHTS: Final[Sequence[Right]] = ("identity", "read", "write", "admin")
+#: Grants of every domain end here, but for those of `admin`.
+GUARDED: Final = frozenset({"auth", "operations"})
+#: Members, shards, backups, controllers: what concerns the cluster and no plugin.
+OPERATIONS: Final = "operations"
+EVERY: Final = "*"
+#: Who has the root token of a node: may do everything, whatever is stored.
+ROOT: Final = "root"
+
+_LEVELS: Final = {right: level for level, right in enumerate(RIGHTS)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What a caller of a method, or the sender of a command, must have been granted.
+
+    Fields are named as in the request, and those of a batch command as in its items.
+    """
+
+    right: Right
+    #: A plugin or one of its families; "": the plugin that declares it.
+    domain: str = ""
+    #: The repeated field that holds what is asked for, one by one; "": it is the request itself.
+    items: str = ""
+    #: The field that names the tenant; "": the rows are the cluster's own.
+    tenant: str = ""
+    #: The field that names the key, or its first part after the tenant, or what keys begin with;
+    #: "": any key. Items that are text or bytes are keys.
+    key: str = ""
+    #: In place of the fields: what a request, or an item, touches.
+    places: Callable[[Any], Iterable[Place]] | None = None
+    #: The answer leaves out what the caller may not read: any grant in the domain will do.
+    filtered: bool = False
+
+    def touched(self, request: Any) -> Iterator[Place]:
+        """Yield what a request, or an item of a batch command, touches."""
+        for item in _items(request, self.items):
+            if self.places is not None:
+                yield from self.places(item)
+            elif isinstance(item, str | bytes):
+                yield "", item
+            else:
+                tenant = attrgetter(self.tenant)(item) if self.tenant else ""
+                yield tenant, attrgetter(self.key)(item) if self.key else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A right on a domain, of one tenant and on keys with a prefix."""
+
+    right: Right
+    #: A plugin, one of its families, or `*`.
+    domain: str
+    #: "": every one, and the rows of the cluster itself.
+    tenant: str = ""
+    #: What keys begin with, after the tenant; "": any key.
+    prefix: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Rights:
+    """What one identity was granted; what is asked often is found in a dict."""
+
+    #: Who has them.
+    name: str
+    grants: Sequence[Grant]
+    _everywhere: dict[str, int] = field(default_factory=dict)
+    _narrow: dict[tuple[str, int], tuple[tuple[str, bytes], ...]] = field(default_factory=dict)
+
+    def covers(self, domain: str, right: Right) -> bool:
+        """Whether the right holds in all of a domain."""
+        level = self._everywhere.get(domain)
+        if level is None:
+            level = max(
+                (_LEVELS[each.right] for each in self._of(domain) if not _narrowed(each)), default=0
+            )
+            self._everywhere[domain] = level
+        return level >= _LEVELS[right]
+
+    def some(self, domain: str, right: Right) -> bool:
+        """Whether the right holds in any part of a domain."""
+        return self.covers(domain, right) or bool(self._parts(domain, right))
+
+    def reaches(self, domain: str, right: Right, place: Place) -> bool:
+        """Whether the right holds at a place."""
+        if self.covers(domain, right):
+            return True
+        tenant, key = place
+        begin = key.encode() if isinstance(key, str) else key if isinstance(key, bytes) else b""
+        return any(
+            of in ("", tenant) and begin.startswith(prefix)
+            for of, prefix in self._parts(domain, right)
+        )
+
+    def lacks(self, access: Access, domain: str, request: Any) -> str:
+        """Return what a request needs and was not granted, in words; "": nothing."""
+        right = access.right
+        domain = access.domain or domain
+        if right == "identity" or self.covers(domain, right):
+            return ""
+        if access.filtered and self.some(domain, right):
+            named = (tenant for tenant, _ in access.touched(request) if tenant)
+            missing = next((t for t in named if not self._in_tenant(domain, right, t)), None)
+            return "" if missing is None else needed(right, domain, (missing, ""))
+        place = None
+        for place in access.touched(request):
+            if not self.reaches(domain, right, place):
+                return needed(right, domain, place)
+        # What touches nothing is for those who may touch something.
+        return "" if place is not None or self.some(domain, right) else needed(right, domain)
+
+    def _in_tenant(self, domain: str, right: Right, tenant: str) -> bool:
+        return any(of in ("", tenant) for of, _ in self._parts(domain, right))
+
+    def _parts(self, domain: str, right: Right) -> tuple[tuple[str, bytes], ...]:
+        level = _LEVELS[right]
+        found = self._narrow.get((domain, level))
+        if found is None:
+            found = self._narrow[domain, level] = tuple(
+                (each.tenant, each.prefix.encode())
+                for each in self._of(domain)
+                if _LEVELS[each.right] >= level
+            )
+        return found
+
+    def _of(self, domain: str) -> Iterator[Grant]:
+        plugin = domain.partition(".")[0]
+        for each in self.grants:
+            anywhere = each.domain == EVERY and (each.right == "admin" or plugin not in GUARDED)
+            if anywhere or each.domain in (domain, plugin):
+                yield each
+
+
+@runtime_checkable
+class Authority(Protocol):
+    """What a node knows of identities; a cache that is fed on every node implements it."""
+
+    @property
+    def enabled(self) -> bool | None:
+        """Whether callers are asked who they are; None: that is not known yet."""
+
+    def rights(self, name: str) -> Rights:
+        """Return what an identity was granted; nothing, for one that is not known."""
+
+    def owner_of(self, token: str) -> str:
+        """Return whose a bearer token is; raises `Rejected` (UNAUTHENTICATED)."""
+
+    def host(self, plugins: Iterable[str], domains: Collection[str], obstacle: str) -> None:
+        """Record what its node serves, of that the plugins that are not built in, and why asking
+        callers who they are would protect nothing; "": it would."""
+
+
+class Open:
+    """The authority of nodes that ask nobody who they are."""
+
+    enabled: bool | None = False
+
+    def rights(self, name: str) -> Rights:
+        """Return every right."""
+        return all_rights(name)
+
+    def owner_of(self, token: str) -> str:
+        """Return nobody's name."""
+        return ""
+
+    def host(self, plugins: Iterable[str], domains: Collection[str], obstacle: str) -> None:
+        """Record nothing."""
+
+
+def all_rights(name: str) -> Rights:
+    """Return every right there is."""
+    return Rights(name, (Grant(right="admin", domain=EVERY),))
+
+
+def needed(right: Right, domain: str, place: Place = ("", "")) -> str:
+    """Return in words what somebody needs."""
+    tenant, key = place
+    of = f" of tenant {tenant}" if tenant else ""
+    at = f" at {key!r}" if key != "" else ""
+    return f"{right} on {domain}{of}{at}"
+
+
+def denied(name: str, lacking: str) -> Rejected:
+    """Return the refusal of somebody who lacks a right."""
+    who = name or "a caller without a name"
+    return Rejected("PERMISSION_DENIED", f"{who} needs {lacking}: have a role granted that has it")
+
+
+def tenant_place(key: bytes) -> Place:
+    """Return the tenant of a packed key, which is its first part, and the part after it."""
+    parts = keys.unpack(key)
+    return str(parts[0]), parts[1] if len(parts) > 1 else ""
+
+
+def cluster_place(key: bytes) -> Place:
+    """Return the first part of the packed key of a row of the cluster itself."""
+    parts = keys.unpack(key)
+    return "", parts[0] if parts else ""
+
+
+def _narrowed(grant: Grant) -> bool:
+    return bool(grant.tenant or grant.prefix)
+
+
+def _items(message: Any, path: str) -> Iterator[Any]:
+    """Yield what a path through repeated fields leads to."""
+    if not path:
+        yield message
+        return
+    first, _, rest = path.partition(".")
+    found = getattr(message, first)
+    for each in (found,) if isinstance(found, Message) else found:
+        yield from _items(each, rest)

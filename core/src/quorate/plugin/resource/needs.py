@@ -1,0 +1,92 @@
+"""What callers of a resource need: derived from its tenant and its key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from google.protobuf.message import Message
+
+from quorate.plugin.access import Access, Place, cluster_place, tenant_place
+from quorate.plugin.resource.binding import Binding, Read, Write
+
+
+def place_of(binding: Binding) -> Callable[[bytes], Place]:
+    """Return what tells the place of a row by its key."""
+    return tenant_place if binding.resource.tenant else cluster_place
+
+
+def access_of_write(binding: Binding, write: Write) -> Access:
+    """Return what the sender of a verb's command needs for each item."""
+    if write.spec.access is not None:
+        return write.spec.access
+    family, names = binding.resource.family, binding.resource.key[:2]
+    if write.item is None and write.key_is_text and not binding.resource.tenant:
+        return Access(right="write", domain=family)
+    if write.item is not None and write.spec.key is None and _has(write.item, names):
+        tenant, key = _tenant_and_key(binding, binding.resource.key)
+        return Access(right="write", domain=family, tenant=tenant, key=key)
+    key_of, place = binding.key_of_item(write), place_of(binding)
+
+    def places(item: Any) -> tuple[Place]:
+        try:
+            return (place(key_of(item)),)
+        except ValueError:
+            # It is no key of a row: who sends it needs the right on all of them.
+            return (("", ""),)
+
+    return Access(right="write", domain=family, places=places)
+
+
+def access_of_read(binding: Binding, verb: str, read: Read) -> Access:
+    """Return what the caller of a method that reads needs."""
+    family = binding.resource.family
+    if verb != "Get":
+        tenant = binding.parts[0] if binding.resource.tenant else ""
+        named = tenant in read.request.DESCRIPTOR.fields_by_name
+        return Access(right="read", domain=family, tenant=tenant if named else "", filtered=True)
+    held = read.request.DESCRIPTOR
+    if read.many:
+        asked = held.fields_by_name[read.many].message_type
+        if asked is None:
+            return Access(right="read", domain=family, items=read.many)
+        tenant, key = _tenant_and_key(binding, binding.resource.key)
+        return Access(right="read", domain=family, items=read.many, tenant=tenant, key=key)
+    holder = binding.holder_in(held)
+    parts = [f"{holder}.{part}" if holder else part for part in binding.parts]
+    tenant, key = _tenant_and_key(binding, parts)
+    return Access(right="read", domain=family, tenant=tenant, key=key)
+
+
+def needs_of(binding: Binding) -> tuple[Mapping[str, Access], frozenset[str]]:
+    """Return what the methods of a resource need, and which leave that to their commands."""
+    found: dict[str, Access] = {}
+    by_command: set[str] = set()
+    for write in binding.writes.values():
+        if write.spec.by_hand:
+            continue
+        access = access_of_write(binding, write)
+        held = {**dict.fromkeys(write.batches, write.field), **write.singles}
+        found.update({name: replace(access, items=field) for name, field in held.items()})
+        by_command.update(held)
+    for verb, reads in binding.reads.items():
+        found.update({read.method: access_of_read(binding, verb, read) for read in reads})
+    return found | dict(binding.resource.access), frozenset(by_command)
+
+
+def _tenant_and_key(binding: Binding, parts: Sequence[str]) -> tuple[str, str]:
+    if not binding.resource.tenant:
+        return "", parts[0]
+    return parts[0], parts[1] if len(parts) > 1 else ""
+
+
+def _has(item: type[Message], names: Sequence[str]) -> bool:
+    """Whether an item has the first fields of the key, as the row does."""
+
+    def holds(kind: Any, path: str) -> bool:
+        name, _, rest = path.partition(".")
+        found = None if kind is None else kind.fields_by_name.get(name)
+        return found is not None and (not rest or holds(found.message_type, rest))
+
+    return all(holds(item.DESCRIPTOR, name) for name in names)

@@ -1,0 +1,179 @@
+"""Who makes a call, by a certificate, a bearer token or a JWT; and that only they go on."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.groups.refusals import NotServingError
+from quorate.groups.timing import end, every
+from quorate.plugin import Caller, Rejected
+from quorate.plugin.access import ROOT, Authority, denied, needed
+from quorate.plugin.needs import Need
+from quorate.rpc import callers
+from quorate.rpc.methods import Behaviour, Context, fail
+
+#: How soon what was revoked ends the calls that go on.
+LOOK_S: Final = 0.25
+
+_AUTHORIZATION: Final = "authorization"
+_BEARER: Final = "bearer "
+_UNKNOWN: Final = NotServingError(
+    "this node does not know yet who may call it; try again, or ask another node"
+)
+_ASKED: Final = Rejected(
+    "UNAUTHENTICATED",
+    "this cluster asks who calls: send a token, or show a certificate of a user",
+)
+
+#: Tells whose a JWT is; raises `Rejected` (UNAUTHENTICATED).
+OwnerOf = Callable[[str], str]
+
+
+@dataclass(eq=False)
+class Identities:
+    """Finds out who makes each call.
+
+    `root_token` returns the token of `root`, "" for none; `jwt` is given where an issuer is
+    configured. With `certificates` callers show one. `is_node` tells whether a call is made by a
+    node of the cluster. Methods of the services in `unasked` let their callers in by themselves.
+    """
+
+    _authority: Authority
+    _root_token: Callable[[], str] = lambda: ""
+    _jwt: OwnerOf | None = None
+    _certificates: bool = False
+    _is_node: Callable[[Context], bool] = lambda _: False
+    _unasked: Collection[str] = ()
+    #: The calls of those who were told by a token, and what it was.
+    _open: dict[asyncio.Task[Any], str] = field(default_factory=dict, init=False)
+    _ended: dict[asyncio.Task[Any], Rejected] = field(default_factory=dict, init=False)
+    _following: asyncio.Task[None] | None = field(default=None, init=False)
+
+    def follow(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End the calls of revoked tokens, from now on."""
+        failed = "cannot look for revoked tokens; trying again"
+        self._following = loop.create_task(every(loop, LOOK_S, self.look, failed))
+
+    async def stop(self) -> None:
+        """Look no more."""
+        await end(self._following)
+
+    def look(self) -> None:
+        """End the calls whose tokens are not taken any more."""
+        if not self._open or not self._authority.enabled:
+            return
+        refused = {token: self._refusal_of(token) for token in set(self._open.values())}
+        for task, token in self._open.items():
+            why = refused[token]
+            if why is not None and task not in self._ended:
+                self._ended[task] = why
+                task.cancel()
+
+    def _refusal_of(self, token: str) -> Rejected | None:
+        try:
+            self._owner_of(token)
+        except Rejected as refusal:
+            return refusal
+        return None
+
+    def around(self, path: str, serve: Behaviour) -> Behaviour:
+        """Let each call of a method know who makes it, and end it with the token."""
+
+        if path.strip("/").partition("/")[0] in self._unasked:
+            return serve
+
+        async def served(request: Any, context: Context) -> Any:
+            if self._authority.enabled is False and not self._certificates:
+                callers.begin(callers.NOBODY)
+                return await serve(request, context)
+            try:
+                made_by, token = self._identify(context)
+            except Exception as error:  # noqa: BLE001 - each one becomes a status
+                return await fail(path, error, context)
+            callers.begin(made_by)
+            if not token:
+                return await serve(request, context)
+            task = asyncio.current_task()
+            assert task is not None
+            self._open[task] = token
+            try:
+                return await serve(request, context)
+            except asyncio.CancelledError:
+                why = self._ended.get(task)
+                if why is None:
+                    raise
+                task.uncancel()
+                return await fail(path, why, context)
+            finally:
+                del self._open[task]
+                self._ended.pop(task, None)
+
+        return served
+
+    def _identify(self, context: Context) -> tuple[Caller, str]:
+        """Return who calls, and the token that told it, if any."""
+        if self._authority.enabled:
+            for key, value in context.invocation_metadata() or ():
+                if key == _AUTHORIZATION:
+                    token = _bearer(value)
+                    return Caller(name=self._owner_of(token)), token
+        if self._is_node(context):
+            return callers.NODE, ""
+        return callers.certified(context) if self._certificates else callers.NOBODY, ""
+
+    def _owner_of(self, token: str) -> str:
+        root = self._root_token()
+        if root and hmac.compare_digest(root.encode(), token.encode(errors="surrogatepass")):
+            return ROOT
+        if self._jwt is not None and token.count(".") == 2:
+            return self._jwt(token)
+        return self._authority.owner_of(token)
+
+
+class Guard:
+    """Asks, before a method is served, whether its caller may use it."""
+
+    def __init__(self, authority: Authority) -> None:
+        self._authority: Final = authority
+
+    def of(self, need: Need) -> Callable[[Any], None]:
+        """Return what refuses requests of a method; for a stream of them it is given None."""
+        access, domain = need.access, need.domain
+        authority = self._authority
+
+        def demand(request: Message | None) -> None:
+            if authority.enabled is False:
+                return
+            caller = callers.caller()
+            if caller.node:
+                return
+            if authority.enabled is None:
+                if access.right == "identity":
+                    return
+                raise _UNKNOWN
+            if not caller.name:
+                raise _ASKED
+            rights = authority.rights(caller.name)
+            if rights.covers(domain, access.right):
+                return
+            if need.by_command:
+                # Of its items the command itself refuses some.
+                if not rights.some(domain, access.right):
+                    raise denied(caller.name, needed(access.right, domain))
+            elif lacking := rights.lacks(access, domain, request):
+                raise denied(caller.name, lacking)
+
+        return demand
+
+
+def _bearer(value: str | bytes) -> str:
+    text = value.decode(errors="replace") if isinstance(value, bytes) else value
+    if text[: len(_BEARER)].lower() != _BEARER:
+        raise Rejected("UNAUTHENTICATED", "authorization must be `Bearer` and a token")
+    return text[len(_BEARER) :].strip()
