@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
-from quorate.apply.deadlines import Deadline, deadline_of, schedule
+from quorate.apply.deadlines import Deadline, deadline_of, schedule, timers_moved
 from quorate.apply.layers import Layer
 from quorate.apply.scope import UNLIMITED, Scope
 from quorate.apply.txn import NOTHING, ShardTxn
@@ -49,6 +49,55 @@ def test_a_renewal_is_good_for_no_longer_than_there_is_time() -> None:
     schedule(layer, "bell", b"k", Deadline(7, 1 << 64))
 
     assert deadline_of(layer, "bell", b"k") == Deadline(7, (1 << 63) - 2)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(
+                st.sampled_from([b"", b"k", b"k\0", b"l"]),
+                st.sampled_from([None, -(1 << 64), -1, 0, 7, 8, 1 << 64]),
+            ),
+            st.sampled_from([None, 5]),
+        ),
+        max_size=4,
+    )
+)
+def test_deadlines_that_are_set_together_are_those_set_one_by_one(
+    steps: list[tuple[dict[bytes, int | None], int | None]],
+) -> None:
+    (one, _), (all_, _) = new_txn(), new_txn()
+    for times, ttl_ms in steps:
+        for txn in (one, all_):
+            txn.schedule("bell", b"k", 7, ttl_ms=ttl_ms)
+            txn.schedule("bells", b"k", 6)
+        for key, at_ms in times.items():
+            one.schedule("bell", key, at_ms)
+        all_.schedule_each("bell", times)
+
+    rows = {name: table.rows for name, table in one.layer.tables.items()}
+    assert {name: table.rows for name, table in all_.layer.tables.items()} == rows
+
+
+def test_deadlines_that_are_set_together_are_refused_before_one_is_set(catalog: Catalog) -> None:
+    txn, _ = new_txn(Scope.of_route(catalog, catalog.routes[StringValue.DESCRIPTOR.full_name]))
+    with pytest.raises(ValueError, match="timer other is not declared"):
+        txn.schedule_each("other", {b"k": 1})
+    with pytest.raises(TypeError, match="a key must be bytes, not str"):
+        txn.schedule_each("tested.bell", {b"k": 1, "l": 1})  # type: ignore[dict-item]
+
+    assert not txn.layer.tables
+
+
+def test_the_earliest_deadline_of_each_timer_is_found() -> None:
+    layer = Layer(NOTHING)
+    assert not timers_moved(layer)
+    for timer, key, at_ms in (("bell", b"k", 9), ("bells", b"a", 3), ("bell", b"l", -8)):
+        schedule(layer, timer, key, Deadline(at_ms))
+    schedule(layer, "gong", b"k", Deadline(1))
+    schedule(layer, "gong", b"k", None)
+
+    assert timers_moved(layer) == {"bell": -8, "bells": 3}
 
 
 def test_a_row_carries_the_revision_of_its_command_and_a_private_one_none() -> None:

@@ -3,6 +3,7 @@
 Both kinds of keys begin with the timer's name, which has no zero byte, and a zero byte.
 """
 
+from collections.abc import Mapping
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -56,6 +57,30 @@ def schedule(layer: Layer, timer: str, key: bytes, deadline: Deadline | None) ->
         layer.put(DEADLINES, _due_key(start, deadline.at_ms, key), b"")
 
 
+def schedule_each(layer: Layer, timer: str, times: Mapping[bytes, int | None]) -> None:
+    """Set or cancel the deadlines of many keys, as `schedule` does, none with a time to live."""
+    start = _start(timer)
+    names = [start + key for key in times]
+    found = layer.get_many(DEADLINE_KEYS, names)
+    keyed, due_keys = layer.table(DEADLINE_KEYS).rows, layer.table(DEADLINES).rows
+    #: Of each time the value by key, and the start of the keys by time: few times are of many keys.
+    known: dict[int | None, tuple[bytes | None, bytes]] = {None: (None, b"")}
+    for (key, at_ms), name, old in zip(times.items(), names, found, strict=True):
+        parts = known.get(at_ms)
+        if parts is None:
+            deadline = Deadline(_bounded(at_ms or 0), _NO_TTL)
+            parts = _DEADLINE.pack(*deadline), _due_key(start, deadline.at_ms, b"")
+            known[at_ms] = parts
+        value, time_start = parts
+        if value == old:
+            continue
+        if old is not None:
+            due_keys[_due_key(start, _DEADLINE.unpack(old)[0], key)] = None
+        keyed[name] = value
+        if value is not None:
+            due_keys[time_start + key] = b""
+
+
 def due(rows: Rows, timer: str, now_ms: int, limit: int, low_ms: int) -> list[tuple[bytes, int]]:
     """Return the first due keys with their deadlines, in the order of time.
 
@@ -79,13 +104,13 @@ def due(rows: Rows, timer: str, now_ms: int, limit: int, low_ms: int) -> list[tu
 def timers_moved(layer: Layer) -> dict[str, int]:
     """Return the earliest deadline that a layer sets, by timer."""
     table = layer.tables.get(DEADLINES)
+    keys = [] if table is None else [key for key, row in table.rows.items() if row is not None]
     earliest: dict[str, int] = {}
-    for key, value in table.rows.items() if table is not None else ():
-        if value is not None:
-            end = key.index(b"\x00")
-            timer = key[:end].decode()
-            at_ms = _TIME.unpack_from(key, end + 1)[0] - _OFFSET
-            earliest[timer] = min(at_ms, earliest.get(timer, at_ms))
+    while keys:
+        first = min(keys)
+        end = first.index(b"\x00") + 1
+        earliest[first[: end - 1].decode()] = _TIME.unpack_from(first, end)[0] - _OFFSET
+        keys = [key for key in keys if not key.startswith(first[:end])]
     return earliest
 
 

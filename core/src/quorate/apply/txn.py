@@ -367,6 +367,15 @@ class ShardTxn(ShardReader):
         deadline = None if at_ms is None else Deadline(at_ms, ttl_ms)
         deadlines.schedule(self._layer, timer, key, deadline)
 
+    def schedule_each(self, timer: str, times: Mapping[bytes, int | None]) -> None:
+        """Set or cancel the deadlines of keys under a declared timer."""
+        self._scope.check_timer(timer)
+        for key in times:
+            if type(key) is not bytes:
+                raise _not_bytes("key", key)
+        if times:
+            deadlines.schedule_each(self._layer, timer, times)
+
     def emit(self, event: Message) -> None:
         """Record an event that is not a change of a row."""
         if self._layer is _ENDED:

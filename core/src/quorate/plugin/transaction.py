@@ -164,6 +164,9 @@ class Txn(Reader, Protocol):
         `ttl_ms` is the grace of a liveness timer: the time that a renewal is good for.
         """
 
+    def schedule_each(self, timer: str, times: Mapping[bytes, int | None]) -> None:
+        """Set the deadlines of keys, as `schedule` does; much less work than one call for each."""
+
     def emit(self, event: Message) -> None:
         """Publish an event that is no row."""
 

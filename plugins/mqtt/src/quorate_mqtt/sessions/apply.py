@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, read_values, still_due
+from quorate.plugin import Rejected, Row, Txn, answer_each, read_values, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import LiveBrokers
@@ -81,10 +81,10 @@ def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
     imports, sessions = Imports(txn), list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in sessions]
     answer = BatchReply(items=len(clients))
-    found = read_each(txn, SESSIONS, clients)
+    found = read_values(txn, SESSIONS, clients)
     for position, (each, client, row) in enumerate(zip(sessions, clients, found, strict=True)):
         try:
-            imports.take(each, client, None if row is None else row.value)
+            imports.take(each, client, row)
         except Rejected as refusal:
             answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
     imports.close()

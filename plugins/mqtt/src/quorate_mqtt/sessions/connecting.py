@@ -22,7 +22,7 @@ _present: Final = Struct("<BQBB").pack
 class Arrivals:
     """The clients that connect to one broker by one command; refuses a broker that is fenced."""
 
-    __slots__ = ("_epoch", "_ledger", "_now_ms", "_roster", "_rows", "_txn")
+    __slots__ = ("_epoch", "_ledger", "_now_ms", "_live_brokers", "_rows", "_txn")
 
     def __init__(self, txn: Txn, broker: str, epoch: int) -> None:
         fence(txn, broker, epoch)
@@ -31,7 +31,7 @@ class Arrivals:
         self._now_ms: Final = txn.proposed_at_ms
         self._rows: Final = RowsOfBroker(broker, epoch, self._now_ms)
         self._ledger: Final = Ledger(txn)
-        self._roster: Final = LiveBrokers(txn)
+        self._live_brokers: Final = LiveBrokers(txn)
 
     def take(self, arrival: SessionConnect, client: bytes, row: bytes | None) -> bytes:
         """Connect a client over the row that it has; returns the `ConnectReply`, encoded."""
@@ -136,7 +136,7 @@ class Arrivals:
                 old,
                 self._ledger,
                 publish_will=not same,
-                live_brokers=self._roster,
+                live_brokers=self._live_brokers,
             )
             return
         if old.disconnected_at_ms:
@@ -148,7 +148,7 @@ class Arrivals:
         if old.disconnected_at_ms or same:
             delivering.discard(self._txn, client)
         else:
-            delivering.replace(self._txn, client, self._roster)
+            delivering.replace(self._txn, client, self._live_brokers)
 
     def _is_same(self, arrival: SessionConnect, old: Session) -> bool:
         """Tell whether this is the connect that was carried out last, sent once more."""

@@ -60,17 +60,14 @@ def leave(
 
 def expire_later(txn: Txn, client: bytes, session: Session) -> int:
     """Set the deadline of a disconnected session; returns it, or 0 for a session that has none."""
-    return expire_after(txn, client, session.disconnected_at_ms, session.expiry_interval_s)
-
-
-def expire_after(txn: Txn, client: bytes, disconnected_at_ms: int, interval_s: int) -> int:
-    """Set the deadline of a session by its row's fields; returns it, or 0 where there is none."""
-    if interval_s == NEVER:
-        txn.schedule(EXPIRY, client, None)
-        return 0
-    expires_at_ms = disconnected_at_ms + interval_s * _MS
+    expires_at_ms = expiry_of(session.disconnected_at_ms, session.expiry_interval_s)
     txn.schedule(EXPIRY, client, expires_at_ms)
-    return expires_at_ms
+    return expires_at_ms or 0
+
+
+def expiry_of(disconnected_at_ms: int, interval_s: int) -> int | None:
+    """Return when the session of a client that has left ends; None: never."""
+    return None if interval_s == NEVER else disconnected_at_ms + interval_s * _MS
 
 
 def delete_subscriptions(txn: Txn, client: bytes) -> None:

@@ -5,7 +5,7 @@ from typing import Final
 from quorate.plugin import Rejected, Txn
 
 from quorate_mqtt.sessions import ending
-from quorate_mqtt.sessions.families import SESSIONS
+from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
 from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.sessions.rows import ImportedRows
 from quorate_mqtt.v1.sessions_pb2 import ImportSession, Session
@@ -15,33 +15,37 @@ ALREADY_CONNECTED: Final = "ALREADY_CONNECTED"
 
 
 class Imports:
-    """The sessions that one command imports."""
+    """The sessions that one command imports: they are written together by `close`."""
 
-    __slots__ = ("_ledger", "_now_ms", "_rows", "_txn")
+    __slots__ = ("_deadlines", "_imported", "_ledger", "_now_ms", "_rows", "_txn")
 
     def __init__(self, txn: Txn) -> None:
         self._txn: Final = txn
         # Zero is no time of a disconnect.
         self._now_ms: Final = max(1, txn.proposed_at_ms)
-        self._rows: Final = ImportedRows(self._now_ms)
+        # Larger than every generation that a session of one of these clients has had.
+        self._rows: Final = ImportedRows(txn.revision, self._now_ms)
         self._ledger: Final = Ledger(txn)
+        #: By client.
+        self._imported: Final[dict[bytes, bytes]] = {}
+        self._deadlines: Final[dict[bytes, int | None]] = {}
 
     def take(self, wanted: ImportSession, client: bytes, row: bytes | None) -> None:
         """Import a session over the row that its client has."""
-        quota = self._ledger.quota(wanted.tenant)
+        tenant, interval_s = wanted.tenant, wanted.expiry_interval_s
+        quota = self._ledger.quota(tenant)
         if row is None:
             quota.take()
-            self._ledger.began(wanted.tenant)
-            # Larger than every generation that a session of this client has had.
-            generation = self._txn.revision
-            imported = self._rows.row(generation, wanted.expiry_interval_s, wanted.payload)
+            self._ledger.sessions[tenant] += 1
+            self._imported[client] = self._rows.row(interval_s, wanted.payload)
         else:
-            imported = self._replaced(wanted, Session.FromString(row))
-        self._txn.put(SESSIONS, client, imported)
-        ending.expire_after(self._txn, client, self._now_ms, wanted.expiry_interval_s)
+            self._imported[client] = self._replaced(wanted, Session.FromString(row))
+        self._deadlines[client] = ending.expiry_of(self._now_ms, interval_s)
 
     def close(self) -> None:
-        """Write what was counted."""
+        """Write what was imported and counted."""
+        self._txn.put_each(SESSIONS, self._imported)
+        self._txn.schedule_each(EXPIRY, self._deadlines)
         self._ledger.close()
 
     def _replaced(self, wanted: ImportSession, session: Session) -> bytes:

@@ -113,6 +113,7 @@ SESSION: Final[Resource[pb.Session]] = Resource(
         ),
         "Import": Verb(
             apply_all=apply.import_sessions,
+            validate=validation.check_imports,
             check=validation.check_import,
             key=_client,
             reply=pb.ImportSessionReply,

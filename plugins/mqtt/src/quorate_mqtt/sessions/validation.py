@@ -4,7 +4,9 @@ Commands that hold thousands of items are looked at on every way in: most items 
 known to be by few looks.
 """
 
-from typing import Final
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any, Final
 
 from quorate.plugin import Invalid
 from quorate.plugin.checking import check_bytes, check_name
@@ -23,18 +25,9 @@ _SHORT: Final = 128
 def check_connects(command: pb.ConnectSessions) -> None:
     """Refuse a batch with a wrong connect, and say which one it is."""
     check_process(command)
-    known: set[str] = set()
-    for position, arrival in enumerate(command.connections):
-        client_id = arrival.client_id
-        if not (
-            arrival.tenant in known
-            and 0 < len(client_id) <= _SHORT
-            and client_id.isprintable()
-            and len(arrival.payload) <= LARGEST_PAYLOAD
-            and not arrival.HasField("will")
-        ):
-            check_arrival(arrival, f"connections[{position}].")
-            known.add(arrival.tenant)
+    _check_each(
+        "connections", command.connections, lambda each: not each.HasField("will"), check_arrival
+    )
 
 
 def check_process(command: pb.ConnectSessions) -> None:
@@ -60,18 +53,7 @@ def check_update(command: pb.UpdateSession, path: str) -> None:
 
 def check_updates(command: pb.UpdateSessions) -> None:
     """Refuse a batch with a wrong update, and say which one it is."""
-    known: set[str] = set()
-    for position, update in enumerate(command.sessions):
-        client_id = update.client_id
-        if not (
-            update.tenant in known
-            and 0 < len(client_id) <= _SHORT
-            and client_id.isprintable()
-            and len(update.payload) <= LARGEST_PAYLOAD
-            and update.generation
-        ):
-            check_update(update, f"sessions[{position}].")
-            known.add(update.tenant)
+    _check_each("sessions", command.sessions, attrgetter("generation"), check_update)
 
 
 def check_disconnect(command: pb.DisconnectSession, path: str) -> None:
@@ -85,8 +67,14 @@ def check_delete(command: pb.DeleteSession, path: str) -> None:
         _check_generation(command.generation, path)
 
 
+def check_imports(command: pb.ImportSessions) -> None:
+    """Refuse a batch with a wrong session, and say which one it is."""
+    _check_each("sessions", command.sessions, attrgetter("expiry_interval_s"), check_import)
+
+
 def check_import(command: pb.ImportSession, path: str) -> None:
-    """Refuse a session that would end at once."""
+    """Refuse the session of nobody, or one that would end at once."""
+    check_client(command.tenant, command.client_id, path)
     if command.expiry_interval_s == 0:
         raise Invalid(
             f"{path}expiry_interval_s",
@@ -107,6 +95,27 @@ def check_will(will: wills_pb2.Will, path: str) -> None:
     check_qos(f"{path}qos", will.qos)
     check_bytes(f"{path}payload", will.payload, LARGEST_WILL)
     check_bytes(f"{path}properties", will.properties, LARGEST_WILL)
+
+
+def _check_each(
+    field: str,
+    items: Iterable[Any],
+    is_usual: Callable[[Any], object],
+    check: Callable[[Any, str], None],
+) -> None:
+    """Refuse the first item that `check` refuses; few have to be given to it."""
+    known: set[str] = set()
+    for position, item in enumerate(items):
+        client_id = item.client_id
+        if not (
+            item.tenant in known
+            and 0 < len(client_id) <= _SHORT
+            and client_id.isprintable()
+            and len(item.payload) <= LARGEST_PAYLOAD
+            and is_usual(item)
+        ):
+            check(item, f"{field}[{position}].")
+            known.add(item.tenant)
 
 
 def _check_generation(generation: int, path: str) -> None:
