@@ -26,6 +26,7 @@ from quorate.groups.routing.reads import Reads
 from quorate.groups.routing.requests import Answer, Answered, Part, Proposal, Request
 from quorate.plugin import (
     Caller,
+    Fence,
     Invalid,
     Rejected,
     SessionRef,
@@ -87,6 +88,7 @@ class Groups:
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
         timeout_s: float | None = None,
         caller: str = "",
     ) -> Answer:
@@ -99,7 +101,7 @@ class Groups:
 
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
-        proposal = Proposal(message, self.deadline(timeout_s), session)
+        proposal = Proposal(message, self.deadline(timeout_s), session, fence)
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
         if self.admissions.wants(message):
             proposal = await self.admissions.one(proposal, Caller(name=caller, via=via))
@@ -221,7 +223,7 @@ class Groups:
 
     def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Part]:
         """Validate and route a command; answer an invalid one at once."""
-        message, deadline, session = proposal
+        message, deadline, session, fence = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
@@ -238,7 +240,12 @@ class Groups:
             answered(Answer(b"", {}))
             return ()
         request = Request(
-            deadline, stamp, answered, parts=len(shard_commands), batch=command.items is not None
+            deadline,
+            stamp,
+            answered,
+            parts=len(shard_commands),
+            batch=command.items is not None,
+            fence=fence,
         )
         return [Part(request, each) for each in shard_commands]
 

@@ -22,6 +22,7 @@ from quorate.plugin import (
     Answers,
     CacheView,
     Consistency,
+    Fence,
     Invalid,
     Rejected,
     SessionRef,
@@ -108,6 +109,7 @@ class PluginNode:
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
     ) -> R:
         batch = batch_of(self._catalog.singles, command)
         try:
@@ -115,6 +117,7 @@ class PluginNode:
                 command if batch is None else batch,
                 session=session,
                 if_leader=if_leader,
+                fence=fence,
                 timeout_s=deadline.remaining_s(),
             )
         except Invalid as invalid:
