@@ -316,8 +316,10 @@ class _Turn:
         It carries out none itself, so that no chain of them is as long as a caller likes.
         """
         handler = self._program.handlers.get(command.type)
-        if handler is None or handler.command is None or not handler.command.public:
+        if handler is None or handler.command is None:
             return None
+        if not handler.command.public:
+            raise Rejected("INVALID_ARGUMENT", f"type: no client may send {command.type}")
         try:
             message = handler.parse(command.payload)
         except DecodeError:

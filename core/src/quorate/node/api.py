@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from quorate.config import Settings
 from quorate.groups.groups import Groups
+from quorate.groups.routing import routes
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.caches import CacheKeeper
@@ -35,6 +36,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.rpc import deadline
+from quorate.v1 import command_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 
 R = TypeVar("R", bound=Message)
@@ -101,6 +103,9 @@ class PluginNode:
                 "ABORTED", f"this node does not lead {led} in term {shard.term} any more"
             )
         return replica.now_ms()
+
+    def public_command(self, command: pb.Command) -> Message:
+        return routes.parse_public(self._catalog, command.type, command.payload)
 
     async def propose(
         self,

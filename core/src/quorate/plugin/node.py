@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Event
+from quorate.v1.command_pb2 import Command
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
@@ -165,6 +166,9 @@ class NodeApi(Protocol):
         written. Raises `Rejected` (ABORTED) once this node does not lead the shard in that term.
         """
 
+    def public_command(self, command: Command) -> Message:
+        """Return the message of a command that clients may send; raises `Invalid` for any other."""
+
     async def propose(
         self,
         command: Message,
@@ -179,7 +183,7 @@ class NodeApi(Protocol):
         `if_leader` fences the command: it is refused when that term has passed. `fence` refuses it
         with FENCED where a newer token of that name is known. Raises `Invalid`
         before anything is logged, `Rejected` when the handler refused. A handler that returns None
-        is answered with an empty `reply`.
+        is answered with an empty `reply`; whoever needs no reply asks for `Empty`.
         """
 
     def query(

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeVar, cast
 
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
@@ -51,6 +52,7 @@ from quorate.testing.metrics import CountedMetrics
 from quorate.testing.mirrors import Copies
 from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
 from quorate.testing.watches import History
+from quorate.v1 import command_pb2 as pb
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import AdoptMirror, OpenSession, OpenSessionReply
@@ -170,6 +172,10 @@ class MemoryNode:
         """Return the node's logical time, while that term stands."""
         self._check_fence(shard)
         return self.now_ms
+
+    def public_command(self, command: pb.Command) -> Message:
+        """Return the message of a command that clients may send."""
+        return routing.parse_public(self.catalog, command.type, command.payload)
 
     async def propose(
         self,
@@ -554,7 +560,7 @@ def copy_of(message: M) -> M:
 def _reply(command: Message, outcome: Outcome, kind: type[M]) -> M:
     if outcome.failure is not None:
         raise outcome.failure
-    if outcome.answered is None:
+    if outcome.answered is None or kind is Empty:
         return kind()
     _check_type(command, outcome.answered, kind)
     return cast("M", outcome.answered.FromString(outcome.reply))
