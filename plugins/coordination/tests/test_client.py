@@ -40,42 +40,38 @@ async def lose(q: AsyncClient, held: Held) -> None:
 def test_a_lock_passes_from_one_holder_to_the_next(cluster: Cluster) -> None:
     async def pass_on() -> None:
         async with connect(cluster.endpoints) as q:
-            locks = Coordination(q)
             waiting = asyncio.Event()
 
             async def next_holder() -> int:
                 waiting.set()
-                async with locks.lock("jobs/nightly", owner="b", ttl_s=TTL_S) as held:
+                async with q.lock("jobs/nightly", owner="b", ttl_s=TTL_S) as held:
                     await q.kv.put("jobs/last", b"b", fence=held)
                     return held.token
 
-            async with locks.lock("jobs/nightly", owner="a", ttl_s=TTL_S) as held:
+            async with q.lock("jobs/nightly", owner="a", ttl_s=TTL_S) as held:
                 task = asyncio.create_task(next_holder())
                 await waiting.wait()
                 await q.kv.put("jobs/last", b"a", fence=held)
                 with pytest.raises(NotAcquiredError, match="jobs/nightly is held by a"):
-                    async with locks.lock("jobs/nightly", wait_s=0):
+                    async with q.lock("jobs/nightly", wait_s=0):
                         pass
                 with pytest.raises(NotAcquiredError, match=r"for 0\.2 s"):
-                    async with locks.lock("jobs/nightly", wait_s=0.2):
+                    async with q.lock("jobs/nightly", wait_s=0.2):
                         pass
             assert await task > held.token
             with pytest.raises(RejectedError, match="FENCED"):
                 await q.fenced(held).kv.delete("jobs/last")
             assert (found := await q.kv.get("jobs/last")) is not None
             assert found.value == b"b"
-            assert [lock async for lock in locks.locks.list()] == []
-            assert [lease async for lease in locks.leases.list()] == []
+            assert [lock async for lock in Coordination(q).locks.list()] == []
+            assert [lease async for lease in Coordination(q).leases.list()] == []
 
     run(pass_on())
 
 
 def test_work_is_cancelled_when_its_lock_is_lost(cluster: Cluster) -> None:
     async def work() -> None:
-        async with (
-            connect(cluster.endpoints) as q,
-            Coordination(q).lock("jobs/hourly", ttl_s=1.0) as held,
-        ):
+        async with connect(cluster.endpoints) as q, q.lock("jobs/hourly", ttl_s=1.0) as held:
             assert await held.run(asyncio.sleep(0, "done")) == "done"
             await lose(q, held)
             await held.run(asyncio.Event().wait())
@@ -86,7 +82,7 @@ def test_work_is_cancelled_when_its_lock_is_lost(cluster: Cluster) -> None:
 
 def test_who_waits_learns_that_its_claim_is_gone(cluster: Cluster) -> None:
     async def wait() -> None:
-        async with connect(cluster.endpoints) as q, Coordination(q).lock("jobs/a"):
+        async with connect(cluster.endpoints) as q, q.lock("jobs/a"):
             waiting = asyncio.create_task(_hold(q, "jobs/a"))
             lease = await _lease_of_waiter(q, "jobs/a")
             await Coordination(q).leases.delete(lease)
@@ -99,15 +95,14 @@ def test_who_waits_learns_that_its_claim_is_gone(cluster: Cluster) -> None:
 def test_leases_are_renewed_for_as_long_as_they_are_held(cluster: Cluster) -> None:
     async def keep() -> None:
         async with connect(cluster.endpoints) as q, AsyncExitStack() as held:
-            leases = Coordination(q)
-            lease = await held.enter_async_context(leases.lease("brokers", ttl_s=1.0, owner="b1"))
+            lease = await held.enter_async_context(q.lease("brokers", ttl_s=1.0, owner="b1"))
             await lease.put("brokers/1", b"here")
             lost = asyncio.create_task(lease.wait_lost())
             done, _ = await asyncio.wait([lost], timeout=2.5)
             assert not done
             await lease.put("brokers/1", b"still here")
 
-            await leases.leases.delete(lease.name)
+            await Coordination(q).leases.delete(lease.name)
             await lost
             assert not await q.kv.exists("brokers/1")
             with pytest.raises(RejectedError, match="FENCED"):
@@ -121,7 +116,7 @@ def test_leases_are_renewed_for_as_long_as_they_are_held(cluster: Cluster) -> No
 def test_observers_see_who_leads(cluster: Cluster) -> None:
     async def observe() -> None:
         async with connect(cluster.endpoints) as q:
-            election = Coordination(q).election("controller")
+            election = q.election("controller")
             seen = election.observe()
             assert await anext(seen) is None
             async with election.campaign(value=b"10.0.0.1", owner="a") as first:
@@ -142,27 +137,27 @@ def test_observers_see_who_leads(cluster: Cluster) -> None:
 def test_twins_do_the_same_without_await(cluster: Cluster) -> None:
     with Client(cluster.endpoints) as q:
         coordination = SyncCoordination(q)
-        with coordination.lock("jobs/sync", owner="a") as held:
+        with q.lock("jobs/sync", owner="a") as held:
             held.check()
             q.kv.put("jobs/sync/last", b"a", fence=held)
             assert [lock.owner for lock in coordination.locks.list()] == ["a"]
         with pytest.raises(RejectedError, match="FENCED"):
-            q.kv.put("jobs/sync/last", b"a", fence=held)
-        election = coordination.election("controller")
+            q.fenced(held).kv.put("jobs/sync/last", b"a")
+        election = q.election("controller")
         with election.campaign(value=b"a") as leading:
             leading.proclaim(b"b")
             leader = election.leader()
             assert leader is not None
             assert leader.value == b"b"
         assert election.leader() is None
-        with coordination.lease("brokers") as lease:
+        with q.lease("brokers") as lease:
             lease.put("brokers/2", b"")
             assert not lease.lost
         assert not q.kv.exists("brokers/2")
 
 
 async def _hold(q: AsyncClient, name: str) -> None:
-    async with Coordination(q).lock(name):
+    async with q.lock(name):
         pass
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager
 from copy import copy
-from typing import Final, Self, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
@@ -29,6 +31,16 @@ from quorate.plugin.resource import Resource
 from quorate.plugin.slots import slot_of
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
+
+if TYPE_CHECKING:
+    # For the checker alone: the plugin need not be installed.
+    from quorate_coordination.client import (
+        Coordination,
+        Election,
+        Held,
+        KeptLease,
+        LockOptions,
+    )
 
 R = TypeVar("R", bound=Message)
 
@@ -133,6 +145,22 @@ class AsyncClient:
         if not self._began:
             await self._begin(deadline)
         return await self._fenced_with(fence).execute_all(batches, deadline)
+
+    def lock(
+        self, name: str, /, **options: Unpack[LockOptions]
+    ) -> AbstractAsyncContextManager[Held]:
+        """Hold a lock, and give it to writes as their `fence`: `Coordination.lock`."""
+        return coordination_of(self).lock(name, **options)
+
+    def election(self, name: str) -> Election:
+        """Return the election of a name: `Coordination.election`."""
+        return coordination_of(self).election(name)
+
+    def lease(
+        self, place: str, *, ttl_s: float = 10.0, owner: str = ""
+    ) -> AbstractAsyncContextManager[KeptLease]:
+        """Keep a lease for rows that are deleted when it ends: `Coordination.lease`."""
+        return coordination_of(self).lease(place, ttl_s=ttl_s, owner=owner)
 
     async def call(
         self,
@@ -265,6 +293,16 @@ class AsyncClient:
         if timeout_s is None:
             timeout_s = self._timeout_s
         return asyncio.get_running_loop().time() + timeout_s
+
+
+def coordination_of(q: AsyncClient) -> Coordination:
+    """Return the helper of the plugin `coordination`; raises `InvalidError` if it is missing."""
+    try:
+        helpers: Any = import_module("quorate_coordination.client")
+    except ModuleNotFoundError as missing:
+        raise InvalidError("coordination", f"{missing}: pip install quorate-coordination") from None
+    coordination: Coordination = helpers.Coordination(q)
+    return coordination
 
 
 def connect(

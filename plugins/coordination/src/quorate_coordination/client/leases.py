@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from secrets import token_hex
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import Message
@@ -48,14 +49,15 @@ class KeptLease:
         self.ttl_s: Final = ttl_s
         self._lost: Final = asyncio.Event()
         #: When what last renewed the lease was sent.
-        self._renewed_at = float("-inf")
+        self._renewed_at = float("inf")
         self._keeper: asyncio.Task[None] | None = None
         self._attached: Final[dict[bytes, Fence]] = {}
 
     @property
     def lost(self) -> bool:
         """Whether it has ended, or may have: then what it held is lost."""
-        return self._lost.is_set()
+        # A program that was stopped for long knows it at once, before its keeper has run.
+        return self._lost.is_set() or self._left_s() <= 0
 
     def check(self) -> None:
         """Raise `LeaseLostError` if it is lost."""
@@ -88,7 +90,7 @@ class KeptLease:
         await self._q.kv.put(named, value, fence=self._attached[named])
 
     def begun(self, at: float) -> None:
-        """Keep it from now on; what began it was sent at this time of the loop."""
+        """Keep it from now on; what began it was sent at this time of `time.monotonic`."""
         self._renewed_at = at
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
@@ -101,12 +103,14 @@ class KeptLease:
         with suppress(QuorateError):
             await self._records.delete(self.name, missing_ok=True, timeout_s=_END_S)
 
+    def _left_s(self) -> float:
+        return self._renewed_at + self.ttl_s * _PATIENCE - monotonic()
+
     async def _keep(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            await asyncio.sleep(self._renewed_at + self.ttl_s / _RENEWALS - loop.time())
-            while (left_s := self._renewed_at + self.ttl_s * _PATIENCE - loop.time()) > 0:
-                sent_at = loop.time()
+            await asyncio.sleep(self._renewed_at + self.ttl_s / _RENEWALS - monotonic())
+            while (left_s := self._left_s()) > 0:
+                sent_at = monotonic()
                 try:
                     await self._records.do(
                         "Renew",
@@ -139,7 +143,7 @@ async def keeping(
 ) -> AsyncIterator[KeptLease]:
     """Create a lease, keep it, and end it."""
     lease = KeptLease(q, new_name(place), ttl_s)
-    sent_at = asyncio.get_running_loop().time()
+    sent_at = monotonic()
     row = pb.Lease(name=lease.name, ttl_ms=round(ttl_s * 1_000), owner=owner)
     await q.records(LEASE).create(row)
     lease.begun(sent_at)

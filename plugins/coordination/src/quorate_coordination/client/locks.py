@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
 
 from quorate.client import (
@@ -163,9 +164,8 @@ async def _acquired(q: AsyncClient, wanted: pb.Acquisition, lease: KeptLease) ->
 
 async def _claimed(q: AsyncClient, wanted: pb.Acquisition, lease: KeptLease) -> pb.Claim:
     """Send the claim until its outcome is known: it is the same however often it comes."""
-    loop = asyncio.get_running_loop()
     while True:
-        sent_at = loop.time()
+        sent_at = monotonic()
         try:
             claim: pb.Claim = await q.records(CLAIM).do("Acquire", wanted)
         except (OutcomeUnknownError, UnavailableError):
