@@ -33,6 +33,7 @@ from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
+from quorate.v1 import command_pb2 as pb
 
 SHARD: Final = ShardId("tested", 3)
 
@@ -55,6 +56,19 @@ def _fail(_: Txn, kind: str) -> None:
 
 def _reject(_: Txn, code: str) -> None:
     raise Rejected(code, "as the script says")
+
+
+def _carry_out(txn: Txn, steps: list[Step], token: int = 0) -> object:
+    """Carry out another script as a part of this one, fenced if a token is given."""
+    script = StringValue(value=json.dumps(steps))
+    command = pb.Command(type=script.DESCRIPTOR.full_name, payload=script.SerializeToString())
+    if token:
+        command.fence.name, command.fence.token = b"lock", token
+    try:
+        reply = txn.carry_out(command)
+    except Rejected as refusal:
+        return refusal.code
+    return "elsewhere" if reply is None else json.loads(StringValue.FromString(reply).value)
 
 
 def _get(txn: Txn, family: str, key: str) -> str:
@@ -81,6 +95,8 @@ _STEPS: Final[dict[str, Callable[..., object]]] = {
     "refresh": lambda txn, family: txn.refresh(family),
     "fail": _fail,
     "answer": lambda txn, size: "a" * size,
+    "raise": lambda txn, token: txn.raise_fence(b"lock", token),
+    "carry out": _carry_out,
     "now": lambda txn: txn.proposed_at_ms,
 }
 
@@ -101,7 +117,13 @@ def catalog() -> Catalog:
         ColumnFamily(name="tested.facts", group="metadata", row=StringValue, mirrored=True),
     ]
     commands: list[Command[Any]] = [
-        Command(message=message, group=where, examples=(message(),), shard_key=constant_key)
+        Command(
+            message=message,
+            group=where,
+            examples=(message(),),
+            shard_key=constant_key,
+            public=True,
+        )
         for message, where in (
             (StringValue, group),
             (BytesValue, group),

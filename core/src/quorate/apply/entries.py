@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
+from quorate.plugin import Fence
+
 #: A revision is the index of the entry and, in the low bits, the command's position in it.
 POSITION_BITS: Final = 20
 #: The position after every command of an entry.
@@ -43,6 +45,7 @@ class LoggedCommand(NamedTuple):
     #: It is for the shard and has no slot.
     slotless: bool = False
     copies: Copies = Copies.FRESH
+    fence: Fence | None = None
 
 
 def revision_of(index: int, position: int) -> int:

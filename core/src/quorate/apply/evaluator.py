@@ -10,12 +10,13 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import Any, Final
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
-from quorate.apply import control, effects, sessions, slot_set
+from quorate.apply import control, effects, fences, sessions, slot_set
 from quorate.apply.control import ShardState
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.layers import Layer, Rows
@@ -35,12 +36,13 @@ from quorate.apply.recent_rows import RecentRows
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ROW_BYTES, ShardTxn
-from quorate.plugin import Rejected
+from quorate.plugin import Fence, Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.events import EventRow, Savepoint
 from quorate.storage.families import SLOTS
+from quorate.v1.command_pb2 import Command
 
 _log = logging.getLogger(__name__)
 
@@ -270,7 +272,12 @@ class _Turn:
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
         layer, start = Layer(self.layer), self.events.savepoint()
-        txn = self._txn(layer, handler.scope, revision, command.copies)
+        if command.fence is not None:
+            refusal = self._pass(layer, command.fence)
+            if refusal is not None:
+                return Outcome(revision, refusal=refusal)
+        carry_out = partial(self._carry_out, revision, command.copies)
+        txn = self._txn(layer, handler.scope, revision, command.copies, carry_out)
         reply = b""
         try:
             answer = handler.apply(txn, handler.parse(command.payload))
@@ -293,6 +300,56 @@ class _Turn:
             # The handler ignored a failed read.
             raise layer.fault
         return self._outcome(command, revision, layer, start, reply, refusal)
+
+    def _pass(self, layer: Layer, fence: Fence) -> Refusal | None:
+        """Remember the token of a fence, or return why it is refused."""
+        refusal = fences.refusal_of(layer, fence)
+        if refusal is None:
+            fences.raise_to(layer, fence.name, fence.token, self.now_ms)
+        return refusal
+
+    def _carry_out(
+        self, revision: int, copies: Copies, below: Layer, command: Command
+    ) -> bytes | None:
+        """Evaluate a command as a part of another one; raises its refusal.
+
+        It carries out none itself, so that no chain of them is as long as a caller likes.
+        """
+        handler = self._program.handlers.get(command.type)
+        if handler is None or handler.command is None:
+            return None
+        if not handler.command.public:
+            raise Rejected("INVALID_ARGUMENT", f"type: no client may send {command.type}")
+        try:
+            message = handler.parse(command.payload)
+        except DecodeError:
+            raise Rejected("INVALID_ARGUMENT", f"payload: is no {command.type}") from None
+        if not self.state.slots.owned.issuperset(handler.slots(message)):
+            return None
+        layer, start = Layer(below), self.events.savepoint()
+        if command.HasField("fence"):
+            refusal = self._pass(layer, Fence(command.fence.name, command.fence.token))
+            if refusal is not None:
+                raise Rejected(*refusal)
+        txn = self._txn(layer, handler.scope, revision, copies)
+        try:
+            if handler.command.validate is not None:
+                handler.command.validate(message)
+            answer = handler.apply(txn, message)
+            reply = b"" if answer is None else _serialized(answer)
+        except Exception as error:
+            self.events.rollback_to(start)
+            if isinstance(error, MemoryError | EngineError | Rejected):
+                raise
+            if isinstance(error, Invalid):
+                raise Rejected("INVALID_ARGUMENT", str(error)) from None
+            part = LoggedCommand(command.type, command.payload)
+            raise Rejected(*self._failed(part, revision, error)) from None
+        finally:
+            txn.end()
+            below.fault = below.fault or layer.fault
+        layer.merge_into(below)
+        return reply
 
     def _control(self, command: LoggedCommand, revision: int) -> Outcome:
         refusal = self._unknown(command)
@@ -344,7 +401,14 @@ class _Turn:
             return None
         return Refusal(TOO_LARGE, f"command {command.type} {what}; nothing was written")
 
-    def _txn(self, layer: Layer, scope: Scope, revision: int, copies: Copies) -> ShardTxn:
+    def _txn(
+        self,
+        layer: Layer,
+        scope: Scope,
+        revision: int,
+        copies: Copies,
+        carry_out: Callable[[Layer, Command], bytes | None] | None = None,
+    ) -> ShardTxn:
         return ShardTxn(
             layer,
             scope,
@@ -355,6 +419,7 @@ class _Turn:
             generation=self.state.generation,
             row_bytes=self._limits.row_bytes,
             copies=copies,
+            carry_out=carry_out,
         )
 
     def _foreign(self, command: LoggedCommand) -> Refusal | None:

@@ -19,6 +19,8 @@ UNKNOWN_COMMAND: Final = "UNKNOWN_COMMAND"
 #: The refusal would be based on a stale copy: neither the command nor those after it in the same
 #: write were carried out.
 COPY_BEHIND: Final = "COPY_BEHIND"
+#: The shard knows a newer token of the command's fence.
+FENCED: Final = "FENCED"
 #: Refusals of an operation by its session, of a batch as a whole.
 OF_SESSION: Final = frozenset({SESSION_EXPIRED, SESSION_SEALED, OTHER_COMMAND})
 #: Codes that core acts on; handlers of plugins must not refuse with them.

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from google.protobuf.message import Message
 
 from quorate.apply import control
 from quorate.apply.scope import Family, Scope
-from quorate.plugin import Txn
+from quorate.plugin import Command, Txn
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.slots import slot_of, slots_of
 
 
 class Handler(NamedTuple):
@@ -18,6 +19,17 @@ class Handler(NamedTuple):
     parse: Callable[[bytes], Message]
     apply: Callable[[Txn, Message], Message | None]
     scope: Scope
+    #: As it is declared; None of core's own.
+    command: Command[Any] | None = None
+
+    def slots(self, message: Message) -> list[int]:
+        """Return the slots that a command touches."""
+        command = self.command
+        assert command is not None
+        if command.items is not None:
+            return slots_of(map(command.items.shard_key, command.items.get(message)))
+        assert command.shard_key is not None
+        return [slot_of(command.shard_key(message))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +70,8 @@ def _handlers(catalog: Catalog, group: str) -> dict[str, Handler]:
             named = (route.writes, route.reads)
             if named not in scopes:
                 scopes[named] = Scope.of_route(catalog, route)
-            handlers[name] = Handler(route.parse, route.apply, scopes[named])
+            command = catalog.commands[name]
+            handlers[name] = Handler(route.parse, route.apply, scopes[named], command)
     return handlers
 
 

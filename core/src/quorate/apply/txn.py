@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from struct import Struct
 from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.apply import deadlines
+from quorate.apply import deadlines, fences
 from quorate.apply.deadlines import Deadline
 from quorate.apply.entries import Copies
 from quorate.apply.layers import Layer, Rows
@@ -20,6 +20,7 @@ from quorate.plugin.splicing import head, number, spliced
 from quorate.storage.events import EventRow, Kind
 from quorate.storage.families import COUNTS, SEQUENCES
 from quorate.storage.rows import REVISION
+from quorate.v1.command_pb2 import Command
 
 #: An id is the shard's number and, in the low bits, the number in its sequence.
 SEQUENCE_BITS: Final = 48
@@ -201,6 +202,7 @@ class ShardTxn(ShardReader):
     """
 
     __slots__ = (
+        "_carry_out",
         "_events",
         "_generation",
         "_head",
@@ -225,9 +227,11 @@ class ShardTxn(ShardReader):
         generation: int = 0,
         row_bytes: int = ROW_BYTES,
         copies: Copies = Copies.FRESH,
+        carry_out: Callable[[Layer, Command], bytes | None] | None = None,
     ) -> None:
         super().__init__(layer, scope, revision=revision, now_ms=at_ms, shard=shard, copies=copies)
         self._layer = layer
+        self._carry_out: Final = carry_out
         self._generation: Final = generation
         self._row_bytes: Final = row_bytes
         self._events: Final = events
@@ -382,6 +386,16 @@ class ShardTxn(ShardReader):
             raise _ended()
         content = event.SerializeToString(deterministic=True)
         self._record(event.DESCRIPTOR.full_name, Kind.EMITTED, self._head + content)
+
+    def raise_fence(self, name: bytes, token: int) -> None:
+        """Refuse later commands that carry an older token of the name."""
+        fences.raise_to(self._layer, name, token, self._now_ms)
+
+    def carry_out(self, command: Command) -> bytes | None:
+        """Carry out another command, and return its reply; None if it cannot be done here."""
+        # It continues the events.
+        self._run = None
+        return None if self._carry_out is None else self._carry_out(self._layer, command)
 
     def _put_elsewhere(
         self, family: str, key: bytes, value: bytes

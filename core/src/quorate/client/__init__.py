@@ -12,6 +12,7 @@ from quorate.client.errors import (
     UnansweredError,
     UnavailableError,
 )
+from quorate.client.fencing import Fencing
 from quorate.client.kv import KeyValue, Page
 from quorate.client.records import RecordChange, Records, SyncRecords
 from quorate.client.sessions import NamedSession, NamedSessions
@@ -27,6 +28,7 @@ __all__ = [
     "Client",
     "ClosedError",
     "DeadlineError",
+    "Fencing",
     "InvalidError",
     "KeyValue",
     "NamedSession",

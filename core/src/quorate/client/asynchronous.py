@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager
+from copy import copy
+from importlib import import_module
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
@@ -16,6 +19,7 @@ from quorate.client.commands import Commands
 from quorate.client.connections import Connections
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
+from quorate.client.fencing import Fencing
 from quorate.client.kv import Kv
 from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
@@ -29,6 +33,16 @@ from quorate.plugin.resource import Resource
 from quorate.plugin.slots import slot_of
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
+
+if TYPE_CHECKING:
+    # For the checker alone: the plugin need not be installed.
+    from quorate_coordination.client import (
+        Coordination,
+        Election,
+        Held,
+        KeptLease,
+        LockOptions,
+    )
 
 R = TypeVar("R", bound=Message)
 
@@ -64,7 +78,7 @@ class AsyncClient:
         self._calls: Final = Calls(self._topology, self._connections)
         self._sessions: Final = Sessions(self._calls) if exactly_once else None
         self._queues: Final = NodeQueues(self._connections)
-        self._commands: Final = Commands(
+        self._commands = Commands(
             installed_commands() if vocabulary is None else vocabulary,
             self._topology,
             self._queues,
@@ -73,12 +87,13 @@ class AsyncClient:
         self._watching: Final = Watching(self._topology, self._connections)
         self._began = False
         self._closed = False
+        self._is_fenced = False
         #: Exactly-once sessions that outlive this client, by their names.
-        self.sessions: Final = NamedSessions(self, self._commands, timeout_s)
+        self.sessions = NamedSessions(self, self._commands, timeout_s)
         #: Pairs of keys and values.
-        self.kv: Final = Kv(self)
+        self.kv = Kv(self)
         #: The brokers of the cluster.
-        self.brokers: Final = Brokers(self)
+        self.brokers = Brokers(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,27 +105,67 @@ class AsyncClient:
         """Return the rows of a resource that a plugin declares."""
         return Records(self, resource)
 
+    def fenced(self, fence: Fencing) -> Self:
+        """Return this client with a fence on every write: of `kv`, of records, of any plugin.
+
+        It shares all else with this one, and need not be closed. A method of a service that `call`
+        sends cannot carry a fence: unless it only reads, it is refused.
+        """
+        fenced = copy(self)
+        fenced._is_fenced = True
+        fenced._commands = self._commands.fenced(fence.fence)
+        fenced.sessions = NamedSessions(self, fenced._commands, self._timeout_s)
+        fenced.kv = Kv(fenced)
+        fenced.brokers = Brokers(fenced)
+        return fenced
+
     async def execute(
-        self, command: Message, reply: type[R], *, timeout_s: float | None = None
+        self,
+        command: Message,
+        reply: type[R],
+        *,
+        fence: Fencing | None = None,
+        timeout_s: float | None = None,
     ) -> R:
         """Carry out a public command of any installed plugin, and return its reply.
 
         Commands under way at the same time share calls. With `exactly_once` one that was carried
-        out and whose answer is not kept is answered with an empty `reply`.
+        out and whose answer is not kept is answered with an empty `reply`. With a `fence` it is
+        refused with FENCED once its shard knows a newer token of that name.
         """
         deadline = self._deadline(timeout_s)
         if not self._began:
             await self._begin(deadline)
-        return await self._commands.execute(command, reply, deadline)
+        return await self._fenced_with(fence).execute(command, reply, deadline)
 
     async def execute_all(
-        self, batches: Sequence[Message], *, timeout_s: float | None = None
+        self,
+        batches: Sequence[Message],
+        *,
+        fence: Fencing | None = None,
+        timeout_s: float | None = None,
     ) -> BatchReply:
         """Carry out batch commands side by side, and answer their items as those of one batch."""
         deadline = self._deadline(timeout_s)
         if not self._began:
             await self._begin(deadline)
-        return await self._commands.execute_all(batches, deadline)
+        return await self._fenced_with(fence).execute_all(batches, deadline)
+
+    def lock(
+        self, name: str, /, **options: Unpack[LockOptions]
+    ) -> AbstractAsyncContextManager[Held]:
+        """Hold a lock, and give it to writes as their `fence`: `Coordination.lock`."""
+        return coordination_of(self).lock(name, **options)
+
+    def election(self, name: str) -> Election:
+        """Return the election of a name: `Coordination.election`."""
+        return coordination_of(self).election(name)
+
+    def lease(
+        self, place: str, *, ttl_s: float = 10.0, owner: str = ""
+    ) -> AbstractAsyncContextManager[KeptLease]:
+        """Keep a lease for rows that are deleted when it ends: `Coordination.lease`."""
+        return coordination_of(self).lease(place, ttl_s=ttl_s, owner=owner)
 
     async def call(
         self,
@@ -128,6 +183,8 @@ class AsyncClient:
         It goes to the leader of the shard of `shard_key` in `group`, else to any node. With `read`
         it is tried again also when an attempt was lost on the way.
         """
+        if self._is_fenced and not read:
+            raise InvalidError("fence", f"{method} cannot carry one; use execute, or this client")
         deadline = self._deadline(timeout_s)
         if group is not None and not self._began:
             await self._begin(deadline)
@@ -232,12 +289,25 @@ class AsyncClient:
     async def _begin(self, deadline: float) -> None:
         await self.topology(timeout_s=deadline - asyncio.get_running_loop().time())
 
+    def _fenced_with(self, fence: Fencing | None) -> Commands:
+        return self._commands if fence is None else self._commands.fenced(fence.fence)
+
     def _deadline(self, timeout_s: float | None) -> float:
         if self._closed:
             raise ClosedError
         if timeout_s is None:
             timeout_s = self._timeout_s
         return asyncio.get_running_loop().time() + timeout_s
+
+
+def coordination_of(q: AsyncClient) -> Coordination:
+    """Return the helper of the plugin `coordination`; raises `InvalidError` if it is missing."""
+    try:
+        helpers: Any = import_module("quorate_coordination.client")
+    except ModuleNotFoundError as missing:
+        raise InvalidError("coordination", f"{missing}: pip install quorate-coordination") from None
+    coordination: Coordination = helpers.Coordination(q)
+    return coordination
 
 
 def connect(

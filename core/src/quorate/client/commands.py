@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Sequence
-from typing import Any, Final, TypeVar
+from copy import copy
+from typing import Any, Final, Self, TypeVar
 
 from google.protobuf.message import Message
 
@@ -21,7 +22,7 @@ from quorate.client.node_queues import NodeQueues
 from quorate.client.sessions import Operation, Sessions
 from quorate.client.topology import Topology
 from quorate.client.vocabulary import Vocabulary, check_reply, command_of, item_error, only_reply
-from quorate.plugin import Command, Invalid
+from quorate.plugin import Command, Fence, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, singles_of
 from quorate.plugin.slots import slot_of
@@ -52,6 +53,14 @@ class Commands:
         self._queues: Final = queues
         #: None: an operation whose outcome is unknown is not tried again.
         self._sessions: Final = sessions
+        #: Of all commands.
+        self._fence: Fence | None = None
+
+    def fenced(self, fence: Fence) -> Self:
+        """Return what carries out commands with this fence, and is the same otherwise."""
+        fenced = copy(self)
+        fenced._fence = fence
+        return fenced
 
     async def execute(self, message: Message, reply: type[R], deadline: float) -> R:
         """Return the reply to a command; that to a batch is in the order of its items.
@@ -156,7 +165,8 @@ class Commands:
             place = self._topology.place(group, slot_of(shard_key))
             address = (place.address if place is not None else "") or self._topology.any_address()
             try:
-                return await self._queues.to(address).send(name, payload, stamp, deadline)
+                queue = self._queues.to(address)
+                return await queue.send(name, payload, stamp, deadline, self._fence)
             except AttemptError as failure:
                 kind: Kind = "write" if stamp is None else "stamped"
                 attempts = attempts or Attempts(self._topology, deadline, kind)
@@ -199,7 +209,7 @@ class Commands:
                 address = place.address or self._topology.any_address()
                 try:
                     queue = self._queues.to(address)
-                    return await queue.send(name, payload, operation.stamp(), deadline)
+                    return await queue.send(name, payload, operation.stamp(), deadline, self._fence)
                 except AttemptError as failure:
                     if failure.expired_session:
                         sessions.forget(shard, operation.session)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
+from quorate.client.fencing import Fencing
 from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.vocabulary import parts_of
 from quorate.v1 import kv_pb2 as pb
@@ -69,7 +70,10 @@ class Conditions(TypedDict, total=False):
 
 
 class Kv:
-    """Reads and writes pairs. Reads are linearizable unless they are allowed to be stale."""
+    """Reads and writes pairs. Reads are linearizable unless they are allowed to be stale.
+
+    A write with a `fence` is refused with FENCED once its shard knows a newer token of that name.
+    """
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
@@ -83,6 +87,7 @@ class Kv:
         *,
         ttl_ms: int = 0,
         expected_revision: int | None = None,
+        fence: Fencing | None = None,
         timeout_s: float | None = None,
     ) -> pb.PutPairReply:
         """Write a pair; return its revision, and whether it is new.
@@ -93,22 +98,34 @@ class Kv:
         command = pb.PutPair(
             key=_bytes(key), value=value, ttl_ms=ttl_ms, expected_revision=expected_revision
         )
-        return await self._q.execute(command, pb.PutPairReply, timeout_s=timeout_s)
+        return await self._q.execute(command, pb.PutPairReply, fence=fence, timeout_s=timeout_s)
 
     async def delete(
-        self, key: Key, *, expected_revision: int | None = None, timeout_s: float | None = None
+        self,
+        key: Key,
+        *,
+        expected_revision: int | None = None,
+        fence: Fencing | None = None,
+        timeout_s: float | None = None,
     ) -> bool:
         """Delete a pair; return whether there was one."""
         command = pb.DeletePair(key=_bytes(key), expected_revision=expected_revision)
-        return (await self._q.execute(command, pb.DeletePairReply, timeout_s=timeout_s)).deleted
+        return (
+            await self._q.execute(command, pb.DeletePairReply, fence=fence, timeout_s=timeout_s)
+        ).deleted
 
     async def touch(
-        self, key: Key, *, expected_revision: int | None = None, timeout_s: float | None = None
+        self,
+        key: Key,
+        *,
+        expected_revision: int | None = None,
+        fence: Fencing | None = None,
+        timeout_s: float | None = None,
     ) -> int:
         """Start a pair's time to live anew; return when it ends, in the shard's logical time."""
         command = pb.TouchPair(key=_bytes(key), expected_revision=expected_revision)
         return (
-            await self._q.execute(command, pb.TouchPairReply, timeout_s=timeout_s)
+            await self._q.execute(command, pb.TouchPairReply, fence=fence, timeout_s=timeout_s)
         ).expires_at_ms
 
     async def commit(
@@ -116,6 +133,7 @@ class Kv:
         operations: Sequence[pb.PutPair | pb.DeletePair | pb.TouchPair],
         *,
         expected: Mapping[str, int] | Mapping[bytes, int] | None = None,
+        fence: Fencing | None = None,
         timeout_s: float | None = None,
     ) -> int:
         """Carry out all operations or none, and return the revision of what they put.
@@ -130,13 +148,16 @@ class Kv:
             ],
             operations=[_operation(each) for each in operations],
         )
-        return (await self._q.execute(command, pb.CommitPairsReply, timeout_s=timeout_s)).revision
+        return (
+            await self._q.execute(command, pb.CommitPairsReply, fence=fence, timeout_s=timeout_s)
+        ).revision
 
     async def put_many(
         self,
         pairs: Mapping[str, bytes] | Mapping[bytes, bytes] | Iterable[pb.PutPair],
         *,
         ttl_ms: int = 0,
+        fence: Fencing | None = None,
         timeout_s: float | None = None,
     ) -> BatchReply:
         """Write many pairs; the reply names those that were refused by their positions.
@@ -150,15 +171,19 @@ class Kv:
                 for key, value in pairs.items()
             ]
         batches = [pb.PutPairs(pairs=part) for part in parts_of(pairs)]
-        return await self._q.execute_all(batches, timeout_s=timeout_s)
+        return await self._q.execute_all(batches, fence=fence, timeout_s=timeout_s)
 
     async def delete_many(
-        self, keys: Iterable[Key], *, timeout_s: float | None = None
+        self,
+        keys: Iterable[Key],
+        *,
+        fence: Fencing | None = None,
+        timeout_s: float | None = None,
     ) -> BatchReply:
         """Delete many pairs; each reply in the reply is a `DeletePairReply`."""
         parts = parts_of(pb.DeletePair(key=_bytes(key)) for key in keys)
         batches = [pb.DeletePairs(pairs=part) for part in parts]
-        return await self._q.execute_all(batches, timeout_s=timeout_s)
+        return await self._q.execute_all(batches, fence=fence, timeout_s=timeout_s)
 
     # Reads.
 

@@ -18,6 +18,7 @@ from quorate.client.errors import (
     UnansweredError,
 )
 from quorate.client.failures import AttemptError
+from quorate.plugin import Fence
 from quorate.v1.command_pb2 import CommandReply, ExecuteRequest, ExecuteResponse
 from quorate.v1.entry_pb2 import Stamp
 
@@ -47,6 +48,7 @@ class PendingCommand:
     name: str
     payload: bytes
     stamp: Stamp | None
+    fence: Fence | None
     deadline: float
     answer: asyncio.Future[CommandReply]
 
@@ -83,14 +85,19 @@ class NodeQueue:
         self._timer: asyncio.TimerHandle | None = None
 
     def send(
-        self, name: str, payload: bytes, stamp: Stamp | None, deadline: float
+        self,
+        name: str,
+        payload: bytes,
+        stamp: Stamp | None,
+        deadline: float,
+        fence: Fence | None = None,
     ) -> asyncio.Future[CommandReply]:
         """Take a command; its future ends in the reply, or in `AttemptError`."""
         answer: asyncio.Future[CommandReply] = self._loop.create_future()
         if self._closed:
             answer.set_exception(ClosedError())
             return answer
-        self._waiting.append(PendingCommand(name, payload, stamp, deadline, answer))
+        self._waiting.append(PendingCommand(name, payload, stamp, fence, deadline, answer))
         if deadline < self._first:
             self._look_at(deadline)
         if not self._flushing and len(self._under_way) < CALLS:
@@ -169,6 +176,8 @@ class NodeQueue:
                 )
                 if sent.stamp is not None:
                     command.stamp.CopyFrom(sent.stamp)
+                if sent.fence is not None:
+                    command.fence.name, command.fence.token = sent.fence
             if len(part.commands) == 1:
                 response = await connection.call(_METHOD, request, ExecuteResponse, latest_s)
                 answers = list(response.answers)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from importlib import import_module
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
-from quorate.client.asynchronous import TIMEOUT_S, AsyncClient
+from quorate.client.asynchronous import TIMEOUT_S, AsyncClient, coordination_of
 from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
+from quorate.client.fencing import Fencing
 from quorate.client.kv import SyncKv
 from quorate.client.records import SyncRecords
 from quorate.client.sessions import SyncNamedSessions
 from quorate.client.tls import Tls
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.plugin.resource import Resource
+
+if TYPE_CHECKING:
+    # For the checker alone: the plugin need not be installed.
+    from quorate_coordination.client import (
+        LockOptions,
+        SyncCoordination,
+        SyncElection,
+        SyncHeld,
+        SyncKeptLease,
+    )
 
 R = TypeVar("R", bound=Message)
 
@@ -25,6 +38,22 @@ class SyncNodeCalls(Blocking[NodeCalls]):
 
     call = blocking(NodeCalls.call)
     stream = iterating(NodeCalls.stream)
+
+
+class FencedClient(Blocking[AsyncClient]):
+    """A client with a fence on every write."""
+
+    def __init__(self, thread: LoopThread, q: AsyncClient) -> None:
+        super().__init__(thread, q)
+        #: Pairs of keys and values.
+        self.kv: Final = SyncKv(thread, q.kv)
+
+    execute = blocking(AsyncClient.execute)
+    execute_all = blocking(AsyncClient.execute_all)
+
+    def records(self, resource: Resource[R]) -> SyncRecords[R]:
+        """Return the rows of a resource that a plugin declares."""
+        return SyncRecords(self.thread, self.asynchronous.records(resource))
 
 
 class Client(Blocking[AsyncClient]):
@@ -71,6 +100,32 @@ class Client(Blocking[AsyncClient]):
     def records(self, resource: Resource[R]) -> SyncRecords[R]:
         """Return the rows of a resource that a plugin declares."""
         return SyncRecords(self.thread, self.asynchronous.records(resource))
+
+    def fenced(self, fence: Fencing) -> FencedClient:
+        """Return this client with a fence on every write, as `AsyncClient.fenced` does."""
+        return FencedClient(self.thread, self.asynchronous.fenced(fence))
+
+    def lock(
+        self, name: str, /, **options: Unpack[LockOptions]
+    ) -> AbstractContextManager[SyncHeld]:
+        """Hold a lock, and give it to writes as their `fence`: `SyncCoordination.lock`."""
+        return self._coordination().lock(name, **options)
+
+    def election(self, name: str) -> SyncElection:
+        """Return the election of a name: `SyncCoordination.election`."""
+        return self._coordination().election(name)
+
+    def lease(
+        self, place: str, *, ttl_s: float = 10.0, owner: str = ""
+    ) -> AbstractContextManager[SyncKeptLease]:
+        """Keep a lease for rows that are deleted when it ends: `SyncCoordination.lease`."""
+        return self._coordination().lease(place, ttl_s=ttl_s, owner=owner)
+
+    def _coordination(self) -> SyncCoordination:
+        coordination_of(self.asynchronous)
+        helpers: Any = import_module("quorate_coordination.client")
+        coordination: SyncCoordination = helpers.SyncCoordination(self)
+        return coordination
 
     def at(self, node: str) -> SyncNodeCalls:
         """Return calls to the node of that name and no other."""

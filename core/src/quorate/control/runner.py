@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 from quorate.control.failures import Backoff, level_of, sentence_of
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end, every, pause
-from quorate.plugin import Controller, NodeApi, SessionRef, ShardRef
+from quorate.plugin import Controller, Fence, NodeApi, SessionRef, ShardRef
 from quorate.plugin.shard_id import ShardId
 
 R = TypeVar("R", bound=Message)
@@ -229,10 +229,13 @@ class FencedNode:
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
     ) -> R:
         """Propose a command, which is refused in another term."""
-        fence = if_leader or self._fence
-        return await self._node.propose(command, reply, session=session, if_leader=fence)
+        leader = if_leader or self._fence
+        return await self._node.propose(
+            command, reply, session=session, if_leader=leader, fence=fence
+        )
 
 
 class _Post:

@@ -28,6 +28,7 @@ from quorate.groups.routing.reads import Reads
 from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal, Request
 from quorate.plugin import (
     Caller,
+    Fence,
     Invalid,
     Rejected,
     SessionRef,
@@ -97,6 +98,7 @@ class Groups:
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
         timeout_s: float | None = None,
         caller: str = "",
     ) -> Answer:
@@ -110,7 +112,7 @@ class Groups:
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
         refused = self._access.refused(message, caller)
-        proposal = Proposal(message, self.deadline(timeout_s), session, refused)
+        proposal = Proposal(message, self.deadline(timeout_s), session, fence, refused)
         ended = None if self._audit is None or if_leader is not None else self._audit(message)
         if ended is None:
             return await self._propose(proposal, if_leader, caller)
@@ -271,7 +273,7 @@ class Groups:
 
     def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Part]:
         """Validate and route a command; answer an invalid one at once."""
-        message, deadline, session, refused = proposal
+        message, deadline, session, fence, refused = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
@@ -292,7 +294,12 @@ class Groups:
             answered(Answer(b"", {}))
             return ()
         request = Request(
-            deadline, stamp, answered, parts=len(shard_commands), batch=command.items is not None
+            deadline,
+            stamp,
+            answered,
+            parts=len(shard_commands),
+            batch=command.items is not None,
+            fence=fence,
         )
         return [Part(request, each) for each in shard_commands]
 

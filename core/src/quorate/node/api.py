@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from quorate.config import Settings
 from quorate.groups.groups import Groups
+from quorate.groups.routing import routes
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.caches import CacheKeeper
@@ -24,6 +25,7 @@ from quorate.plugin import (
     CacheView,
     Caller,
     Consistency,
+    Fence,
     Invalid,
     Rejected,
     SessionRef,
@@ -38,6 +40,7 @@ from quorate.plugin.needs import readable
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.rpc import callers, deadline
+from quorate.v1 import command_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 
 R = TypeVar("R", bound=Message)
@@ -119,6 +122,9 @@ class PluginNode:
             )
         return replica.now_ms()
 
+    def public_command(self, command: pb.Command) -> Message:
+        return routes.parse_public(self._catalog, command.type, command.payload)
+
     async def propose(
         self,
         command: Message,
@@ -126,6 +132,7 @@ class PluginNode:
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
     ) -> R:
         batch = batch_of(self._catalog.singles, command)
         try:
@@ -133,6 +140,7 @@ class PluginNode:
                 command if batch is None else batch,
                 session=session,
                 if_leader=if_leader,
+                fence=fence,
                 timeout_s=deadline.remaining_s(),
                 caller=callers.caller().name,
             )

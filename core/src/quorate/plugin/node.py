@@ -3,13 +3,14 @@
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Event
+from quorate.v1.command_pb2 import Command
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
@@ -57,6 +58,23 @@ class SessionRef:
     sequence: int
     #: Answers to operations before this one are not needed any more.
     lowest_unanswered: int
+
+
+class Fence(NamedTuple):
+    """Refuses a command with FENCED where its shard knows a newer token of the same name.
+
+    The shard remembers the token of each command that it lets through, for seven days at least.
+    """
+
+    #: Of a lock, mostly; at most 1,024 bytes.
+    name: bytes
+    #: Of those who write one after the other, the later one has the larger token.
+    token: int
+
+    @property
+    def fence(self) -> "Fence":
+        """Itself: a client takes a fence, and what has one."""
+        return self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,6 +193,9 @@ class NodeApi(Protocol):
         written. Raises `Rejected` (ABORTED) once this node does not lead the shard in that term.
         """
 
+    def public_command(self, command: Command) -> Message:
+        """Return the message of a command that clients may send; raises `Invalid` for any other."""
+
     async def propose(
         self,
         command: Message,
@@ -182,12 +203,14 @@ class NodeApi(Protocol):
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
     ) -> R:
         """Validate, route and replicate a command; return its handler's reply once it is durable.
 
-        `if_leader` fences the command: it is refused when that term has passed. Raises `Invalid`
+        `if_leader` fences the command: it is refused when that term has passed. `fence` refuses it
+        with FENCED where a newer token of that name is known. Raises `Invalid`
         before anything is logged, `Rejected` when the handler refused. A handler that returns None
-        is answered with an empty `reply`.
+        is answered with an empty `reply`; whoever needs no reply asks for `Empty`.
         """
 
     def query(

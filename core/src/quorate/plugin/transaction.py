@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 from google.protobuf.message import Message
 
+from quorate.v1.command_pb2 import Command
+
 
 class Splice(NamedTuple):
     """The fields of a message that a stored row does not hold; the others it has like the row."""
@@ -169,6 +171,18 @@ class Txn(Reader, Protocol):
 
     def emit(self, event: Message) -> None:
         """Publish an event that is no row."""
+
+    def raise_fence(self, name: bytes, token: int) -> None:
+        """From here on refuse the commands of this shard that carry an older token of the name."""
+
+    def carry_out(self, command: Command) -> bytes | None:
+        """Carry out a public command of any plugin as a part of this one, and return its reply.
+
+        It has the fence that it carries, and no session; whatever it writes stays only if this one
+        does. Raises `Rejected` when it is refused: then it wrote nothing, and this one goes on.
+        None: it cannot be carried out here, since this shard does not hold all of its rows or the
+        plugin is not enabled; propose it from a controller then.
+        """
 
 
 class UndeclaredFamilyError(Exception):

@@ -13,7 +13,7 @@ from quorate.groups.refusals import OutcomeUnknownError
 from quorate.groups.routing import routes
 from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.requests import Answered
-from quorate.plugin import Access, Invalid, SessionRef
+from quorate.plugin import Access, Fence, Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import needs_of_core
 from quorate.rpc import callers, deadline
@@ -26,6 +26,8 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
 
 #: Each command is asked for by itself.
 _ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
+#: The most bytes of the name of a fence.
+LONGEST_FENCE: Final = 1_024
 #: About what an answer takes without a reply: a smaller reply always has room.
 _STATUS_BYTES: Final = 512
 #: What an answer takes beside its reply.
@@ -179,7 +181,8 @@ class CommandService:
             # What is no message of its type is the fault of this field here.
             raise Invalid("type" if error.field == "type" else "payload", error.reason) from None
         session = _session(command.stamp) if command.HasField("stamp") else None
-        return Proposal(message, ends.of(command.timeout_ms), session)
+        fence = _fence(command.fence) if command.HasField("fence") else None
+        return Proposal(message, ends.of(command.timeout_ms), session, fence)
 
     def _check_count(self, commands: Sequence[pb.Command]) -> None:
         count, most = len(commands), self._limits.batch_items
@@ -226,6 +229,12 @@ def _session(stamp: entry_pb2.Stamp) -> SessionRef:
     return SessionRef(
         session=stamp.session, sequence=stamp.sequence, lowest_unanswered=stamp.lowest_unanswered
     )
+
+
+def _fence(fence: entry_pb2.Fence) -> Fence:
+    if not 0 < len(fence.name) <= LONGEST_FENCE or not fence.token:
+        raise Invalid("fence", f"needs a token, and a name of 1 to {LONGEST_FENCE} bytes")
+    return Fence(fence.name, fence.token)
 
 
 def _reply_room(limits: LimitsSection, answers: int) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.groups.groups import Groups
 from quorate.groups.routing.proposing import Result, Timed
-from quorate.plugin import Invalid
+from quorate.plugin import Fence, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.methods import failed_status
 from quorate.v1 import node_pb2
@@ -134,6 +134,7 @@ def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
         else None,
         command.slotless,
         Copies.DOUBTED,
+        Fence(command.fence.name, command.fence.token) if command.HasField("fence") else None,
     )
     return Timed(logged, asked.timeout_ms / 1_000, asked.caller)
 

@@ -261,6 +261,7 @@ def _logged(command: LoggedCommand) -> entry_pb2.LoggedCommand:
         slots=command.slots,
         stamp=None if stamp is None else entry_pb2.Stamp(**stamp._asdict()),
         slotless=command.slotless,
+        fence=None if command.fence is None else entry_pb2.Fence(**command.fence._asdict()),
     )
 
 

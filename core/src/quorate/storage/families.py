@@ -16,6 +16,8 @@ DEADLINE_KEYS: Final = "core.deadline_keys"
 SEQUENCES: Final = "core.sequences"
 #: The exact number of rows of each counted family.
 COUNTS: Final = "core.counts"
+#: The newest token of each fence.
+FENCES: Final = "core.fences"
 #: The shard's slots, and the node that an operator placed its leader on.
 SLOTS: Final = "core.slots"
 #: Copies of other shards' rows, and the revision of each.
@@ -38,6 +40,7 @@ SYSTEM: Final = tuple(
             DEADLINE_KEYS,
             SEQUENCES,
             COUNTS,
+            FENCES,
             SLOTS,
             MIRRORS,
             SHARDS,

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.plugin import SessionRef, ShardRef
+from quorate.plugin import Fence, SessionRef, ShardRef
 from quorate.testing.node import MemoryNode
 
 M = TypeVar("M", bound=Message)
@@ -28,11 +28,14 @@ class WatchedNode(MemoryNode):
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
     ) -> M:
         """Propose as any node does, with a look at the shards before and after."""
         self.look()
         try:
-            return await super().propose(command, reply, session=session, if_leader=if_leader)
+            return await super().propose(
+                command, reply, session=session, if_leader=if_leader, fence=fence
+            )
         finally:
             self._known = self.digest()
 

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 
 from quorate.client import AsyncClient, InvalidError, RejectedError
 from quorate.client.brokers import Brokers, SyncBrokers
+from quorate.client.fencing import Fencing
 from quorate.client.kv import Kv, SyncKv
 from quorate.client.records import Records, SyncRecords
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
@@ -46,23 +47,36 @@ class MemoryClient:
         return Records(cast("AsyncClient", self), resource)
 
     async def execute(
-        self, command: Message, reply: type[R], *, timeout_s: float | None = None
+        self,
+        command: Message,
+        reply: type[R],
+        *,
+        fence: Fencing | None = None,
+        timeout_s: float | None = None,
     ) -> R:
         """Carry out a public command, or the item of one as a batch of one."""
         batch = batch_of(self.node.catalog.singles, command)
         if batch is None:
-            return await _told(self.node.execute(command, reply))
+            return await _told(
+                self.node.execute(command, reply, fence=None if fence is None else fence.fence)
+            )
         try:
-            answer = await _told(self.node.execute(batch, BatchReply))
+            answer = await _told(
+                self.node.execute(batch, BatchReply, fence=None if fence is None else fence.fence)
+            )
         except InvalidError as error:
             raise item_error(error) from None
         return only_reply(answer, reply)
 
     async def execute_all(
-        self, batches: Sequence[Message], *, timeout_s: float | None = None
+        self,
+        batches: Sequence[Message],
+        *,
+        fence: Fencing | None = None,
+        timeout_s: float | None = None,
     ) -> BatchReply:
         """Carry out batch commands, and answer their items as those of one batch."""
-        return join_parts([await self.execute(batch, BatchReply) for batch in batches])
+        return join_parts([await self.execute(batch, BatchReply, fence=fence) for batch in batches])
 
     async def call(
         self,

@@ -9,11 +9,14 @@ from contextlib import AsyncExitStack
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeVar, cast
 
+from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
+from quorate.apply import slot_set
 from quorate.apply.deadlines import Deadline
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.slot_set import SlotSet
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import LeaderlessError
 from quorate.groups.routing import queries, routes as routing
@@ -26,6 +29,7 @@ from quorate.plugin import (
     Command,
     Consistency,
     Event,
+    Fence,
     Invalid,
     Query,
     Rejected,
@@ -44,11 +48,13 @@ from quorate.plugin.resource.serving import Servicer
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.plugin.slots import even_cut
+from quorate.storage.families import SLOTS
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
 from quorate.testing.mirrors import Copies
 from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, command_of
 from quorate.testing.watches import History
+from quorate.v1 import command_pb2 as pb
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import AdoptMirror, OpenSession, OpenSessionReply
@@ -185,6 +191,10 @@ class MemoryNode:
         self._check_fence(shard)
         return self.now_ms
 
+    def public_command(self, command: pb.Command) -> Message:
+        """Return the message of a command that clients may send."""
+        return routing.parse_public(self.catalog, command.type, command.payload)
+
     async def propose(
         self,
         command: Message,
@@ -192,6 +202,7 @@ class MemoryNode:
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
     ) -> M:
         """Validate, route, split and apply a command.
 
@@ -202,9 +213,11 @@ class MemoryNode:
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
         batch = batch_of(self.catalog.singles, command)
         if batch is None:
-            return await self._propose(command, reply, Caller(via=via), session, if_leader)
+            return await self._propose(command, reply, Caller(via=via), session, if_leader, fence)
         try:
-            answer = await self._propose(batch, BatchReply, Caller(via=via), session, if_leader)
+            answer = await self._propose(
+                batch, BatchReply, Caller(via=via), session, if_leader, fence
+            )
         except Invalid as invalid:
             raise of_item(invalid) from None
         return reply.FromString(only_reply(answer))
@@ -290,12 +303,13 @@ class MemoryNode:
         *,
         caller: Caller | None = None,
         session: SessionRef | None = None,
+        fence: Fence | None = None,
     ) -> M:
         """Carry out a public command as one that a client sends through `CommandService`."""
         if not self._declared(command).public:
             name = command.DESCRIPTOR.full_name
             raise Invalid("type", f"the command {name} is internal: no client may send it")
-        return await self._propose(command, reply, caller or Caller(), session, None)
+        return await self._propose(command, reply, caller or Caller(), session, None, fence)
 
     async def advance(self, ms: int) -> None:
         """Move logical time, and propose the commands of the timers that are due then."""
@@ -423,13 +437,14 @@ class MemoryNode:
         reply: type[M],
         caller: Caller,
         session: SessionRef | None,
-        fence: ShardRef | None,
+        if_leader: ShardRef | None,
+        fence: Fence | None,
     ) -> M:
         declared = self._declared(command)
         routing.check(declared, command, self._limits)
         logged = await self._admitted(declared, command, caller)
         await asyncio.sleep(0)
-        self._check_fence(fence)
+        self._check_fence(if_leader)
         shards = self._shards[declared.group]
         commands = routing.route(declared, logged, self._slot_map, self._limits)
         if session is not None:
@@ -439,9 +454,10 @@ class MemoryNode:
         self.proposals.append(logged)
         if declared.items is None:
             shard = shards[commands[0].shard.number]
-            return _reply(logged, self._commit(shard, logged, session), reply)
+            return _reply(logged, self._commit(shard, logged, session, fence), reply)
         outcomes = [
-            self._commit(shards[each.shard.number], each.message, session) for each in commands
+            self._commit(shards[each.shard.number], each.message, session, fence)
+            for each in commands
         ]
         if any(outcome.forgotten for outcome in outcomes):
             return reply()
@@ -480,12 +496,18 @@ class MemoryNode:
             declared.validate(command)
         logged = await self._admitted(declared, command, Caller(via="controller"))
         self.proposals.append(logged)
-        failure = self._commit(shard, logged, None).failure
+        failure = self._commit(shard, logged).failure
         if isinstance(failure, InternalError):
             raise failure
 
-    def _commit(self, shard: MemoryShard, command: Message, session: SessionRef | None) -> Outcome:
-        outcome = self._apply(shard, command_of(command, session), shard.applied + 1)
+    def _commit(
+        self,
+        shard: MemoryShard,
+        command: Message,
+        session: SessionRef | None = None,
+        fence: Fence | None = None,
+    ) -> Outcome:
+        outcome = self._apply(shard, command_of(command, session, fence), shard.applied + 1)
         self.events.extend(outcome.events)
         for event in outcome.events:
             if isinstance(event, RowEvent):
@@ -531,10 +553,19 @@ def _shards(catalog: Catalog, counts: Mapping[str, int]) -> dict[str, list[Memor
         raise LookupError(f"shards are given for {', '.join(strangers)}, which nobody declares")
     return {
         name: [
-            MemoryShard(catalog, name, number) for number in range(counts.get(name, group.shards))
+            _shard(catalog, name, number, slots)
+            for number, slots in enumerate(even_cut(counts.get(name, group.shards)))
         ]
         for name, group in catalog.groups.items()
     }
+
+
+def _shard(catalog: Catalog, group: str, number: int, slots: bytes) -> MemoryShard:
+    """Return a shard that knows its slots."""
+    shard = MemoryShard(catalog, group, number)
+    shard.load([(SLOTS, slot_set.KEY, SlotSet(1, slots).encode())])
+    shard.evaluator.begin()
+    return shard
 
 
 def copy_of(message: M) -> M:
@@ -547,7 +578,7 @@ def copy_of(message: M) -> M:
 def _reply(command: Message, outcome: Outcome, kind: type[M]) -> M:
     if outcome.failure is not None:
         raise outcome.failure
-    if outcome.answered is None:
+    if outcome.answered is None or kind is Empty:
         return kind()
     _check_type(command, outcome.answered, kind)
     return cast("M", outcome.answered.FromString(outcome.reply))

@@ -19,7 +19,7 @@ from quorate.apply.program import Program, families_of
 from quorate.apply.scope import Family
 from quorate.apply.txn import ShardReader
 from quorate.consensus.messages import Entry as LogEntry, EntryKind
-from quorate.plugin import Event, Rejected, Row, SessionRef, Txn, keys
+from quorate.plugin import Event, Fence, Rejected, Row, SessionRef, Txn, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest
@@ -27,7 +27,7 @@ from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import EventLog, StoredEvent
-from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, SEQUENCES, SYSTEM
+from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, FENCES, SEQUENCES, SYSTEM
 from quorate.testing.probes import Apply, wrapped
 from quorate.testing.stored import deadlines_in, events_of, rows_in
 
@@ -37,7 +37,7 @@ _EVALUATED: Final = EvaluationLimits(entry_bytes=1 << 62, entry_s=float("inf"), 
 _TERM: Final = 1
 _EVERYTHING: Final = 1 << 62
 #: What handlers write beside the rows of their families.
-_WRITTEN: Final = frozenset({DEADLINES, DEADLINE_KEYS, SEQUENCES, COUNTS})
+_WRITTEN: Final = frozenset({DEADLINES, DEADLINE_KEYS, FENCES, SEQUENCES, COUNTS})
 
 
 class InternalError(Exception):
@@ -53,13 +53,18 @@ class InternalError(Exception):
         self.__cause__ = error
 
 
-def command_of(message: Message, session: SessionRef | None = None) -> LoggedCommand:
+def command_of(
+    message: Message, session: SessionRef | None = None, fence: Fence | None = None
+) -> LoggedCommand:
     """Return a command as the log holds it."""
     stamp = None
     if session is not None:
         stamp = Stamp(session.session, session.sequence, session.lowest_unanswered)
     return LoggedCommand(
-        message.DESCRIPTOR.full_name, message.SerializeToString(deterministic=True), stamp=stamp
+        message.DESCRIPTOR.full_name,
+        message.SerializeToString(deterministic=True),
+        stamp=stamp,
+        fence=fence,
     )
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle
+from itertools import cycle, repeat
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
 
@@ -23,7 +23,7 @@ from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.routing.routes import route
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.plugin import Row
+from quorate.plugin import Fence, Row
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
@@ -65,6 +65,17 @@ class Ended:
 Judge = Callable[[Acknowledged | Ended], None]
 
 
+class Write(NamedTuple):
+    """A command of a client."""
+
+    message: Message
+    fence: Fence | None = None
+
+
+#: Draws what a client writes next; what it knows of answers it is told as a judge.
+Clients = Callable[[Random], Write]
+
+
 def simulate(
     catalog: Catalog,
     log: Sequence[Message],
@@ -83,13 +94,25 @@ def simulate(
     """
     counts: Counter[str] = Counter()
     for group, commands in by_group(catalog, log):
-        run = _Run(catalog, group, commands, seed, judges, counts)
-        try:
-            run.run(seconds, copies_of(catalog, group, copied or {}))
-        except (AssertionError, ReplicaStoppedError) as error:
-            raise AssertionError(
-                f"group {group}, seed {seed}, at {run.now:.3f} virtual seconds: {error}"
-            ) from error
+        run = _Run(catalog, group, cycle(map(Write, commands)), seed, judges, counts)
+        run.run(seconds, copies_of(catalog, group, copied or {}))
+    return counts
+
+
+def simulate_clients(
+    catalog: Catalog,
+    group: str,
+    clients: Clients,
+    *,
+    seed: int,
+    seconds: float = 5.0,
+    judges: Sequence[Judge] = (),
+) -> Mapping[str, int]:
+    """Propose what clients make of the answers that they get, as `simulate` does a list."""
+    counts: Counter[str] = Counter()
+    rng = Random(f"{seed}/{group}/clients")
+    run = _Run(catalog, group, (clients(rng) for _ in repeat(None)), seed, judges, counts)
+    run.run(seconds, copies_of(catalog, group, {}))
     return counts
 
 
@@ -126,7 +149,7 @@ class _Run:
         self,
         catalog: Catalog,
         group: str,
-        log: Sequence[Message],
+        log: Iterator[Write],
         seed: int,
         judges: Sequence[Judge],
         counts: Counter[str],
@@ -134,7 +157,8 @@ class _Run:
         self.now = 0.0
         self._catalog: Final = catalog
         self._group: Final = group
-        self._log: Final[Iterator[Message]] = cycle(log)
+        self._log: Final = log
+        self._seed: Final = seed
         self._judges: Final = judges
         self._counts: Final = counts
         self._rng: Final = Random(f"{seed}/{group}")
@@ -146,6 +170,15 @@ class _Run:
 
     def run(self, seconds: float, copies: Sequence[Message]) -> None:
         """Run to the end, or to the first violation."""
+        try:
+            self._run(seconds, copies)
+        except (AssertionError, ReplicaStoppedError) as error:
+            raise AssertionError(
+                f"group {self._group}, seed {self._seed}, at {self.now:.3f} virtual seconds:"
+                f" {error}"
+            ) from error
+
+    def _run(self, seconds: float, copies: Sequence[Message]) -> None:
         for shard, slots in zip(self._shards, even_cut(len(self._shards)), strict=True):
             for first in (AdoptSlots(version=1, slots=slots), *copies):
                 shard.log([command_of(first)._replace(slotless=True)], _EPOCH_MS)
@@ -180,7 +213,7 @@ class _Run:
                 if timer.group == self._group:
                     due = applier.due(timer.name, self._now_ms(shard), timer.batch)
                     if due:
-                        self._propose([timer.due([key for key, _ in due])])
+                        self._propose([Write(timer.due([key for key, _ in due]))])
 
     def _fail(self) -> None:
         shard = self._rng.choice(self._shards)
@@ -196,12 +229,12 @@ class _Run:
         self._counts[what] += 1
         faults[what]()
 
-    def _propose(self, messages: Sequence[Message]) -> None:
+    def _propose(self, proposed: Sequence[Write]) -> None:
         writes: dict[int, list[LoggedCommand]] = {}
-        for message in messages:
+        for message, fence in proposed:
             command = self._catalog.commands[message.DESCRIPTOR.full_name]
             for part in route(command, message, self._slot_map, LimitsSection()):
-                logged = command_of(part.message)._replace(slots=part.slots)
+                logged = command_of(part.message, fence=fence)._replace(slots=part.slots)
                 writes.setdefault(part.shard.number, []).append(logged)
         for number, commands in writes.items():
             shard = self._shards[number]

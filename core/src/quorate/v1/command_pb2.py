@@ -17,7 +17,7 @@ from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 from quorate.v1 import entry_pb2 as quorate_dot_v1_dot_entry__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quorate/v1/command.proto\x12\nquorate.v1\x1a\x17google/rpc/status.proto\x1a\x16quorate/v1/batch.proto\x1a\x16quorate/v1/entry.proto\"7\n\x0e\x45xecuteRequest\x12%\n\x08\x63ommands\x18\x01 \x03(\x0b\x32\x13.quorate.v1.Command\"^\n\x07\x43ommand\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12 \n\x05stamp\x18\x03 \x01(\x0b\x32\x11.quorate.v1.Stamp\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\"=\n\x0f\x45xecuteResponse\x12*\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x19.quorate.v1.CommandAnswer\"j\n\rCommandAnswer\x12)\n\x05reply\x18\x01 \x01(\x0b\x32\x18.quorate.v1.CommandReplyH\x00\x12$\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"`\n\x0c\x43ommandReply\x12\x0f\n\x07payload\x18\x01 \x01(\x0c\x12,\n\trevisions\x18\x02 \x03(\x0b\x32\x19.quorate.v1.ShardRevision\x12\x11\n\tforgotten\x18\x03 \x01(\x08\"6\n\rStreamRequest\x12%\n\x08\x63ommands\x18\x01 \x03(\x0b\x32\x13.quorate.v1.Command\"=\n\x0eStreamResponse\x12+\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.NumberedAnswer\"K\n\x0eNumberedAnswer\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12)\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x19.quorate.v1.CommandAnswer\"T\n\x12OpenSessionRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tshard_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x04\"&\n\x13OpenSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x04\"D\n\x12SealSessionRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tshard_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\"9\n\x13SealSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x11\n\trevisions\x18\x02 \x03(\x04\"H\n\x13\x43loseSessionRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tshard_key\x18\x02 \x01(\x0c\x12\x0f\n\x07session\x18\x03 \x01(\x04\"\x16\n\x14\x43loseSessionResponse2\xd7\x03\n\x0e\x43ommandService\x12\x42\n\x07\x45xecute\x12\x1a.quorate.v1.ExecuteRequest\x1a\x1b.quorate.v1.ExecuteResponse\x12I\n\x0c\x45xecuteSplit\x12\x1a.quorate.v1.ExecuteRequest\x1a\x1b.quorate.v1.ExecuteResponse0\x01\x12\x43\n\x06Stream\x12\x19.quorate.v1.StreamRequest\x1a\x1a.quorate.v1.StreamResponse(\x01\x30\x01\x12N\n\x0bOpenSession\x12\x1e.quorate.v1.OpenSessionRequest\x1a\x1f.quorate.v1.OpenSessionResponse\x12N\n\x0bSealSession\x12\x1e.quorate.v1.SealSessionRequest\x1a\x1f.quorate.v1.SealSessionResponse\x12Q\n\x0c\x43loseSession\x12\x1f.quorate.v1.CloseSessionRequest\x1a .quorate.v1.CloseSessionResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18quorate/v1/command.proto\x12\nquorate.v1\x1a\x17google/rpc/status.proto\x1a\x16quorate/v1/batch.proto\x1a\x16quorate/v1/entry.proto\"7\n\x0e\x45xecuteRequest\x12%\n\x08\x63ommands\x18\x01 \x03(\x0b\x32\x13.quorate.v1.Command\"\x80\x01\n\x07\x43ommand\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12 \n\x05stamp\x18\x03 \x01(\x0b\x32\x11.quorate.v1.Stamp\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\x12 \n\x05\x66\x65nce\x18\x05 \x01(\x0b\x32\x11.quorate.v1.Fence\"=\n\x0f\x45xecuteResponse\x12*\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x19.quorate.v1.CommandAnswer\"j\n\rCommandAnswer\x12)\n\x05reply\x18\x01 \x01(\x0b\x32\x18.quorate.v1.CommandReplyH\x00\x12$\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"`\n\x0c\x43ommandReply\x12\x0f\n\x07payload\x18\x01 \x01(\x0c\x12,\n\trevisions\x18\x02 \x03(\x0b\x32\x19.quorate.v1.ShardRevision\x12\x11\n\tforgotten\x18\x03 \x01(\x08\"6\n\rStreamRequest\x12%\n\x08\x63ommands\x18\x01 \x03(\x0b\x32\x13.quorate.v1.Command\"=\n\x0eStreamResponse\x12+\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x1a.quorate.v1.NumberedAnswer\"K\n\x0eNumberedAnswer\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12)\n\x06\x61nswer\x18\x02 \x01(\x0b\x32\x19.quorate.v1.CommandAnswer\"T\n\x12OpenSessionRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tshard_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0e\n\x06ttl_ms\x18\x04 \x01(\x04\"&\n\x13OpenSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x04\"D\n\x12SealSessionRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tshard_key\x18\x02 \x01(\x0c\x12\x0c\n\x04name\x18\x03 \x01(\t\"9\n\x13SealSessionResponse\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x11\n\trevisions\x18\x02 \x03(\x04\"H\n\x13\x43loseSessionRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x11\n\tshard_key\x18\x02 \x01(\x0c\x12\x0f\n\x07session\x18\x03 \x01(\x04\"\x16\n\x14\x43loseSessionResponse2\xd7\x03\n\x0e\x43ommandService\x12\x42\n\x07\x45xecute\x12\x1a.quorate.v1.ExecuteRequest\x1a\x1b.quorate.v1.ExecuteResponse\x12I\n\x0c\x45xecuteSplit\x12\x1a.quorate.v1.ExecuteRequest\x1a\x1b.quorate.v1.ExecuteResponse0\x01\x12\x43\n\x06Stream\x12\x19.quorate.v1.StreamRequest\x1a\x1a.quorate.v1.StreamResponse(\x01\x30\x01\x12N\n\x0bOpenSession\x12\x1e.quorate.v1.OpenSessionRequest\x1a\x1f.quorate.v1.OpenSessionResponse\x12N\n\x0bSealSession\x12\x1e.quorate.v1.SealSessionRequest\x1a\x1f.quorate.v1.SealSessionResponse\x12Q\n\x0c\x43loseSession\x12\x1f.quorate.v1.CloseSessionRequest\x1a .quorate.v1.CloseSessionResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -26,32 +26,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EXECUTEREQUEST']._serialized_start=113
   _globals['_EXECUTEREQUEST']._serialized_end=168
-  _globals['_COMMAND']._serialized_start=170
-  _globals['_COMMAND']._serialized_end=264
-  _globals['_EXECUTERESPONSE']._serialized_start=266
-  _globals['_EXECUTERESPONSE']._serialized_end=327
-  _globals['_COMMANDANSWER']._serialized_start=329
-  _globals['_COMMANDANSWER']._serialized_end=435
-  _globals['_COMMANDREPLY']._serialized_start=437
-  _globals['_COMMANDREPLY']._serialized_end=533
-  _globals['_STREAMREQUEST']._serialized_start=535
-  _globals['_STREAMREQUEST']._serialized_end=589
-  _globals['_STREAMRESPONSE']._serialized_start=591
-  _globals['_STREAMRESPONSE']._serialized_end=652
-  _globals['_NUMBEREDANSWER']._serialized_start=654
-  _globals['_NUMBEREDANSWER']._serialized_end=729
-  _globals['_OPENSESSIONREQUEST']._serialized_start=731
-  _globals['_OPENSESSIONREQUEST']._serialized_end=815
-  _globals['_OPENSESSIONRESPONSE']._serialized_start=817
-  _globals['_OPENSESSIONRESPONSE']._serialized_end=855
-  _globals['_SEALSESSIONREQUEST']._serialized_start=857
-  _globals['_SEALSESSIONREQUEST']._serialized_end=925
-  _globals['_SEALSESSIONRESPONSE']._serialized_start=927
-  _globals['_SEALSESSIONRESPONSE']._serialized_end=984
-  _globals['_CLOSESESSIONREQUEST']._serialized_start=986
-  _globals['_CLOSESESSIONREQUEST']._serialized_end=1058
-  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1060
-  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1082
-  _globals['_COMMANDSERVICE']._serialized_start=1085
-  _globals['_COMMANDSERVICE']._serialized_end=1556
+  _globals['_COMMAND']._serialized_start=171
+  _globals['_COMMAND']._serialized_end=299
+  _globals['_EXECUTERESPONSE']._serialized_start=301
+  _globals['_EXECUTERESPONSE']._serialized_end=362
+  _globals['_COMMANDANSWER']._serialized_start=364
+  _globals['_COMMANDANSWER']._serialized_end=470
+  _globals['_COMMANDREPLY']._serialized_start=472
+  _globals['_COMMANDREPLY']._serialized_end=568
+  _globals['_STREAMREQUEST']._serialized_start=570
+  _globals['_STREAMREQUEST']._serialized_end=624
+  _globals['_STREAMRESPONSE']._serialized_start=626
+  _globals['_STREAMRESPONSE']._serialized_end=687
+  _globals['_NUMBEREDANSWER']._serialized_start=689
+  _globals['_NUMBEREDANSWER']._serialized_end=764
+  _globals['_OPENSESSIONREQUEST']._serialized_start=766
+  _globals['_OPENSESSIONREQUEST']._serialized_end=850
+  _globals['_OPENSESSIONRESPONSE']._serialized_start=852
+  _globals['_OPENSESSIONRESPONSE']._serialized_end=890
+  _globals['_SEALSESSIONREQUEST']._serialized_start=892
+  _globals['_SEALSESSIONREQUEST']._serialized_end=960
+  _globals['_SEALSESSIONRESPONSE']._serialized_start=962
+  _globals['_SEALSESSIONRESPONSE']._serialized_end=1019
+  _globals['_CLOSESESSIONREQUEST']._serialized_start=1021
+  _globals['_CLOSESESSIONREQUEST']._serialized_end=1093
+  _globals['_CLOSESESSIONRESPONSE']._serialized_start=1095
+  _globals['_CLOSESESSIONRESPONSE']._serialized_end=1117
+  _globals['_COMMANDSERVICE']._serialized_start=1120
+  _globals['_COMMANDSERVICE']._serialized_end=1591
 # @@protoc_insertion_point(module_scope)

@@ -15,16 +15,18 @@ class ExecuteRequest(_message.Message):
     def __init__(self, commands: _Optional[_Iterable[_Union[Command, _Mapping]]] = ...) -> None: ...
 
 class Command(_message.Message):
-    __slots__ = ("type", "payload", "stamp", "timeout_ms")
+    __slots__ = ("type", "payload", "stamp", "timeout_ms", "fence")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     STAMP_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    FENCE_FIELD_NUMBER: _ClassVar[int]
     type: str
     payload: bytes
     stamp: _entry_pb2.Stamp
     timeout_ms: int
-    def __init__(self, type: _Optional[str] = ..., payload: _Optional[bytes] = ..., stamp: _Optional[_Union[_entry_pb2.Stamp, _Mapping]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    fence: _entry_pb2.Fence
+    def __init__(self, type: _Optional[str] = ..., payload: _Optional[bytes] = ..., stamp: _Optional[_Union[_entry_pb2.Stamp, _Mapping]] = ..., timeout_ms: _Optional[int] = ..., fence: _Optional[_Union[_entry_pb2.Fence, _Mapping]] = ...) -> None: ...
 
 class ExecuteResponse(_message.Message):
     __slots__ = ("answers",)

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/entry.proto\x12\nquorate.v1\"z\n\nEntryBatch\x12\x16\n\x0eproposed_at_ms\x18\x01 \x01(\x03\x12\x15\n\rchecked_index\x18\x02 \x01(\x04\x12\x10\n\x08\x63hecksum\x18\x03 \x01(\x04\x12+\n\x08\x63ommands\x18\x04 \x03(\x0b\x32\x19.quorate.v1.LoggedCommand\"q\n\rLoggedCommand\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12\r\n\x05slots\x18\x03 \x03(\r\x12 \n\x05stamp\x18\x04 \x01(\x0b\x32\x11.quorate.v1.Stamp\x12\x10\n\x08slotless\x18\x05 \x01(\x08\"E\n\x05Stamp\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x19\n\x11lowest_unanswered\x18\x03 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/entry.proto\x12\nquorate.v1\"z\n\nEntryBatch\x12\x16\n\x0eproposed_at_ms\x18\x01 \x01(\x03\x12\x15\n\rchecked_index\x18\x02 \x01(\x04\x12\x10\n\x08\x63hecksum\x18\x03 \x01(\x04\x12+\n\x08\x63ommands\x18\x04 \x03(\x0b\x32\x19.quorate.v1.LoggedCommand\"\x93\x01\n\rLoggedCommand\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0f\n\x07payload\x18\x02 \x01(\x0c\x12\r\n\x05slots\x18\x03 \x03(\r\x12 \n\x05stamp\x18\x04 \x01(\x0b\x32\x11.quorate.v1.Stamp\x12\x10\n\x08slotless\x18\x05 \x01(\x08\x12 \n\x05\x66\x65nce\x18\x06 \x01(\x0b\x32\x11.quorate.v1.Fence\"$\n\x05\x46\x65nce\x12\x0c\n\x04name\x18\x01 \x01(\x0c\x12\r\n\x05token\x18\x02 \x01(\x04\"E\n\x05Stamp\x12\x0f\n\x07session\x18\x01 \x01(\x04\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x19\n\x11lowest_unanswered\x18\x03 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -23,8 +23,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_ENTRYBATCH']._serialized_start=38
   _globals['_ENTRYBATCH']._serialized_end=160
-  _globals['_LOGGEDCOMMAND']._serialized_start=162
-  _globals['_LOGGEDCOMMAND']._serialized_end=275
-  _globals['_STAMP']._serialized_start=277
-  _globals['_STAMP']._serialized_end=346
+  _globals['_LOGGEDCOMMAND']._serialized_start=163
+  _globals['_LOGGEDCOMMAND']._serialized_end=310
+  _globals['_FENCE']._serialized_start=312
+  _globals['_FENCE']._serialized_end=348
+  _globals['_STAMP']._serialized_start=350
+  _globals['_STAMP']._serialized_end=419
 # @@protoc_insertion_point(module_scope)

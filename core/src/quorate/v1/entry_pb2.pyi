@@ -18,18 +18,28 @@ class EntryBatch(_message.Message):
     def __init__(self, proposed_at_ms: _Optional[int] = ..., checked_index: _Optional[int] = ..., checksum: _Optional[int] = ..., commands: _Optional[_Iterable[_Union[LoggedCommand, _Mapping]]] = ...) -> None: ...
 
 class LoggedCommand(_message.Message):
-    __slots__ = ("type", "payload", "slots", "stamp", "slotless")
+    __slots__ = ("type", "payload", "slots", "stamp", "slotless", "fence")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     STAMP_FIELD_NUMBER: _ClassVar[int]
     SLOTLESS_FIELD_NUMBER: _ClassVar[int]
+    FENCE_FIELD_NUMBER: _ClassVar[int]
     type: str
     payload: bytes
     slots: _containers.RepeatedScalarFieldContainer[int]
     stamp: Stamp
     slotless: bool
-    def __init__(self, type: _Optional[str] = ..., payload: _Optional[bytes] = ..., slots: _Optional[_Iterable[int]] = ..., stamp: _Optional[_Union[Stamp, _Mapping]] = ..., slotless: bool = ...) -> None: ...
+    fence: Fence
+    def __init__(self, type: _Optional[str] = ..., payload: _Optional[bytes] = ..., slots: _Optional[_Iterable[int]] = ..., stamp: _Optional[_Union[Stamp, _Mapping]] = ..., slotless: bool = ..., fence: _Optional[_Union[Fence, _Mapping]] = ...) -> None: ...
+
+class Fence(_message.Message):
+    __slots__ = ("name", "token")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    name: bytes
+    token: int
+    def __init__(self, name: _Optional[bytes] = ..., token: _Optional[int] = ...) -> None: ...
 
 class Stamp(_message.Message):
     __slots__ = ("session", "sequence", "lowest_unanswered")

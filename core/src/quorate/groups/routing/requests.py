@@ -11,7 +11,7 @@ from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.apply.outcomes import OF_SESSION, Outcome
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.proposing import Result
-from quorate.plugin import Invalid, Rejected, SessionRef
+from quorate.plugin import Fence, Invalid, Rejected, SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
@@ -27,6 +27,7 @@ class Proposal(NamedTuple):
     #: On the loop's clock; see `Groups.deadline`.
     deadline: float
     session: SessionRef | None = None
+    fence: Fence | None = None
     #: Items that its caller may not send, which are left out.
     refused: tuple[ItemRefusal, ...] = ()
 
@@ -53,14 +54,22 @@ LEFT: Final = OutcomeUnknownError("its caller left before it was answered")
 class Request:
     """A pending command. A failed part has an exception as its result."""
 
-    __slots__ = ("_answered", "_batch", "_open", "_settled", "deadline", "stamp")
+    __slots__ = ("_answered", "_batch", "_open", "_settled", "deadline", "fence", "stamp")
 
     def __init__(
-        self, deadline: float, stamp: Stamp | None, answered: Answered, *, parts: int, batch: bool
+        self,
+        deadline: float,
+        stamp: Stamp | None,
+        answered: Answered,
+        *,
+        parts: int,
+        batch: bool,
+        fence: Fence | None = None,
     ) -> None:
         #: On the loop's clock.
         self.deadline: Final = deadline
         self.stamp: Final = stamp
+        self.fence: Final = fence
         self._answered: Final = answered
         self._batch: Final = batch
         self._open = parts
@@ -122,6 +131,7 @@ class Part:
             request.stamp,
             slotless,
             Copies.DOUBTED,
+            request.fence,
         )
 
     def end(self, result: Result) -> None:

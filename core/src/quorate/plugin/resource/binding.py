@@ -157,6 +157,8 @@ class Binding:
         count = len(self.resource.shard_by)
         if not count:
             return self._only_shard
+        if self.resource.shard_of is not None:
+            return self.resource.shard_of
         if count == len(self.resource.key):
             return bytes
         return lambda key: keys.pack(*keys.unpack(key)[:count])
@@ -167,9 +169,10 @@ class Binding:
         if not fields:
             return self._only_shard
         key_of = self.key_of_item(write)
-        if len(fields) == len(self.resource.key):
+        shard_of = self.resource.shard_of
+        if shard_of is None and len(fields) == len(self.resource.key):
             return key_of
-        if not all(map(write.has, fields)):
+        if shard_of is not None or not all(map(write.has, fields)):
             shard_of = self.shard_of
             return lambda item: shard_of(key_of(item))
         return _packer(fields)

@@ -88,6 +88,9 @@ class Resource(Generic[R]):
     group: str = METADATA_GROUP.name
     #: The first fields of the key, by which rows are spread over shards; none: one shard has all.
     shard_by: tuple[str, ...] = ()
+    #: What gives the shard key of a key that has these fields: rows that share a part of a field
+    #: share a shard; None: the fields as they are.
+    shard_of: Callable[[bytes], bytes] | None = None
     #: Without `shard_by`: the shard key of all rows, which lie in one shard together.
     shard_key: bytes = CONSTANT_KEY
     #: What one row is called in messages; "": the name of the row's message in small letters.

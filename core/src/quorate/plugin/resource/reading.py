@@ -293,7 +293,9 @@ class Reads:
         count = len(binding.resource.shard_by)
         if not count:
             return start, end, binding.resource.shard_key
-        return start, end, keys.pack(*given[:count]) if len(given) >= count else None
+        if len(given) < count:
+            return start, end, None
+        return start, end, binding.shard_of(keys.pack(*given[:count]))
 
     async def _page(
         self,

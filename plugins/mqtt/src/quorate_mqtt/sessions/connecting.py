@@ -22,7 +22,7 @@ _present: Final = Struct("<BQBB").pack
 class Arrivals:
     """The clients that connect to one broker by one command; refuses a broker that is fenced."""
 
-    __slots__ = ("_epoch", "_ledger", "_now_ms", "_live_brokers", "_rows", "_txn")
+    __slots__ = ("_epoch", "_ledger", "_live_brokers", "_now_ms", "_rows", "_txn")
 
     def __init__(self, txn: Txn, broker: str, epoch: int) -> None:
         fence(txn, broker, epoch)

@@ -1,0 +1,212 @@
+"""The commands `quorate lock`, `quorate election` and `quorate lease`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Final, TypeVar
+
+import click
+from quorate.plugin import Console
+from quorate.plugin.console import columns_of, first_rows, limit_option, time_text
+
+from quorate_coordination.client import Held, Leadership, LockOptions, SyncCoordination
+from quorate_coordination.holding import LONGEST_TTL_MS, SHORTEST_TTL_MS
+from quorate_coordination.locks import MOST_PERMITS
+
+#: What a command is started with: the name and the token of its lock.
+_NAME: Final = "QUORATE_LOCK"
+_TOKEN: Final = "QUORATE_TOKEN"
+
+R = TypeVar("R", bound=Callable[..., None])
+
+_ttl = click.option(
+    "--ttl",
+    "ttl_s",
+    type=click.FloatRange(SHORTEST_TTL_MS / 1_000, LONGEST_TTL_MS / 1_000),
+    default=10.0,
+    show_default=True,
+    help="Seconds after which the lock of a program is free that is not heard of.",
+)
+_wait = click.option(
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(0),
+    help="Seconds to wait for others; 0: not at all. Default: for ever.",
+)
+_owner = click.option("--owner", default="", help="Who holds it, for others to read.")
+
+
+def _runs(command: R) -> R:
+    """Give a command the arguments of what is run, and for how long it may take."""
+    for each in (_owner, _wait, _ttl):
+        command = each(command)
+    command = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)(command)
+    return click.argument("name")(command)
+
+
+@click.group()
+def lock() -> None:
+    """Run commands under locks, and see who holds which."""
+
+
+@lock.command("run")
+@_runs
+@click.option("--shared", is_flag=True, help="Hold it with any number of others who share it.")
+@click.option(
+    "--permits",
+    type=click.IntRange(1, MOST_PERMITS),
+    default=1,
+    help="Hold it with at most so many in all.",
+)
+@click.pass_context
+def run_locked(ctx: click.Context, /, name: str, command: tuple[str, ...], **options: Any) -> None:
+    """Run COMMAND while this holds the lock NAME, and end it when the lock is lost.
+
+    It has the name in QUORATE_LOCK and the token in QUORATE_TOKEN; its exit code is that of this.
+    """
+    _run(ctx, name, command, _given(options))
+
+
+@lock.command("list")
+@click.argument("prefix", default="")
+@limit_option
+@click.pass_obj
+def list_locks(console: Console, prefix: str, limit: int) -> None:
+    """List the locks that are held or waited for, whose names begin with PREFIX."""
+    locks = SyncCoordination(console.client()).locks.list(prefix=prefix)
+    console.print([_columns(each) for each in first_rows(locks, limit)])
+
+
+@lock.command("show")
+@click.argument("name")
+@limit_option
+@click.pass_obj
+def show_lock(console: Console, name: str, limit: int) -> None:
+    """Show who holds the lock NAME, and who waits, in order."""
+    claims = SyncCoordination(console.client()).claims.list(lock=name)
+    console.print([_columns(each) for each in first_rows(claims, limit)])
+
+
+@click.group()
+def election() -> None:
+    """Lead, and see who does."""
+
+
+@election.command("run")
+@_runs
+@click.option("--value", default="", help="What observers see of the leader.")
+@click.pass_context
+def run_leading(
+    ctx: click.Context, /, name: str, command: tuple[str, ...], value: str, **options: Any
+) -> None:
+    """Run COMMAND while this leads in NAME, and end it when another may lead."""
+    _run(ctx, name, command, _given({**options, "value": value.encode()}))
+
+
+@election.command("leader")
+@click.argument("name")
+@click.pass_obj
+def show_leader(console: Console, name: str) -> None:
+    """Show who leads in NAME; nothing if nobody does."""
+    leader = SyncCoordination(console.client()).election(name).leader()
+    console.print([] if leader is None else [_leading(leader)])
+
+
+@election.command()
+@click.argument("name")
+@click.pass_obj
+def observe(console: Console, name: str) -> None:
+    """Show who leads in NAME, and again when that changes, until interrupted."""
+    for leader in SyncCoordination(console.client()).election(name).observe():
+        console.print([{"token": 0} if leader is None else _leading(leader)])
+
+
+@click.group()
+def lease() -> None:
+    """See leases, and end them."""
+
+
+@lease.command("list")
+@click.argument("prefix", default="")
+@limit_option
+@click.pass_obj
+def list_leases(console: Console, prefix: str, limit: int) -> None:
+    """List the leases whose names begin with PREFIX."""
+    leases = SyncCoordination(console.client()).leases.list(prefix=prefix)
+    console.print([_columns(each) for each in first_rows(leases, limit)])
+
+
+@lease.command("end")
+@click.argument("names", nargs=-1, required=True)
+@click.pass_obj
+def end_leases(console: Console, names: tuple[str, ...]) -> None:
+    """End the leases NAMES: their locks are free, and their rows are deleted."""
+    leases = SyncCoordination(console.client()).leases
+    for name in names:
+        leases.delete(name)
+
+
+def _run(ctx: click.Context, name: str, command: Sequence[str], options: LockOptions) -> None:
+    coordination = SyncCoordination(ctx.obj.client())
+    with _ended_by_signals(), coordination.lock(name, **options) as held:
+        grace_s = options["ttl_s"] / 8
+        working = _carry_out(held.asynchronous, command, grace_s)
+        code = coordination.thread.run(held.asynchronous.run(working))
+    ctx.exit(code)
+
+
+async def _carry_out(held: Held, command: Sequence[str], grace_s: float) -> int:
+    """Run a command to its end; when this is cancelled end it, after a while by force."""
+    environment = {**os.environ, _NAME: held.name, _TOKEN: str(held.token)}
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env=environment)
+    except OSError as error:
+        raise click.ClickException(f"{command[0]}: {error.strerror}") from None
+    try:
+        return await process.wait()
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.terminate()
+            try:
+                await asyncio.wait_for(process.wait(), grace_s)
+            except TimeoutError:
+                process.kill()
+                await process.wait()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """End by SIGTERM as by an interrupt from the keyboard: the command ends, then the lock."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _given(options: dict[str, Any]) -> LockOptions:
+    given: Any = {name: value for name, value in options.items() if value is not None}
+    checked: LockOptions = given
+    return checked
+
+
+def _columns(row: Any) -> dict[str, object]:
+    return {
+        name.removesuffix("_ms"): time_text(int(str(value))) if name.endswith("at_ms") else value
+        for name, value in columns_of(row)
+        if name != "held_since_ms"
+    }
+
+
+def _leading(leader: Leadership) -> dict[str, object]:
+    return {"token": leader.token, "owner": leader.owner, "value": leader.value}

@@ -1,0 +1,157 @@
+"""Coordination for Python programs: `Coordination(q)` over an `AsyncClient`, and its twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import Final, Unpack
+
+from quorate.client import AsyncClient, Blocking, Client, Records, SyncRecords, blocking, iterating
+from quorate.client.twins import LoopThread, entering
+
+from quorate_coordination.client.leases import TTL_S, KeptLease, LeaseLostError, keeping
+from quorate_coordination.client.locks import (
+    Election,
+    Held,
+    Leadership,
+    LockLostError,
+    LockOptions,
+    NotAcquiredError,
+    locking,
+)
+from quorate_coordination.leases import LEASE
+from quorate_coordination.locks import CLAIM, LOCK
+from quorate_coordination.v1 import leases_pb2, locks_pb2
+
+__all__ = [
+    "Coordination",
+    "Election",
+    "Held",
+    "KeptLease",
+    "Leadership",
+    "LeaseLostError",
+    "LockLostError",
+    "LockOptions",
+    "NotAcquiredError",
+    "SyncCoordination",
+    "SyncElection",
+    "SyncHeld",
+    "SyncKeptLease",
+]
+
+
+class Coordination:
+    """Leases, locks and elections."""
+
+    def __init__(self, q: AsyncClient) -> None:
+        self._q: Final = q
+        self.leases: Final[Records[leases_pb2.Lease]] = q.records(LEASE)
+        self.locks: Final[Records[locks_pb2.Lock]] = q.records(LOCK)
+        self.claims: Final[Records[locks_pb2.Claim]] = q.records(CLAIM)
+
+    def lock(
+        self, name: str, /, **options: Unpack[LockOptions]
+    ) -> AbstractAsyncContextManager[Held]:
+        """Hold a lock: alone, `shared` with any number, or as one of so many `permits`.
+
+        Claims are granted in their order. Raises `LockLostError` at the end if the lock was lost
+        meanwhile.
+        """
+        return locking(self._q, name, **options)
+
+    def election(self, name: str) -> Election:
+        """Return the election of a name, which is the lock of that name."""
+        return Election(self._q, name)
+
+    def lease(
+        self, place: str, *, ttl_s: float = TTL_S, owner: str = ""
+    ) -> AbstractAsyncContextManager[KeptLease]:
+        """Keep a lease for rows whose keys begin like `place`, up to the first slash."""
+        return keeping(self._q, place, ttl_s=ttl_s, owner=owner)
+
+
+class SyncHeld(Blocking[Held]):
+    """A lock that is held, for code that does not await."""
+
+    def __init__(self, thread: LoopThread, held: Held) -> None:
+        super().__init__(thread, held)
+        self.name: Final = held.name
+        self.token: Final = held.token
+        self.fence: Final = held.fence
+
+    @property
+    def lost(self) -> bool:
+        """Whether others may hold the lock now."""
+        return self.asynchronous.lost
+
+    def check(self) -> None:
+        """Raise `LockLostError` if others may hold the lock now."""
+        self.asynchronous.check()
+
+    wait_lost = blocking(Held.wait_lost)
+    proclaim = blocking(Held.proclaim)
+
+
+class SyncKeptLease(Blocking[KeptLease]):
+    """A lease that is kept, for code that does not await."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.asynchronous.name
+
+    @property
+    def lost(self) -> bool:
+        """Whether it has ended, or may have."""
+        return self.asynchronous.lost
+
+    attach = blocking(KeptLease.attach)
+    put = blocking(KeptLease.put)
+    wait_lost = blocking(KeptLease.wait_lost)
+
+
+class SyncElection(Blocking[Election]):
+    """An election, for code that does not await."""
+
+    _campaign = entering(Election.campaign)
+
+    @contextmanager
+    def campaign(self, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeld]:
+        """Lead, once all that came before have."""
+        with self._campaign(**options) as held:
+            yield SyncHeld(self.thread, held)
+
+    leader = blocking(Election.leader)
+    observe = iterating(Election.observe)
+
+
+class SyncCoordination(Blocking[Coordination]):
+    """The same over a `Client`, without `await`."""
+
+    def __init__(self, q: Client) -> None:
+        coordination = Coordination(q.asynchronous)
+        super().__init__(q.thread, coordination)
+        self.leases: Final[SyncRecords[leases_pb2.Lease]] = q.records(LEASE)
+        self.locks: Final[SyncRecords[locks_pb2.Lock]] = q.records(LOCK)
+        self.claims: Final[SyncRecords[locks_pb2.Claim]] = q.records(CLAIM)
+
+    _lock = entering(Coordination.lock)
+    _lease = entering(Coordination.lease)
+
+    @contextmanager
+    def lock(self, name: str, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeld]:
+        """Hold a lock, as `Coordination.lock` does."""
+        with self._lock(name, **options) as held:
+            yield SyncHeld(self.thread, held)
+
+    def election(self, name: str) -> SyncElection:
+        """Return the election of a name, which is the lock of that name."""
+        return SyncElection(self.thread, self.asynchronous.election(name))
+
+    @contextmanager
+    def lease(
+        self, place: str, *, ttl_s: float = TTL_S, owner: str = ""
+    ) -> Iterator[SyncKeptLease]:
+        """Keep a lease, as `Coordination.lease` does."""
+        with self._lease(place, ttl_s=ttl_s, owner=owner) as kept:
+            yield SyncKeptLease(self.thread, kept)

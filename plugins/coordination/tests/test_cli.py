@@ -1,0 +1,126 @@
+"""`quorate lock`, `quorate election` and `quorate lease`, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from quorate.client import Client
+from quorate.testing import Cli
+from quorate.testing.cluster import Cluster
+from quorate.testing.waiting import until
+from quorate_coordination.client import SyncCoordination
+
+_QUORATE = "import sys; from quorate.cli.main import main; sys.exit(main())"
+#: Says that it runs, and does until it is ended; then it says that.
+_SLEEPER = """
+import os, signal, sys, time
+def end(*_):
+    print("ended", flush=True)
+    sys.exit(7)
+signal.signal(signal.SIGTERM, end)
+print(os.environ["QUORATE_LOCK"], os.environ["QUORATE_TOKEN"], flush=True)
+signal.pause()
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    path: Path = tmp_path_factory.mktemp("coordination")
+    with Cluster(path, nodes=1, plugins=["coordination"]) as cluster:
+        yield cluster.ready()
+
+
+@pytest.fixture
+def q(cluster: Cluster) -> Iterator[Client]:
+    with Client(cluster.endpoints) as q:
+        yield q
+
+
+def locked(cluster: Cluster, *options: str, command: Sequence[str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", _QUORATE, "lock", "run", *options, "--", *command],
+        env={**os.environ, "QUORATE_ENDPOINTS": cluster.endpoints},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_a_command_runs_under_its_lock(cluster: Cluster, q: Client) -> None:
+    script = "import os, sys; print(os.environ['QUORATE_TOKEN']); sys.exit(3)"
+    ran = locked(cluster, "jobs/nightly", command=[sys.executable, "-c", script])
+    out, _ = ran.communicate(timeout=60)
+
+    assert int(out) > 0
+    assert ran.returncode == 3
+    assert list(SyncCoordination(q).locks.list()) == []
+
+
+def test_a_command_ends_when_its_lock_is_lost(cluster: Cluster, q: Client) -> None:
+    ran = locked(cluster, "jobs/a", "--ttl", "1", command=[sys.executable, "-c", _SLEEPER])
+    name, token = said(ran).split()
+    coordination = SyncCoordination(q)
+    [claim] = coordination.claims.list(lock="jobs/a")
+    assert (name, token) == ("jobs/a", str(claim.token))
+    with Cli(q) as cli:
+        assert cli.run("lease", "end", claim.lease).exit_code == 0
+
+    assert said(ran) == "ended"
+    _, err = ran.communicate(timeout=60)
+    assert ran.returncode == 1
+    assert "lock jobs/a is lost" in err
+
+
+def test_a_command_ends_with_who_runs_it(cluster: Cluster, q: Client) -> None:
+    ran = locked(cluster, "jobs/b", command=[sys.executable, "-c", _SLEEPER])
+    assert said(ran).startswith("jobs/b ")
+    ran.send_signal(signal.SIGTERM)
+
+    assert said(ran) == "ended"
+    ran.communicate(timeout=60)
+    assert ran.returncode == 128 + signal.SIGTERM
+    until(lambda: not list(SyncCoordination(q).locks.list(prefix="jobs/b")) or None)
+
+
+def test_who_would_wait_too_long_does_not_run(cluster: Cluster, q: Client) -> None:
+    with SyncCoordination(q).lock("jobs/c", owner="me"):
+        ran = locked(cluster, "jobs/c", "--wait", "0", command=["true"])
+        _, err = ran.communicate(timeout=60)
+
+    assert ran.returncode == 1
+    assert "jobs/c is held by me" in err
+
+
+def test_what_cannot_be_started_says_so(cluster: Cluster) -> None:
+    ran = locked(cluster, "jobs/d", command=["no-such-command"])
+    _, err = ran.communicate(timeout=60)
+
+    assert ran.returncode == 1
+    assert "no-such-command: No such file or directory" in err
+
+
+def test_locks_claims_leaders_and_leases_are_shown(q: Client) -> None:
+    coordination = SyncCoordination(q)
+    with Cli(q) as cli, coordination.election("lead").campaign(value=b"here", owner="me") as held:
+        [shown] = cli.run("lock", "list", "lead").rows
+        assert (shown["name"], shown["owner"], shown["token"]) == ("lead", "me", held.token)
+        [claim] = cli.run("lock", "show", "lead").rows
+        assert (claim["token"], claim["created_at"] != "") == (held.token, True)
+        [leader] = cli.run("election", "leader", "lead").rows
+        assert leader == {"token": held.token, "owner": "me", "value": b"here"}
+        [lease] = cli.run("lease", "list", "lead/").rows
+        assert (lease["name"], lease["holds"]) == (claim["lease"], 1)
+    with Cli(q) as cli:
+        assert cli.run("election", "leader", "lead").rows == []
+        assert cli.run("lease", "end", "lead/gone").error.startswith("NOT_FOUND")

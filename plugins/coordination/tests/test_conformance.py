@@ -1,0 +1,5 @@
+from quorate.testing import PluginConformance
+
+
+class TestCoordination(PluginConformance):
+    plugin = "coordination"
