@@ -1,5 +1,6 @@
 """What servicers and controllers hold: the node, as a plugin may see it."""
 
+from asyncio import Future
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
@@ -115,6 +116,19 @@ class CacheView(Protocol):
         """Forget a row."""
 
 
+class OrderedCommands(Protocol):
+    """Commands that reach each shard's log in the order in which they were proposed."""
+
+    def propose(self, command: Message, reply: type[R]) -> Future[R]:
+        """Replicate a command after those before it, as `NodeApi.propose` does.
+
+        None is retried once a later one was proposed: a command may fail, those after it go on.
+        """
+
+    async def close(self) -> None:
+        """Propose nothing more, and answer nothing more: what was proposed goes on."""
+
+
 class NodeApi(Protocol):
     """The node that hosts a plugin. Routing, forwarding, barriers and splitting are the host's:
     a servicer works the same on a node that holds no replica of the shard."""
@@ -162,6 +176,9 @@ class NodeApi(Protocol):
         before anything is logged, `Rejected` when the handler refused. A handler that returns None
         is answered with an empty `reply`.
         """
+
+    def ordered(self) -> OrderedCommands:
+        """Return a new stream of commands that keep their order, which the caller closes."""
 
     def query(
         self,

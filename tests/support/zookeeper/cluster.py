@@ -1,0 +1,33 @@
+"""Nodes of Quorate that serve ZooKeeper's clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import tomlkit
+from quorate.testing.cluster import Cluster
+from quorate.testing.ports import free_ports
+
+#: The shard that holds the znodes.
+SHARD: Final = "zookeeper/0"
+
+
+class ZooKeeperDoors(Cluster):
+    """A cluster whose nodes serve ZooKeeper's clients, each at a port of its own."""
+
+    def __init__(self, directory: Path, nodes: int = 3, **section: object) -> None:
+        super().__init__(directory, nodes, plugins=["zookeeper"])
+        #: Where each node serves them, by the node's name.
+        self.doors: Final[dict[str, str]] = {}
+        for name, node in self.nodes.items():
+            [port] = free_ports(0)
+            self.doors[name] = f"127.0.0.1:{port}"
+            file = tomlkit.parse(node.file.read_text())
+            file["plugins"]["zookeeper"] = {"port": port, **section}
+            node.file.write_text(tomlkit.dumps(file))
+
+    @property
+    def hosts(self) -> str:
+        """All of them, as a client's connection string."""
+        return ",".join(self.doors.values())
