@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,15 +17,23 @@ SHARD: Final = "zookeeper/0"
 class ZooKeeperDoors(Cluster):
     """A cluster whose nodes serve ZooKeeper's clients, each at a port of its own."""
 
-    def __init__(self, directory: Path, nodes: int = 3, **section: object) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int = 3,
+        *,
+        tls_ports: Sequence[int] = (),
+        **section: object,
+    ) -> None:
         super().__init__(directory, nodes, plugins=["zookeeper"])
         #: Where each node serves them, by the node's name.
         self.doors: Final[dict[str, str]] = {}
-        for name, node in self.nodes.items():
+        for number, (name, node) in enumerate(self.nodes.items()):
             [port] = free_ports(0)
             self.doors[name] = f"127.0.0.1:{port}"
             file = tomlkit.parse(node.file.read_text())
-            file["plugins"]["zookeeper"] = {"port": port, **section}
+            ports = {"port": port} | {"tls_port": each for each in tls_ports[number : number + 1]}
+            file["plugins"]["zookeeper"] = ports | section
             node.file.write_text(tomlkit.dumps(file))
 
     @property
