@@ -32,8 +32,10 @@ class ZooKeeperDoors(Cluster):
             [port] = free_ports(0)
             self.doors[name] = f"127.0.0.1:{port}"
             file = tomlkit.parse(node.file.read_text())
-            ports = {"port": port} | {"tls_port": each for each in tls_ports[number : number + 1]}
-            file["plugins"]["zookeeper"] = ports | section
+            served: dict[str, object] = {"port": port, **section}
+            if tls_ports:
+                served["tls_port"] = tls_ports[number]
+            file["plugins"]["zookeeper"] = served
             node.file.write_text(tomlkit.dumps(file))
 
     @property

@@ -77,9 +77,7 @@ class _Ordered:
         self._last = task
         return task
 
-    async def _after(
-        self, before: asyncio.Task[Any] | None, command: Message, reply: type[M]
-    ) -> M:
+    async def _after(self, before: asyncio.Task[Any] | None, command: Message, reply: type[M]) -> M:
         if before is not None:
             await asyncio.wait([before])
         return await self._node.propose(command, reply)

@@ -134,7 +134,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take bytes, and wake who works on requests."""
         self.active_s = self._server.now_s()
-        self._received += data
+        self._received.extend(data)
         if not self._began and len(self._received) >= _LENGTH_BYTES:
             self._began = True
             if self._server.answer_word(self, bytes(self._received[:_LENGTH_BYTES])):
@@ -245,9 +245,7 @@ class Connection(asyncio.Protocol):
 
     def _pace(self) -> None:
         """Read on or do not."""
-        reads = (
-            len(self._frames) < _MOST_WAITING and self._frames_bytes < _MOST_WAITING_BYTES
-        )
+        reads = len(self._frames) < _MOST_WAITING and self._frames_bytes < _MOST_WAITING_BYTES
         if reads != self._reads and self._transport is not None:
             self._reads = reads
             if reads:
@@ -565,9 +563,7 @@ class Connection(asyncio.Protocol):
         self._reply(xid, 0, Error.RECONFIG_DISABLED)
 
 
-def _result_of(
-    types: Sequence[int], alone: bool, done: pb.Transacted
-) -> tuple[int, bytes]:
+def _result_of(types: Sequence[int], alone: bool, done: pb.Transacted) -> tuple[int, bytes]:
     """Return the error code and the record that answer a write."""
     if alone:
         return done.error, b"" if done.error else done.results[0]

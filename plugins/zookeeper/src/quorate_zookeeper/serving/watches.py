@@ -51,9 +51,7 @@ class Watches:
     """Watches by kind, path and watcher, each with the zxid of the state that it was set on."""
 
     def __init__(self) -> None:
-        self._tables: Final[dict[Kind, dict[str, dict[Watcher, int]]]] = {
-            kind: {} for kind in Kind
-        }
+        self._tables: Final[dict[Kind, dict[str, dict[Watcher, int]]]] = {kind: {} for kind in Kind}
         self._of: Final[dict[Watcher, set[tuple[Kind, str]]]] = {}
         #: Events that were sent, and those held back from who may not read.
         self.sent = 0

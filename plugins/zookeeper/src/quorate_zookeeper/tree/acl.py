@@ -46,14 +46,13 @@ def allows(acl: Sequence[rows.Acl], identities: Sequence[pb.Identity], perms: in
     if any(who.scheme == "super" for who in identities):
         return True
     return any(
-        each.perms & perms and (each.scheme == "world" or any(_matches(each, who) for who in identities))
+        each.scheme == "world" or any(_matches(each, who) for who in identities)
         for each in acl
+        if each.perms & perms
     )
 
 
-def shown(
-    acl: Sequence[rows.Acl], identities: Sequence[pb.Identity]
-) -> Iterable[rows.Acl]:
+def shown(acl: Sequence[rows.Acl], identities: Sequence[pb.Identity]) -> Iterable[rows.Acl]:
     """Return a stored list as it is answered: hashes only to those who may change it."""
     if not acl:
         return [rows.Acl(perms=Perm.ALL, scheme="world", id="anyone")]

@@ -20,9 +20,7 @@ def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
         try:
             results.append(tree.apply(operation))
         except RefusedError as refusal:
-            return pb.Transacted(
-                zxid=last_zxid(txn), error=refusal.error, failed_at=len(results)
-            )
+            return pb.Transacted(zxid=last_zxid(txn), error=refusal.error, failed_at=len(results))
     tree.commit()
     return pb.Transacted(zxid=txn.revision, results=results)
 

@@ -137,9 +137,7 @@ class Tree:
             part = rows.Transaction(changes=changes[start : start + _AT_A_TIME], more=True)
             txn.put(TRANSACTIONS, LAST, part.SerializeToString())
         rest = (len(changes) - 1) // _AT_A_TIME * _AT_A_TIME if changes else 0
-        last = rows.Transaction(
-            changes=changes[rest:], ended_sessions=ended, attachments=attached
-        )
+        last = rows.Transaction(changes=changes[rest:], ended_sessions=ended, attachments=attached)
         txn.put(TRANSACTIONS, LAST, last.SerializeToString())
 
     def _create(self, operation: pb.Operation) -> bytes:
@@ -265,9 +263,7 @@ class Tree:
         self, kind: rows.Change.Kind, path: str, node: rows.Znode, parent: rows.Znode | None
     ) -> None:
         parent_acl = () if parent is None else parent.acl
-        self._changes.append(
-            rows.Change(kind=kind, path=path, acl=node.acl, parent_acl=parent_acl)
-        )
+        self._changes.append(rows.Change(kind=kind, path=path, acl=node.acl, parent_acl=parent_acl))
 
 
 def paths_of(txn: Txn, session: int) -> list[str]:

@@ -27,9 +27,7 @@ def reply(xid: int, zxid: int, error: int, body: bytes = b"") -> bytes:
     return _HEADER.pack(_HEADER_BYTES + len(body), xid, zxid, error) + body
 
 
-def connected(
-    timeout_ms: int, session: int, password: bytes, *, with_read_only: bool
-) -> bytes:
+def connected(timeout_ms: int, session: int, password: bytes, *, with_read_only: bool) -> bytes:
     """Return the frame that answers the first one; a session of 0 has ended."""
     body = b"".join(
         (
