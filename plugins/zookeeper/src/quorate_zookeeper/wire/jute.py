@@ -30,6 +30,11 @@ class Record:
         """Whether nothing follows."""
         return self._at >= len(self._data)
 
+    @property
+    def rest(self) -> bytes:
+        """What was not read yet."""
+        return self._data[self._at :]
+
     def int32(self) -> int:
         """Read a number of 4 bytes."""
         return int(_INT.unpack(self._take(4))[0])
