@@ -52,6 +52,9 @@ class ZooKeeperConfig(BaseModel):
         ("srvr", "ruok", "isro", "stat", "mntr", "conf", "envi", "wchs"),
         description='Commands of four letters that are answered; `"*"` stands for all.',
     )
+    enforce_quotas: bool = Field(
+        False, description="Whether writes over a hard limit of a quota are refused."
+    )
     super_digest: str = Field(
         "", description="`user:hash` of the digest identity that may do everything; empty: none."
     )

@@ -19,6 +19,8 @@ CHILDREN: Final = "zookeeper.children"
 #: By session and path; they hold nothing.
 EPHEMERALS: Final = "zookeeper.ephemerals"
 SESSIONS: Final = "zookeeper.sessions"
+#: Paths with a quota; they hold nothing.
+QUOTAS: Final = "zookeeper.quotas"
 #: One row, whose events are the transactions of the tree.
 TRANSACTIONS: Final = "zookeeper.transactions"
 LAST: Final = b""
@@ -34,6 +36,7 @@ FAMILIES: Final = (
     ColumnFamily(name=CHILDREN, group=GROUP),
     ColumnFamily(name=EPHEMERALS, group=GROUP, counted=True),
     ColumnFamily(name=SESSIONS, group=GROUP, counted=True),
+    ColumnFamily(name=QUOTAS, group=GROUP, counted=True),
     ColumnFamily(name=TRANSACTIONS, group=GROUP, row=rows.Transaction),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Awaitable, Callable
 
 import pytest
 from quorate_zookeeper.wire import jute
@@ -293,3 +294,52 @@ async def test_sync_answers_its_path(peer: Peer) -> None:
     reply = await peer.ask(Op.SYNC, jute.text("/whatever"))
     assert (reply.error, reply.record.text()) == (0, "/whatever")
     assert reply.zxid >= made.zxid
+
+
+async def set_quota(peer: Peer, path: str, limits: bytes) -> None:
+    parent = "/zookeeper/quota"
+    for name in path.strip("/").split("/"):
+        parent += f"/{name}"
+        await peer.ask(Op.CREATE, create(parent))
+    await peer.ask(Op.CREATE, create(f"{parent}/zookeeper_limits", limits))
+    await peer.ask(Op.CREATE, create(f"{parent}/zookeeper_stats", b"count=0,bytes=0"))
+
+
+async def usage(peer: Peer, path: str) -> bytes | None:
+    reply = await peer.ask(Op.GET_DATA, read(f"/zookeeper/quota{path}/zookeeper_stats"))
+    return reply.record.buffer()
+
+
+async def test_quotas_count_what_is_at_and_below_a_path(peer: Peer) -> None:
+    await peer.ask(Op.CREATE, create("/q", b"12"))
+    await peer.ask(Op.CREATE, create("/q/a", b"345"))
+    await peer.ask(Op.CREATE, create("/q-other", b"345"))
+    await set_quota(peer, "/q", b"count=1,bytes=1")
+    assert await usage(peer, "/q") == b"count=2,bytes=5"
+    # A soft limit refuses nothing.
+    await peer.ask(Op.MULTI, multi((Op.CREATE, create("/q/b", b"6")), (Op.DELETE, delete("/q/a"))))
+    assert await usage(peer, "/q") == b"count=2,bytes=3"
+    await peer.ask(Op.SET_DATA, set_data("/q/b", b"6789"))
+    assert await usage(peer, "/q") == b"count=2,bytes=6"
+    failed = multi((Op.CREATE, create("/q/c", b"0")), (Op.CHECK, delete("/none")))
+    await peer.ask(Op.MULTI, failed)
+    assert await usage(peer, "/q") == b"count=2,bytes=6"
+    await peer.ask(Op.DELETE, delete("/zookeeper/quota/q/zookeeper_limits"))
+    await peer.ask(Op.DELETE, delete("/q/b"))
+    assert await usage(peer, "/q") == b"count=2,bytes=6"
+
+
+async def test_hard_limits_are_kept_where_they_are_enforced(
+    open_door: Callable[..., Awaitable[Door]],
+) -> None:
+    for enforced in (False, True):
+        door = await open_door(enforce_quotas=enforced)
+        peer = await door.connect()
+        await peer.ask(Op.CREATE, create("/q"))
+        hard = b"count=-1,bytes=-1=;byteHardLimit=4;countHardLimit=2"
+        await set_quota(peer, "/q", hard)
+        refused = Error.QUOTA_EXCEEDED if enforced else 0
+        assert (await peer.ask(Op.CREATE, create("/q/a", b"1234"))).error == 0
+        assert (await peer.ask(Op.CREATE, create("/q/b"))).error == refused
+        assert (await peer.ask(Op.SET_DATA, set_data("/q/a", b"12345"))).error == refused
+        assert (await peer.ask(Op.SET_DATA, set_data("/q/a", b"1"))).error == 0

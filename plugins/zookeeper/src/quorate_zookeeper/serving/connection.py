@@ -376,6 +376,7 @@ class Connection(asyncio.Protocol):
             connection=self.number,
             identities=self.identities,
             operations=operations,
+            enforce_quotas=self._server.config.enforce_quotas,
         )
         types = [each.type for each in operations]
         slot = _Slot(xid)

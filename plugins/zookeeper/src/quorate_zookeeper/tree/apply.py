@@ -14,7 +14,7 @@ from quorate_zookeeper.v1 import commands_pb2 as pb
 def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
     """Carry out all operations of a write, or none."""
     demand_connection(txn, command.session, command.connection)
-    tree = Tree(txn, command.identities, command.session)
+    tree = Tree(txn, command.identities, command.session, enforces_quotas=command.enforce_quotas)
     results: list[bytes] = []
     for operation in command.operations:
         try:

@@ -13,12 +13,13 @@ from quorate_zookeeper.families import (
     LAST,
     NODES,
     PARENTS,
+    QUOTAS,
     REAPING,
     TRANSACTIONS,
     child_key,
     ephemeral_key,
 )
-from quorate_zookeeper.tree import acl as lists
+from quorate_zookeeper.tree import acl as lists, quotas
 from quorate_zookeeper.tree.nodes import BUILT_IN, stored_children, stored_node
 from quorate_zookeeper.tree.paths import is_valid, name_of, parent_of
 from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
@@ -47,10 +48,18 @@ class RefusedError(Exception):
 class Tree:
     """Reads znodes once and writes what has changed of them once."""
 
-    def __init__(self, txn: Txn, identities: Sequence[pb.Identity] = (), session: int = 0) -> None:
+    def __init__(
+        self,
+        txn: Txn,
+        identities: Sequence[pb.Identity] = (),
+        session: int = 0,
+        *,
+        enforces_quotas: bool = False,
+    ) -> None:
         self._txn: Final = txn
         self._identities: Final = identities
         self._session: Final = session
+        self._enforces_quotas: Final = enforces_quotas
         self._nodes: Final[dict[str, rows.Znode | None]] = {}
         self._parents: Final[dict[str, rows.Children]] = {}
         self._changed_nodes: Final[dict[str, None]] = {}
@@ -58,6 +67,7 @@ class Tree:
         #: Whether each of these rows of an index is there in the end.
         self._names: Final[dict[bytes, bool]] = {}
         self._ephemerals: Final[dict[bytes, bool]] = {}
+        self._quotas: Final[dict[bytes, bool]] = {}
         #: When to look whether these are to be removed.
         self._reaping: Final[dict[bytes, int | None]] = {}
         self._changes: Final[list[rows.Change]] = []
@@ -96,6 +106,9 @@ class Tree:
             self._ephemerals[ephemeral_key(node.ephemeral_owner, path)] = False
         if node.ttl_ms or node.container:
             self._reaping[path.encode()] = None
+        self._use(path, -1, -len(node.data))
+        if (limited := quotas.limited_path(path, quotas.LIMITS)) is not None:
+            self._quotas[limited.encode()] = False
         self._nodes[path] = None
         self._parents[path] = rows.Children()
         self._changed_nodes[path] = self._changed_parents[path] = None
@@ -124,7 +137,12 @@ class Tree:
         for path in self._changed_parents:
             known = self._parents[path] if self._nodes.get(path, True) is not None else None
             _write(txn, PARENTS, path.encode(), known)
-        for family, index in ((CHILDREN, self._names), (EPHEMERALS, self._ephemerals)):
+        indexes = (
+            (CHILDREN, self._names),
+            (EPHEMERALS, self._ephemerals),
+            (QUOTAS, self._quotas),
+        )
+        for family, index in indexes:
             for key, stays in index.items():
                 if stays:
                     txn.put(family, key, b"")
@@ -179,6 +197,14 @@ class Tree:
         )
         if operation.HasField("data"):
             node.data = operation.data
+        self._use(path, 1, len(node.data))
+        if (limited := quotas.limited_path(path, quotas.LIMITS)) is not None:
+            self._quotas[limited.encode()] = True
+        elif (limited := quotas.limited_path(path, quotas.STATS)) is not None:
+            usage = quotas.counted(txn, limited)
+            if usage is None:
+                raise RefusedError(Error.BAD_ARGUMENTS)
+            node.data = str(usage).encode()
         if node.ttl_ms:
             self._reaping[path.encode()] = txn.proposed_at_ms + node.ttl_ms
         if node.ephemeral_owner:
@@ -209,6 +235,7 @@ class Tree:
         node = self._existing(path)
         self._demand(node, Perm.WRITE)
         _match(operation.version, node.version)
+        self._use(path, 0, len(operation.data) - len(node.data))
         if operation.HasField("data"):
             node.data = operation.data
         else:
@@ -258,6 +285,23 @@ class Tree:
     def _demand(self, node: rows.Znode, perms: int) -> None:
         if node.acl and not lists.allows(node.acl, self._identities, perms):
             raise RefusedError(Error.NO_AUTH)
+
+    def _use(self, path: str, count: int, size: int) -> None:
+        """Count what is added at a path, where it is limited."""
+        limited = quotas.limited_ancestor(self._txn, path)
+        if limited is None:
+            return
+        limits = self.node(quotas.file_of(limited, quotas.LIMITS))
+        said = self.node(quotas.file_of(limited, quotas.STATS))
+        if limits is None or said is None:
+            return
+        before = quotas.usage_of(said)
+        usage = quotas.Usage(before.count + count, before.bytes + size)
+        grows = count > 0 or size > 0
+        if self._enforces_quotas and grows and quotas.exceeds(limits, usage):
+            raise RefusedError(Error.QUOTA_EXCEEDED)
+        said.data = str(usage).encode()
+        self._changed_nodes[quotas.file_of(limited, quotas.STATS)] = None
 
     def _changed(
         self, kind: rows.Change.Kind, path: str, node: rows.Znode, parent: rows.Znode | None
