@@ -23,6 +23,21 @@ async def test_a_refusal_of_the_handler_comes_through(nodes: Nodes) -> None:
             await nodes.say(node.api, "#=1")
 
 
+async def test_ordered_commands_keep_their_order(nodes: Nodes) -> None:
+    """The one that is refused fails alone, and after the stream is closed nothing is answered."""
+    async with nodes.started(*nodes.files(1)) as [node]:
+        ordered = node.api.ordered()
+        said = [f"a={number}" for number in range(20)] + ["#=1", "a=last"]
+        answers = [ordered.propose(StringValue(value=each), StringValue) for each in said]
+        *replies, refused, last = await asyncio.gather(*answers, return_exceptions=True)
+        assert [each.value for each in replies if isinstance(each, StringValue)] == [
+            f"a is {number}" for number in range(20)
+        ]
+        assert isinstance(refused, Rejected)
+        assert last == StringValue(value="a is last")
+        await ordered.close()
+
+
 async def test_a_watch_begins_with_the_rows_and_goes_on_behind_them(nodes: Nodes) -> None:
     async with nodes.started(*nodes.files(1)) as [node]:
         for each in ("a=1", "b=2"):
