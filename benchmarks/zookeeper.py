@@ -215,20 +215,18 @@ def loads() -> Iterator[tuple[str, Callable[[System, float], Awaitable[Row]]]]:
         body = multi(*[(Op.SET_DATA, set_data("/bench/s", DATA))] * BATCH)
         return ((Op.MULTI, body) for _ in count())
 
+    def loop(
+        load: str, requests: Iterator[Request], depth: int, weight: int = 1
+    ) -> tuple[str, Callable[[System, float], Awaitable[Row]]]:
+        async def measure(system: System, seconds: float) -> Row:
+            return await Loop(system, requests, depth, weight).measure(load, seconds)
+
+        return load, measure
+
     for name, requests in (("create", creates), ("set", sets), ("get", gets)):
         for depth in (1, MANY):
-            yield (
-                f"{name} x{depth}",
-                lambda system, seconds, r=requests, d=depth, n=f"{name} x{depth}": Loop(
-                    system, r(), d
-                ).measure(n, seconds),
-            )
-    yield (
-        f"multi of {BATCH} x4",
-        lambda system, seconds: Loop(system, multis(), 4, weight=BATCH).measure(
-            f"multi of {BATCH} x4", seconds
-        ),
-    )
+            yield loop(f"{name} x{depth}", requests(), depth)
+    yield loop(f"multi of {BATCH} x4", multis(), 4, BATCH)
 
 
 @contextmanager
@@ -268,13 +266,10 @@ async def measure(system: System, options: argparse.Namespace) -> list[Row]:
     for name, load in loads():
         tell(f"{system.name}: {name}")
         found.append(await load(system, options.seconds))
-    for name, work in (
-        ("watches", lambda: watches(system, options.watches)),
-        ("sessions", lambda: sessions(system, options.sessions, options.seconds)),
-        ("znodes", lambda: znodes(system, options.znodes)),
-    ):
-        tell(f"{system.name}: {name}")
-        found.append(await work())
+    tell(f"{system.name}: watches, sessions, znodes")
+    found.append(await watches(system, options.watches))
+    found.append(await sessions(system, options.sessions, options.seconds))
+    found.append(await znodes(system, options.znodes))
     return found
 
 

@@ -9,6 +9,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from pydantic import BaseModel
 from quorate.client import AsyncClient, RejectedError
 from quorate.config import load
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.plugin import Caller, NodeApi, Rejected, RowEvent, UndeclaredFamilyError
 
 if TYPE_CHECKING:
@@ -35,6 +36,22 @@ async def test_ordered_commands_keep_their_order(nodes: Nodes) -> None:
         ]
         assert isinstance(refused, Rejected)
         assert last == StringValue(value="a is last")
+        await ordered.close()
+
+
+async def test_after_a_failure_nothing_more_of_a_stream_is_proposed(nodes: Nodes) -> None:
+    """Without a majority nobody knows what becomes of the first; the second must not overtake."""
+    paths = nodes.files(3)
+    async with nodes.started(*paths) as started:
+        ordered = started[0].api.ordered()
+        await ordered.propose(StringValue(value="a=1"), StringValue)
+        for node in started[1:]:
+            await node.stop()
+        first = ordered.propose(StringValue(value="a=2"), StringValue)
+        with pytest.raises((NotProposedError, OutcomeUnknownError)):
+            await first
+        with pytest.raises(NotProposedError, match="an earlier command of its stream failed"):
+            await ordered.propose(StringValue(value="a=3"), StringValue)
         await ordered.close()
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from quorate.config import Settings
 from quorate.groups.groups import Answer, Groups, Proposal
+from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.caches import CacheKeeper
@@ -55,12 +56,15 @@ class _Ordered:
         self._catalog: Final = catalog
         self._groups: Final = groups
         self._stream: Final = groups.ordered()
+        self._halted = False
 
     def propose(self, command: Message, reply: type[R]) -> Future[R]:
         future: Future[R] = get_running_loop().create_future()
         batch = batch_of(self._catalog.singles, command)
 
         def answered(answer: Answer | Exception) -> None:
+            if isinstance(answer, Exception) and not isinstance(answer, Rejected | Invalid):
+                self._halt(answer)
             if future.done():
                 return
             try:
@@ -71,6 +75,12 @@ class _Ordered:
         proposal = Proposal(batch or command, self._groups.deadline(deadline.remaining_s()))
         self._stream.put(proposal, answered)
         return future
+
+    def _halt(self, why: Exception) -> None:
+        if not self._halted:
+            self._halted = True
+            after = f"an earlier command of its stream failed, and this was not proposed: {why}"
+            self._stream.halt(NotProposedError(after))
 
     async def close(self) -> None:
         await self._stream.close()

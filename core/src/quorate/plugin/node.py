@@ -122,7 +122,8 @@ class OrderedCommands(Protocol):
     def propose(self, command: Message, reply: type[R]) -> Future[R]:
         """Replicate a command after those before it, as `NodeApi.propose` does.
 
-        None is retried once a later one was proposed: a command may fail, those after it go on.
+        A refusal (`Rejected`, `Invalid`) is an answer, and those after it go on. After any other
+        failure nothing more is proposed: no command takes effect without those before it.
         """
 
     async def close(self) -> None:

@@ -80,6 +80,9 @@ class _Ordered:
     async def _after(self, before: asyncio.Task[Any] | None, command: Message, reply: type[M]) -> M:
         if before is not None:
             await asyncio.wait([before])
+            failure = before.exception()
+            if failure is not None and not isinstance(failure, Rejected | Invalid):
+                raise failure
         return await self._node.propose(command, reply)
 
     async def close(self) -> None:

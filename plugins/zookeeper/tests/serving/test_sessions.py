@@ -8,7 +8,8 @@ from contextlib import suppress
 
 import pytest
 from quorate.plugin import Rejected
-from quorate_zookeeper.v1 import commands_pb2 as pb
+from quorate_zookeeper.sessions import apply
+from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_zookeeper.wire.codes import Error, Op
 
 from tests.support.zookeeper.peers import (
@@ -66,6 +67,26 @@ async def test_a_silent_session_ends_with_its_ephemerals(door: Door, peer: Peer)
     assert await other.stat("/e") is None
     assert await peer.is_closed()
     assert (await door.connect(peer.session, peer.password)).session == 0
+
+
+async def test_very_many_ephemerals_go_in_several_transactions(
+    door: Door, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those who had the session cannot have it back meanwhile."""
+    monkeypatch.setattr(apply, "MOST_EPHEMERALS", 3)
+    owner, other = await door.connect(), await door.connect()
+    for number in range(7):
+        await owner.ask(Op.CREATE, create(f"/e{number}", flags=EPHEMERAL))
+    await other.ask(Op.CREATE, create("/other", flags=EPHEMERAL))
+    await owner.ask(Op.CLOSE)
+    assert len(await peer.children("/")) == 6
+    assert (await door.connect(owner.session, owner.password)).session == 0
+    await door.node.advance(1)
+    assert len(await peer.children("/")) == 3
+    await door.node.advance(1)
+    assert await peer.children("/") == ["other", "zookeeper"]
+    figures = await door.node.read(asked.CountTree(), asked.Figures)
+    assert figures.rows[0].sessions == 2
 
 
 async def test_what_is_heard_of_a_client_renews_its_session(

@@ -15,12 +15,15 @@ from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
 SESSION_EXPIRED: Final = "SESSION_ENDED"
 #: The session has another connection.
 SESSION_MOVED: Final = "SESSION_MOVED"
+#: Ephemeral znodes that are removed by one transaction: what it writes is bounded.
+MOST_EPHEMERALS: Final = 10_000
 
 
-def find_session(txn: Txn, session: int) -> rows.Session | None:
-    """Return a session, or None."""
-    stored = txn.get(SESSIONS, session_key(session))
-    return None if stored is None else rows.Session.FromString(stored)
+def find_session(txn: Txn, number: int) -> rows.Session | None:
+    """Return a session that has not ended, or None."""
+    stored = txn.get(SESSIONS, session_key(number))
+    session = None if stored is None else rows.Session.FromString(stored)
+    return None if session is None or session.ending else session
 
 
 def demand_connection(txn: Txn, session: int, connection: int) -> None:
@@ -86,12 +89,22 @@ def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> None:
 
 
 def _end(txn: Txn, sessions: Sequence[int]) -> None:
-    tree = Tree(txn)
-    for session in sessions:
-        for path in paths_of(txn, session):
+    """End sessions; what is too much for one transaction is done by later ones."""
+    tree, left = Tree(txn), MOST_EPHEMERALS
+    for number in sessions:
+        paths = paths_of(txn, number, left + 1)
+        for path in paths[:left]:
             tree.remove(path)
-        txn.delete(SESSIONS, session_key(session))
-        txn.schedule(LIVENESS, session_key(session), None)
+        key = session_key(number)
+        if len(paths) > left:
+            session = rows.Session.FromString(txn.get(SESSIONS, key) or b"")
+            session.ending = True
+            txn.put(SESSIONS, key, session.SerializeToString())
+            txn.schedule(LIVENESS, key, txn.proposed_at_ms + 1, ttl_ms=1)
+        else:
+            txn.delete(SESSIONS, key)
+            txn.schedule(LIVENESS, key, None)
+        left -= min(left, len(paths))
     tree.commit(ended=sessions)
 
 

@@ -296,7 +296,7 @@ class Tree:
         if limits is None or said is None:
             return
         before = quotas.usage_of(said)
-        usage = quotas.Usage(before.count + count, before.bytes + size)
+        usage = quotas.Usage(before.znodes + count, before.bytes + size)
         grows = count > 0 or size > 0
         if self._enforces_quotas and grows and quotas.exceeds(limits, usage):
             raise RefusedError(Error.QUOTA_EXCEEDED)
@@ -310,14 +310,11 @@ class Tree:
         self._changes.append(rows.Change(kind=kind, path=path, acl=node.acl, parent_acl=parent_acl))
 
 
-def paths_of(txn: Txn, session: int) -> list[str]:
-    """Return the paths of the znodes that end with a session."""
+def paths_of(txn: Txn, session: int, most: int) -> list[str]:
+    """Return the paths of the first znodes that end with a session."""
     start, end = keys.prefix(session)
-    found = []
-    while rows_ := list(txn.scan(EPHEMERALS, start, end, limit=_AT_A_TIME)):
-        found += [str(keys.unpack(row.key)[1]) for row in rows_]
-        start = keys.successor(rows_[-1].key)
-    return found
+    found = txn.scan(EPHEMERALS, start, end, limit=most)
+    return [str(keys.unpack(row.key)[1]) for row in found]
 
 
 def _write(txn: Txn, family: str, key: bytes, row: rows.Znode | rows.Children | None) -> None:

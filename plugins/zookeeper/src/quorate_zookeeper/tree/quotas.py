@@ -27,11 +27,11 @@ _FIELD: Final = re.compile(r"(\w+)=(-?\d+)")
 class Usage(NamedTuple):
     """Znodes and bytes."""
 
-    count: int
+    znodes: int
     bytes: int
 
     def __str__(self) -> str:
-        return f"count={self.count},bytes={self.bytes}"
+        return f"count={self.znodes},bytes={self.bytes}"
 
 
 def limited_path(path: str, name: str) -> str | None:
@@ -56,7 +56,7 @@ def exceeds(limits: rows.Znode, usage: Usage) -> bool:
     """Tell whether usage is over a hard limit."""
     fields = _fields(limits.data)
     count, size = fields.get("countHardLimit", -1), fields.get("byteHardLimit", -1)
-    return -1 < count < usage.count or -1 < size < usage.bytes
+    return -1 < count < usage.znodes or -1 < size < usage.bytes
 
 
 def limited_ancestor(reader: Reader, path: str) -> str | None:

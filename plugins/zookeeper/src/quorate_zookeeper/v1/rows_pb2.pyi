@@ -53,14 +53,16 @@ class Children(_message.Message):
     def __init__(self, pzxid: _Optional[int] = ..., creates: _Optional[int] = ..., count: _Optional[int] = ...) -> None: ...
 
 class Session(_message.Message):
-    __slots__ = ("timeout_ms", "password_sha256", "connection")
+    __slots__ = ("timeout_ms", "password_sha256", "connection", "ending")
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     PASSWORD_SHA256_FIELD_NUMBER: _ClassVar[int]
     CONNECTION_FIELD_NUMBER: _ClassVar[int]
+    ENDING_FIELD_NUMBER: _ClassVar[int]
     timeout_ms: int
     password_sha256: bytes
     connection: int
-    def __init__(self, timeout_ms: _Optional[int] = ..., password_sha256: _Optional[bytes] = ..., connection: _Optional[int] = ...) -> None: ...
+    ending: bool
+    def __init__(self, timeout_ms: _Optional[int] = ..., password_sha256: _Optional[bytes] = ..., connection: _Optional[int] = ..., ending: bool = ...) -> None: ...
 
 class Transaction(_message.Message):
     __slots__ = ("changes", "ended_sessions", "attachments", "more")
