@@ -32,6 +32,7 @@ dataDir={directory}
 clientPort={client}
 clientPortAddress=127.0.0.1
 admin.enableServer=false
+maxClientCnxns=0
 4lw.commands.whitelist=srvr
 {members}
 """
@@ -87,6 +88,10 @@ class ZooKeeper:
     def leader(self) -> str:
         """Wait for a leader, and return its name."""
         return until(lambda: next((name for name in NODES if self._role(name) == "leader"), None))
+
+    def address(self, node: str) -> str:
+        """Return where a node serves clients."""
+        return f"127.0.0.1:{self._ports[node]}"
 
     def kill(self, node: str) -> None:
         """Kill a node as `kill -9` does."""

@@ -9,6 +9,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from pydantic import BaseModel
 from quorate.client import AsyncClient, RejectedError
 from quorate.config import load
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.plugin import Caller, NodeApi, Rejected, RowEvent, UndeclaredFamilyError
 
 if TYPE_CHECKING:
@@ -21,6 +22,37 @@ async def test_a_refusal_of_the_handler_comes_through(nodes: Nodes) -> None:
     async with nodes.started(*nodes.files(1)) as [node]:
         with pytest.raises(Rejected, match="a row needs a key"):
             await nodes.say(node.api, "#=1")
+
+
+async def test_ordered_commands_keep_their_order(nodes: Nodes) -> None:
+    """The one that is refused fails alone, and after the stream is closed nothing is answered."""
+    async with nodes.started(*nodes.files(1)) as [node]:
+        ordered = node.api.ordered()
+        said = [f"a={number}" for number in range(20)] + ["#=1", "a=last"]
+        answers = [ordered.propose(StringValue(value=each), StringValue) for each in said]
+        *replies, refused, last = await asyncio.gather(*answers, return_exceptions=True)
+        assert [each.value for each in replies if isinstance(each, StringValue)] == [
+            f"a is {number}" for number in range(20)
+        ]
+        assert isinstance(refused, Rejected)
+        assert last == StringValue(value="a is last")
+        await ordered.close()
+
+
+async def test_after_a_failure_nothing_more_of_a_stream_is_proposed(nodes: Nodes) -> None:
+    """Without a majority nobody knows what becomes of the first; the second must not overtake."""
+    paths = nodes.files(3)
+    async with nodes.started(*paths) as started:
+        ordered = started[0].api.ordered()
+        await ordered.propose(StringValue(value="a=1"), StringValue)
+        for node in started[1:]:
+            await node.stop()
+        first = ordered.propose(StringValue(value="a=2"), StringValue)
+        with pytest.raises((NotProposedError, OutcomeUnknownError)):
+            await first
+        with pytest.raises(NotProposedError, match="an earlier command of its stream failed"):
+            await ordered.propose(StringValue(value="a=3"), StringValue)
+        await ordered.close()
 
 
 async def test_a_watch_begins_with_the_rows_and_goes_on_behind_them(nodes: Nodes) -> None:

@@ -53,6 +53,22 @@ def owners(names: str, pb: Any) -> Any:
     return pb.WriteNotes(notes=[pb.WriteNote(owner=name) for name in names])
 
 
+def test_ordered_commands_are_applied_one_after_the_other(node: MemoryNode, pb: Any) -> None:
+    async def propose() -> list[Any]:
+        ordered = node.ordered()
+        said = [pb.WriteNote(owner="ada", text="hi"), pb.WriteNote(owner="bob", text="ho")]
+        wrong = pb.WriteNote()
+        futures = [ordered.propose(each, pb.Note) for each in (said[0], wrong, said[1])]
+        found = await asyncio.gather(*futures, return_exceptions=True)
+        await ordered.close()
+        return list(found)
+
+    first, wrong, second = run(propose())
+    assert isinstance(wrong, Invalid)
+    assert [first.text, second.text] == ["hi", "ho"]
+    assert list(node.rows(NOTES)) == [keys.pack("ada"), keys.pack("bob")]
+
+
 def test_a_command_is_validated_applied_and_answered(node: MemoryNode, pb: Any) -> None:
     api: NodeApi = node
     note = run(api.propose(pb.WriteNote(owner="ada", text="hi"), pb.Note))

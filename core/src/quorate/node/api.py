@@ -4,16 +4,18 @@
 # ruff: noqa: D102
 
 import ssl
+from asyncio import Future, get_running_loop
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
 from quorate.config import Settings
-from quorate.groups.groups import Groups
+from quorate.groups.groups import Answer, Groups, Proposal
+from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing import routes
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
@@ -27,6 +29,7 @@ from quorate.plugin import (
     Consistency,
     Fence,
     Invalid,
+    OrderedCommands,
     Rejected,
     SessionRef,
     ShardAnswers,
@@ -51,6 +54,54 @@ CacheT = TypeVar("CacheT", bound=CacheView)
 
 #: Opens a watch of a family under a prefix, after a token or from its rows on.
 OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
+
+
+class _Ordered:
+    """The stream of ordered commands of a plugin."""
+
+    def __init__(self, catalog: Catalog, groups: Groups) -> None:
+        self._catalog: Final = catalog
+        self._groups: Final = groups
+        self._stream: Final = groups.ordered()
+        self._halted = False
+
+    def propose(self, command: Message, reply: type[R]) -> Future[R]:
+        future: Future[R] = get_running_loop().create_future()
+        batch = batch_of(self._catalog.singles, command)
+
+        def answered(answer: Answer | Exception) -> None:
+            if isinstance(answer, Exception) and not isinstance(answer, Rejected | Invalid):
+                self._halt(answer)
+            if future.done():
+                return
+            try:
+                future.set_result(_parsed(answer, reply, single=batch is not None))
+            except Exception as error:  # noqa: BLE001 - it is the answer
+                future.set_exception(error)
+
+        proposal = Proposal(batch or command, self._groups.deadline(deadline.remaining_s()))
+        self._stream.put(proposal, answered)
+        return future
+
+    def _halt(self, why: Exception) -> None:
+        if not self._halted:
+            self._halted = True
+            after = f"an earlier command of its stream failed, and this was not proposed: {why}"
+            self._stream.halt(NotProposedError(after))
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+
+def _parsed(answer: Answer | Exception, reply: type[R], *, single: bool) -> R:
+    """Return the reply to a command; raises its failure."""
+    if isinstance(answer, Invalid) and single:
+        raise of_item(answer)
+    if isinstance(answer, Exception):
+        raise answer
+    if not single:
+        return reply.FromString(answer.reply)
+    return reply.FromString(only_reply(BatchReply.FromString(answer.reply)))
 
 
 @dataclass(eq=False)
@@ -146,9 +197,10 @@ class PluginNode:
             )
         except Invalid as invalid:
             raise invalid if batch is None else of_item(invalid) from None
-        if batch is None:
-            return reply.FromString(answer.reply)
-        return reply.FromString(only_reply(BatchReply.FromString(answer.reply)))
+        return _parsed(answer, reply, single=batch is not None)
+
+    def ordered(self) -> OrderedCommands:
+        return _Ordered(self._catalog, self._groups)
 
     def query(
         self,

@@ -1,6 +1,7 @@
 """What servicers and controllers hold: the node, as a plugin may see it."""
 
 import ssl
+from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -144,6 +145,20 @@ class CompleteCacheView(CacheView, Protocol):
         """Take note that every row was put."""
 
 
+class OrderedCommands(Protocol):
+    """Commands that reach each shard's log in the order in which they were proposed."""
+
+    def propose(self, command: Message, reply: type[R]) -> Future[R]:
+        """Replicate a command after those before it, as `NodeApi.propose` does.
+
+        A refusal (`Rejected`, `Invalid`) is an answer, and those after it go on. After any other
+        failure nothing more is proposed: no command takes effect without those before it.
+        """
+
+    async def close(self) -> None:
+        """Propose nothing more, and answer nothing more: what was proposed goes on."""
+
+
 class NodeApi(Protocol):
     """The node that hosts a plugin. Routing, forwarding, barriers and splitting are the host's:
     a servicer works the same on a node that holds no replica of the shard."""
@@ -212,6 +227,9 @@ class NodeApi(Protocol):
         before anything is logged, `Rejected` when the handler refused. A handler that returns None
         is answered with an empty `reply`; whoever needs no reply asks for `Empty`.
         """
+
+    def ordered(self) -> OrderedCommands:
+        """Return a new stream of commands that keep their order, which the caller closes."""
 
     def query(
         self,

@@ -31,6 +31,7 @@ from quorate.plugin import (
     Event,
     Fence,
     Invalid,
+    OrderedCommands,
     Query,
     Rejected,
     RowEvent,
@@ -69,6 +70,33 @@ CacheT = TypeVar("CacheT", bound=CacheView)
 SESSION_TTL_MS: Final = 60_000
 #: So often in turn may controllers wake each other.
 WAKES: Final = 100
+
+
+class _Ordered:
+    """Proposes commands one after the other."""
+
+    def __init__(self, node: MemoryNode) -> None:
+        self._node: Final = node
+        self._last: asyncio.Task[Any] | None = None
+
+    def propose(self, command: Message, reply: type[M]) -> asyncio.Future[M]:
+        """Apply a command after those before it."""
+        task = asyncio.get_running_loop().create_task(self._after(self._last, command, reply))
+        self._last = task
+        return task
+
+    async def _after(self, before: asyncio.Task[Any] | None, command: Message, reply: type[M]) -> M:
+        if before is not None:
+            await asyncio.wait([before])
+            failure = before.exception()
+            if failure is not None and not isinstance(failure, Rejected | Invalid):
+                raise failure
+        return await self._node.propose(command, reply)
+
+    async def close(self) -> None:
+        """Apply no more."""
+        if self._last is not None:
+            self._last.cancel()
 
 
 class MemoryNode:
@@ -221,6 +249,10 @@ class MemoryNode:
         except Invalid as invalid:
             raise of_item(invalid) from None
         return reply.FromString(only_reply(answer))
+
+    def ordered(self) -> OrderedCommands:
+        """Return a stream of commands, each of which is applied after the one before it."""
+        return _Ordered(self)
 
     async def query(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.groups.refusals import NotProposedInTimeError
+from quorate.groups.refusals import NotProposedError, NotProposedInTimeError
 from quorate.groups.routing.admitting import AdmissionQueue, Admissions
 from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal
@@ -48,6 +48,7 @@ class OrderedStream:
         self._waiting: Final[dict[ShardId, deque[Part]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
         self._patience: Final = Alarm(loop, self._expire)
+        self._halted: NotProposedError | None = None
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
         """Enqueue a command; it is answered exactly once, possibly at once."""
@@ -68,7 +69,19 @@ class OrderedStream:
             ended(answer)
         answered(answer)
 
+    def halt(self, error: NotProposedError) -> None:
+        """Propose nothing more: all that waits, and all that comes, ends with this failure."""
+        self._halted = error
+        for queue in self._waiting.values():
+            waiting = list(queue)
+            queue.clear()
+            for part in waiting:
+                part.end(error)
+
     def _enter(self, proposal: Proposal, answered: Answered) -> None:
+        if self._halted is not None:
+            answered(self._halted)
+            return
         for part in self._place(proposal, answered):
             shard = part.command.shard
             queue = self._waiting.get(shard)

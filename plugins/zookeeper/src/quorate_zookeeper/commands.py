@@ -1,0 +1,61 @@
+"""The vocabulary of the plugin: commands with their handlers, queries and timers."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quorate.plugin import Command, DataRoute, Query, Timer, constant_key
+
+from quorate_zookeeper.families import GROUP, LIVENESS, REAPING, session_key
+from quorate_zookeeper.sessions import apply as sessions
+from quorate_zookeeper.tree import apply as tree
+from quorate_zookeeper.tree.finding import count_tree, find
+from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_zookeeper.wire.codes import Op
+
+_OPEN: Final = rows.Acl(perms=31, scheme="world", id="anyone")
+_CREATE: Final = pb.Operation(type=Op.CREATE, path="/a", data=b"1", acl=[_OPEN])
+_HANDLERS: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
+    (
+        pb.Transact,
+        tree.transact,
+        (
+            pb.Transact(session=1, connection=1, operations=[_CREATE]),
+            pb.Transact(
+                session=1,
+                connection=1,
+                operations=[_CREATE, pb.Operation(type=Op.SET_DATA, path="/a", version=-1)],
+            ),
+        ),
+    ),
+    (pb.Reap, tree.reap, (pb.Reap(keys=[b"/a"]),)),
+    (pb.OpenSession, sessions.open_session, (pb.OpenSession(timeout_ms=4_000),)),
+    (pb.AttachSession, sessions.attach_session, (pb.AttachSession(session=1, timeout_ms=9_000),)),
+    (pb.CloseSession, sessions.close_session, (pb.CloseSession(session=1, connection=1),)),
+    (
+        pb.RenewSessions,
+        sessions.renew_sessions,
+        (pb.RenewSessions(sessions=[pb.Activity(session=1)]),),
+    ),
+    (pb.ExpireSessions, sessions.expire_sessions, (pb.ExpireSessions(keys=[session_key(1)]),)),
+)
+
+COMMANDS: Final = tuple(
+    Command(message=message, group=GROUP, examples=examples, shard_key=constant_key)
+    for message, _, examples in _HANDLERS
+)
+ROUTES: Final = tuple(DataRoute(message=message, apply=apply) for message, apply, _ in _HANDLERS)
+QUERIES: Final[tuple[Query[Any], ...]] = (
+    Query(message=asked.Find, group=GROUP, run=find, shard_key=constant_key),
+    Query(message=asked.CountTree, group=GROUP, run=count_tree, shard_key=constant_key),
+)
+TIMERS: Final = (
+    Timer(
+        name=LIVENESS,
+        group=GROUP,
+        due=lambda keys: pb.ExpireSessions(keys=keys),
+        batch=100,
+        liveness=True,
+    ),
+    Timer(name=REAPING, group=GROUP, due=lambda keys: pb.Reap(keys=keys)),
+)

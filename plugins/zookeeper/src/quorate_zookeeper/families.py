@@ -1,0 +1,56 @@
+"""Where the rows are: the column families and their keys.
+
+All of a tree lie in one shard: what changes together is one transaction, and revisions are zxids.
+"""
+
+from typing import Final
+
+from quorate.plugin import ColumnFamily, keys
+
+from quorate_zookeeper.v1 import rows_pb2 as rows
+
+GROUP: Final = "zookeeper"
+#: By path, so that what is below a znode is a range.
+NODES: Final = "zookeeper.nodes"
+#: What a znode is told about its children, by its path: data is not written again with it.
+PARENTS: Final = "zookeeper.parents"
+#: By path of the parent and name; they hold nothing.
+CHILDREN: Final = "zookeeper.children"
+#: By session and path; they hold nothing.
+EPHEMERALS: Final = "zookeeper.ephemerals"
+SESSIONS: Final = "zookeeper.sessions"
+#: Paths with a quota; they hold nothing.
+QUOTAS: Final = "zookeeper.quotas"
+#: One row, whose events are the transactions of the tree.
+TRANSACTIONS: Final = "zookeeper.transactions"
+LAST: Final = b""
+
+#: The timer of the lives of sessions: its deadlines have the keys of `session_key`.
+LIVENESS: Final = "zookeeper.liveness"
+#: The timer of containers and znodes with a time to live, by path.
+REAPING: Final = "zookeeper.reaping"
+
+FAMILIES: Final = (
+    ColumnFamily(name=NODES, group=GROUP, counted=True),
+    ColumnFamily(name=PARENTS, group=GROUP),
+    ColumnFamily(name=CHILDREN, group=GROUP),
+    ColumnFamily(name=EPHEMERALS, group=GROUP, counted=True),
+    ColumnFamily(name=SESSIONS, group=GROUP, counted=True),
+    ColumnFamily(name=QUOTAS, group=GROUP, counted=True),
+    ColumnFamily(name=TRANSACTIONS, group=GROUP, row=rows.Transaction),
+)
+
+
+def child_key(parent: str, name: str) -> bytes:
+    """Return the key of a child in the index of children."""
+    return keys.pack(parent, name)
+
+
+def ephemeral_key(session: int, path: str) -> bytes:
+    """Return the key of a znode in the index of ephemerals."""
+    return keys.pack(session, path)
+
+
+def session_key(session: int) -> bytes:
+    """Return the key of a session, and of its deadline."""
+    return keys.pack(session)

@@ -1,0 +1,1 @@
+"""The server: connections, watches, and the order in which both are answered."""

@@ -1,0 +1,80 @@
+"""Keeps the sessions of a node's clients alive, as long as these are heard of."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from quorate.plugin import NodeApi
+
+from quorate_zookeeper.v1 import commands_pb2 as pb
+
+_log = logging.getLogger(__name__)
+
+#: A session is renewed at most this often within its timeout.
+RENEWALS: Final = 6
+#: A client whose session could not be renewed for this part of its timeout is sent away: another
+#: node may have a majority, and lets it keep the session.
+PATIENCE: Final = 5 / 6
+#: Sessions of one command.
+_AT_A_TIME: Final = 1_000
+
+
+class Life(Protocol):
+    """A session, as this node keeps it alive. Times are the loop's, in seconds."""
+
+    session: int
+    timeout_s: float
+    #: When its client was heard of last.
+    active_s: float
+    #: When it was heard of last, as the shard knows.
+    renewed_s: float
+
+    def end(self) -> None:
+        """The session has ended."""
+
+    def abort(self) -> None:
+        """Send the client away."""
+
+
+async def renew_forever(node: NodeApi, lives: Iterable[Life], tick_s: float) -> None:
+    """Renew, in each tick, what is due; send those away whose sessions cannot be renewed."""
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(tick_s)
+        now_s = loop.time()
+        due = [
+            each
+            for each in lives
+            if each.active_s > each.renewed_s
+            and now_s - each.renewed_s >= each.timeout_s / RENEWALS
+        ]
+        for start in range(0, len(due), _AT_A_TIME):
+            part = due[start : start + _AT_A_TIME]
+            try:
+                async with asyncio.timeout(min(each.timeout_s for each in part) / 2):
+                    await _renew(node, part)
+            except Exception as error:  # noqa: BLE001 - the next tick tries again
+                _log.warning("cannot renew %d sessions; trying again: %s", len(part), error)
+        now_s = loop.time()
+        for each in list(lives):
+            waits = each.active_s > each.renewed_s
+            if waits and now_s - each.renewed_s > each.timeout_s * PATIENCE:
+                each.abort()
+
+
+async def _renew(node: NodeApi, lives: Sequence[Life]) -> None:
+    now_s = asyncio.get_running_loop().time()
+    active = [each.active_s for each in lives]
+    sessions = [
+        pb.Activity(session=each.session, idle_ms=max(0, int((now_s - each.active_s) * 1_000)))
+        for each in lives
+    ]
+    reply = await node.propose(pb.RenewSessions(sessions=sessions), pb.SessionsRenewed)
+    ended = set(reply.ended)
+    for each, active_s in zip(lives, active, strict=True):
+        each.renewed_s = max(each.renewed_s, active_s)
+        if each.session in ended:
+            each.end()

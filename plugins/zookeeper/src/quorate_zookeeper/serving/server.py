@@ -1,0 +1,232 @@
+"""The server: where it listens, who is connected, and which transactions its clients have seen."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections import Counter
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from quorate.plugin import NodeApi
+
+from quorate_zookeeper import metrics
+from quorate_zookeeper.config import ZooKeeperConfig
+from quorate_zookeeper.serving import tls, words
+from quorate_zookeeper.serving.connection import Connection
+from quorate_zookeeper.serving.following import Follower
+from quorate_zookeeper.serving.lives import renew_forever
+from quorate_zookeeper.serving.watches import Watches
+from quorate_zookeeper.v1 import rows_pb2 as rows
+
+_log = logging.getLogger(__name__)
+
+_BACKLOG: Final = 1_024
+#: The longest pause between two looks at sessions that are to be renewed.
+_TICK_S: Final = 0.5
+#: The part of the shortest timeout that it is otherwise.
+_TICKS: Final = 12
+_OBSERVE_S: Final = 5.0
+#: The shortest time between two complaints; what comes in between is counted.
+_COMPLAINT_S: Final = 1.0
+
+
+class Server:
+    """Serves the clients of a node until it is closed."""
+
+    def __init__(self, node: NodeApi, config: ZooKeeperConfig) -> None:
+        self.node: Final = node
+        self.config: Final = config
+        self.loop: Final = asyncio.get_running_loop()
+        self.watches: Final = Watches()
+        self.connections: Final[set[Connection]] = set()
+        #: Connections whose next reply waits for events.
+        self.blocked: Final[set[Connection]] = set()
+        self._by_session: Final[dict[int, Connection]] = {}
+        self._hosts: Final[Counter[str]] = Counter()
+        self._follower: Final = Follower(node, self._happened, self._passed, self._lost)
+        self._waiting: Final[list[tuple[int, asyncio.Future[None]]]] = []
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        self._listening: Final[list[asyncio.Server]] = []
+        self._complained_s = float("-inf")
+        self._unsaid = 0
+        self._closing = False
+        self.began_s: Final = self.loop.time()
+
+    async def open(self) -> None:
+        """Listen; raises `OSError`."""
+        config = self.config
+        self.start(self._follower.run())
+        tick_s = min(_TICK_S, config.min_session_timeout_ms / 1_000 / _TICKS)
+        self.start(renew_forever(self.node, self._by_session.values(), tick_s))
+        self.start(self._observe())
+        if config.port:
+            await self._listen(config.port, None)
+        if config.tls_port:
+            await self._listen(config.tls_port, tls.context_of(config))
+
+    async def close(self) -> None:
+        """Close all connections; their sessions go on."""
+        self._closing = True
+        for each in self._listening:
+            each.close()
+        for connection in list(self.connections):
+            connection.abort()
+        while self.connections:
+            await asyncio.sleep(0)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def zxid(self) -> int:
+        """That of the last transaction whose events were sent."""
+        return self._follower.zxid
+
+    @property
+    def live(self) -> bool:
+        """Whether clients are served."""
+        return self._follower.live
+
+    # What connections call.
+
+    def now_s(self) -> float:
+        """Return the loop's time."""
+        return self.loop.time()
+
+    def entered(self, connection: Connection) -> bool:
+        """Take note of a connection; False: there are too many, or the server is closed."""
+        config, host = self.config, connection.host
+        self.connections.add(connection)
+        self._hosts[host] += 1
+        if self._closing:
+            return False
+        if len(self.connections) > config.connections:
+            self.complain(f"{connection.peer} is refused: there are {config.connections:,} others")
+            return False
+        if config.connections_per_host and self._hosts[host] > config.connections_per_host:
+            self.complain(f"{connection.peer} is refused: its host has {self._hosts[host] - 1:,}")
+            return False
+        return True
+
+    def left(self, connection: Connection) -> None:
+        """Forget a connection and its watches; its session goes on."""
+        self.connections.discard(connection)
+        self.blocked.discard(connection)
+        self.watches.forget(connection)
+        self._hosts[connection.host] -= 1
+        if not self._hosts[connection.host]:
+            del self._hosts[connection.host]
+        if self._by_session.get(connection.session) is connection:
+            del self._by_session[connection.session]
+
+    def attached(self, connection: Connection) -> None:
+        """Take note of the session of a connection; an earlier one of it is closed."""
+        earlier = self._by_session.get(connection.session)
+        self._by_session[connection.session] = connection
+        if earlier is not None:
+            earlier.abort()
+
+    async def reached(self, zxid: int, timeout_s: float) -> bool:
+        """Wait until events up to a transaction were sent; False: they were not in time."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not self.live or self.zxid < zxid:
+                    future = self.loop.create_future()
+                    self._waiting.append((zxid, future))
+                    await future
+        except TimeoutError:
+            return False
+        return True
+
+    def answer_word(self, connection: Connection, word: bytes) -> bool:
+        """Answer a command of four letters, if it is one."""
+        name = word.decode(errors="replace")
+        if name not in words.WORDS:
+            return False
+        self.start(words.answer(self, connection, name))
+        return True
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something beside the connections until the server is closed."""
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def complain(self, what: str) -> None:
+        """Log what a client did wrong, at most once in a second."""
+        now_s = self.now_s()
+        if now_s - self._complained_s < _COMPLAINT_S:
+            self._unsaid += 1
+            return
+        more = f" (and {self._unsaid:,} times the like)" if self._unsaid else ""
+        self._complained_s, self._unsaid = now_s, 0
+        _log.warning("ZooKeeper's clients: %s%s", what, more)
+
+    # What happens to the tree.
+
+    def _happened(self, zxid: int, transaction: rows.Transaction) -> None:
+        for change in transaction.changes:
+            self.watches.fire(zxid, change)
+        for session in transaction.ended_sessions:
+            if (connection := self._by_session.get(session)) is not None:
+                connection.end()
+        for moved in transaction.attachments:
+            held = self._by_session.get(moved.session)
+            if held is not None and held.number < moved.connection:
+                held.close()
+
+    def _passed(self) -> None:
+        if self.blocked:
+            blocked = list(self.blocked)
+            self.blocked.clear()
+            for connection in blocked:
+                connection.flush()
+        if self._waiting:
+            waiting = self._waiting[:]
+            self._waiting.clear()
+            for _, future in waiting:
+                if not future.done():
+                    future.set_result(None)
+
+    def _lost(self) -> None:
+        """Close all connections: events may be missing, and clients ask again where they are."""
+        _log.info("closing %d connections of ZooKeeper's clients", len(self.connections))
+        for connection in list(self.connections):
+            connection.abort()
+
+    # Its own work.
+
+    async def _listen(self, port: int, context: ssl.SSLContext | None) -> None:
+        listening = await self.loop.create_server(
+            lambda: Connection(self), self.config.host, port, backlog=_BACKLOG, ssl=context
+        )
+        self._listening.append(listening)
+
+    async def _observe(self) -> None:
+        sent = withheld = 0
+        while True:
+            await asyncio.sleep(_OBSERVE_S)
+            watches = self.watches
+            self.node.observe(metrics.CONNECTIONS.name, len(self.connections))
+            self.node.observe(metrics.WATCHES.name, len(watches))
+            self.node.count(metrics.EVENTS.name, watches.sent - sent, outcome="sent")
+            self.node.count(metrics.EVENTS.name, watches.withheld - withheld, outcome="withheld")
+            sent, withheld = watches.sent, watches.withheld
+
+
+@asynccontextmanager
+async def serving(node: NodeApi) -> AsyncIterator[None]:
+    """Serve ZooKeeper's clients as long as the node lives, if a port is set for them."""
+    config = node.config(ZooKeeperConfig)
+    if not config.port and not config.tls_port:
+        yield
+        return
+    server = Server(node, config)
+    try:
+        await server.open()
+        yield
+    finally:
+        await server.close()

@@ -1,0 +1,50 @@
+"""TLS of the secure port, and who a client's certificate says that it is."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Final
+
+from quorate_zookeeper.config import ZooKeeperConfig
+
+#: Names of attributes as Java shows them; others are shown as they are.
+_SHORT: Final = {
+    "commonName": "CN",
+    "localityName": "L",
+    "stateOrProvinceName": "ST",
+    "organizationName": "O",
+    "organizationalUnitName": "OU",
+    "countryName": "C",
+    "streetAddress": "STREET",
+    "domainComponent": "DC",
+    "userId": "UID",
+}
+_ESCAPED: Final = ',+"\\<>;'
+
+
+def context_of(config: ZooKeeperConfig) -> ssl.SSLContext:
+    """Return what connections are served with; raises `OSError`."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # With no password OpenSSL would ask for one at the terminal, and the node wait for it.
+    context.load_cert_chain(config.cert_file, config.key_file or None, password="")
+    if config.client_ca_file:
+        context.load_verify_locations(config.client_ca_file)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def subject_of(transport: asyncio.BaseTransport) -> str:
+    """Return the subject of a client's certificate as Java names it; empty: there is none."""
+    certificate = transport.get_extra_info("peercert")
+    if not certificate:
+        return ""
+    parts = [
+        "+".join(f"{_SHORT.get(name, name)}={_escaped(value)}" for name, value in part)
+        for part in reversed(certificate.get("subject", ()))
+    ]
+    return ",".join(parts)
+
+
+def _escaped(value: str) -> str:
+    return "".join(f"\\{each}" if each in _ESCAPED else each for each in value)

@@ -1,0 +1,151 @@
+"""The watches of a node's connections, and which of them a change of the tree fires."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Final, Protocol
+
+from quorate_zookeeper.tree.acl import allows
+from quorate_zookeeper.tree.paths import parent_of
+from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
+from quorate_zookeeper.wire.codes import Event, Perm
+
+
+class Kind(Enum):
+    """What a watch is told of."""
+
+    #: Data: the znode is created, changed or deleted; once.
+    DATA = 1
+    #: Children come and go, or the znode is deleted; once.
+    CHILDREN = 2
+    #: Both, again and again.
+    PERSISTENT = 3
+    #: The znode and all below it, again and again; not of children as such.
+    RECURSIVE = 4
+
+
+_ONE_SHOT: Final = (Kind.DATA, Kind.CHILDREN)
+#: By the types with which clients check and remove watches.
+KINDS: Final[dict[int, tuple[Kind, ...]]] = {
+    1: (Kind.CHILDREN,),
+    2: (Kind.DATA,),
+    3: tuple(Kind),
+    4: (Kind.PERSISTENT,),
+    5: (Kind.RECURSIVE,),
+}
+
+
+class Watcher(Protocol):
+    """A connection, as its watches know it."""
+
+    @property
+    def identities(self) -> Sequence[pb.Identity]:
+        """Who it has proved to be."""
+
+    def notify(self, zxid: int, event: int, path: str) -> None:
+        """Send an event."""
+
+
+class Watches:
+    """Watches by kind, path and watcher, each with the zxid of the state that it was set on."""
+
+    def __init__(self) -> None:
+        self._tables: Final[dict[Kind, dict[str, dict[Watcher, int]]]] = {kind: {} for kind in Kind}
+        self._of: Final[dict[Watcher, set[tuple[Kind, str]]]] = {}
+        #: Events that were sent, and those held back from who may not read.
+        self.sent = 0
+        self.withheld = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._of.values()))
+
+    def add(self, kind: Kind, path: str, watcher: Watcher, zxid: int) -> None:
+        """Watch a path for changes after a transaction; a watch that is there already stays."""
+        self._tables[kind].setdefault(path, {}).setdefault(watcher, zxid)
+        self._of.setdefault(watcher, set()).add((kind, path))
+
+    def has(self, kinds: Iterable[Kind], path: str, watcher: Watcher) -> bool:
+        """Tell whether the watcher has a watch of any of these kinds on a path."""
+        held = self._of.get(watcher, set())
+        return any((kind, path) in held for kind in kinds)
+
+    def remove(self, kinds: Iterable[Kind], path: str, watcher: Watcher) -> None:
+        """Remove watches of these kinds on a path, if they are there."""
+        for kind in kinds:
+            if (kind, path) in self._of.get(watcher, ()):
+                self._drop(kind, path, watcher)
+
+    def forget(self, watcher: Watcher) -> None:
+        """Remove all watches of a watcher."""
+        for kind, path in list(self._of.get(watcher, ())):
+            self._drop(kind, path, watcher)
+
+    def by_path(self) -> dict[str, list[Watcher]]:
+        """Return who watches which paths."""
+        found: dict[str, list[Watcher]] = {}
+        for watcher, held in self._of.items():
+            for path in sorted({path for _, path in held}):
+                found.setdefault(path, []).append(watcher)
+        return found
+
+    def fire(self, zxid: int, change: rows.Change) -> None:
+        """Tell watchers of a change, each once of each event."""
+        path = change.path
+        match change.kind:
+            case rows.Change.KIND_CREATED:
+                self._fire(zxid, Event.CREATED, path, (Kind.DATA,), change.acl)
+            case rows.Change.KIND_DELETED:
+                self._fire(zxid, Event.DELETED, path, _ONE_SHOT, change.acl)
+            case _:
+                self._fire(zxid, Event.DATA, path, (Kind.DATA,), change.acl)
+                return
+        parent = parent_of(path)
+        self._fire(zxid, Event.CHILDREN, parent, (Kind.CHILDREN,), change.parent_acl)
+
+    def _fire(
+        self,
+        zxid: int,
+        event: Event,
+        path: str,
+        one_shot: Iterable[Kind],
+        acl: Sequence[rows.Acl],
+    ) -> None:
+        # In the order in which they were set, kind by kind.
+        fired: dict[Watcher, None] = {}
+        for kind in one_shot:
+            for watcher, since in list(self._tables[kind].get(path, {}).items()):
+                if since < zxid:
+                    self._drop(kind, path, watcher)
+                    fired[watcher] = None
+        for watcher, since in self._standing(event, path):
+            if since < zxid:
+                fired[watcher] = None
+        for watcher in fired:
+            if allows(acl, watcher.identities, Perm.READ):
+                self.sent += 1
+                watcher.notify(zxid, event, path)
+            else:
+                self.withheld += 1
+
+    def _standing(self, event: Event, path: str) -> Iterator[tuple[Watcher, int]]:
+        yield from self._tables[Kind.PERSISTENT].get(path, {}).items()
+        recursive = self._tables[Kind.RECURSIVE]
+        if not recursive or event == Event.CHILDREN:
+            return
+        while True:
+            yield from recursive.get(path, {}).items()
+            if path == "/":
+                return
+            path = parent_of(path)
+
+    def _drop(self, kind: Kind, path: str, watcher: Watcher) -> None:
+        table = self._tables[kind]
+        watchers = table[path]
+        del watchers[watcher]
+        if not watchers:
+            del table[path]
+        held = self._of[watcher]
+        held.discard((kind, path))
+        if not held:
+            del self._of[watcher]

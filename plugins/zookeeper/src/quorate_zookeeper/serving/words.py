@@ -1,0 +1,174 @@
+"""Commands of four letters: text for operators, after which the connection is closed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+import sys
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
+
+from quorate_zookeeper.v1 import queries_pb2 as asked
+
+if TYPE_CHECKING:
+    from quorate_zookeeper.serving.connection import Connection
+    from quorate_zookeeper.serving.server import Server
+
+_log = logging.getLogger(__name__)
+
+#: The release whose protocol is served; clients choose by it what they use.
+VERSION: Final = "3.9.3"
+_VERSION_LINE: Final = f"Zookeeper version: {VERSION}-quorate, built on 11/23/2026 00:00 GMT\n"
+_NOT_SERVING: Final = "This ZooKeeper instance is not currently serving requests\n"
+_TIMEOUT_S: Final = 5.0
+
+
+async def answer(server: Server, connection: Connection, word: str) -> None:
+    """Answer a command, and close its connection."""
+    allowed = server.config.four_letter_words
+    if word not in allowed and "*" not in allowed:
+        text = f"{word} is not executed because it is not in the whitelist.\n"
+    else:
+        try:
+            async with asyncio.timeout(_TIMEOUT_S):
+                text = await WORDS[word](server)
+        except Exception as error:  # noqa: BLE001 - an operator is told
+            _log.info("%s cannot be answered: %s", word, error)
+            text = _NOT_SERVING
+    connection.write_last(text.encode())
+
+
+async def _figures(server: Server) -> asked.Figures:
+    if not server.live:
+        raise LookupError("the tree of znodes is not known here yet")
+    answers = await server.node.read(asked.CountTree(), asked.Figures, consistency="stale")
+    return answers.rows[0]
+
+
+async def _ruok(_: Server) -> str:
+    return "imok"
+
+
+async def _isro(server: Server) -> str:
+    return "rw" if server.live else "null"
+
+
+async def _srvr(server: Server) -> str:
+    return _VERSION_LINE + await _state(server)
+
+
+async def _stat(server: Server) -> str:
+    clients = "".join(f" {_line(each)})\n" for each in server.connections)
+    return f"{_VERSION_LINE}Clients:\n{clients}\n{await _state(server)}"
+
+
+async def _cons(server: Server) -> str:
+    return "".join(
+        f" {_line(each)},sid={each.session:#x},to={int(each.timeout_s * 1_000)},"
+        f"lzxid={each.zxid:#x})\n"
+        for each in server.connections
+    )
+
+
+async def _conf(server: Server) -> str:
+    config = server.config
+    return (
+        f"clientPort={config.port}\nsecureClientPort={config.tls_port}\n"
+        f"maxClientCnxns={config.connections_per_host}\n"
+        f"minSessionTimeout={config.min_session_timeout_ms}\n"
+        f"maxSessionTimeout={config.max_session_timeout_ms}\n"
+    )
+
+
+async def _envi(_: Server) -> str:
+    return (
+        f"Environment:\nzookeeper.version={VERSION}-quorate\nhost.name={platform.node()}\n"
+        f"python.version={sys.version.split()[0]}\nos.name={platform.system()}\n"
+        f"os.arch={platform.machine()}\n"
+    )
+
+
+async def _mntr(server: Server) -> str:
+    figures, watches = await _figures(server), server.watches
+    values = {
+        "version": f"{VERSION}-quorate",
+        "server_state": "follower",
+        "uptime": int((server.now_s() - server.began_s) * 1_000),
+        "num_alive_connections": len(server.connections),
+        "outstanding_requests": _outstanding(server),
+        "znode_count": figures.znodes,
+        "ephemerals_count": figures.ephemerals,
+        "global_sessions": figures.sessions,
+        "watch_count": len(watches),
+        "packets_received": sum(each.received for each in server.connections),
+        "packets_sent": sum(each.sent for each in server.connections),
+    }
+    return "".join(f"zk_{name}\t{value}\n" for name, value in values.items())
+
+
+async def _wchs(server: Server) -> str:
+    paths = server.watches.by_path()
+    watchers = {watcher for each in paths.values() for watcher in each}
+    return (
+        f"{len(watchers)} connections watching {len(paths)} paths\n"
+        f"Total watches:{len(server.watches)}\n"
+    )
+
+
+async def _wchp(server: Server) -> str:
+    sessions = {each: f"\t{each.session:#x}\n" for each in server.connections}
+    return "".join(
+        path + "\n" + "".join(line for each, line in sessions.items() if each in watchers)
+        for path, watchers in server.watches.by_path().items()
+    )
+
+
+async def _wchc(server: Server) -> str:
+    paths = server.watches.by_path()
+    return "".join(
+        f"{each.session:#x}\n"
+        + "".join(f"\t{path}\n" for path, watchers in paths.items() if each in watchers)
+        for each in server.connections
+    )
+
+
+async def _state(server: Server) -> str:
+    figures = await _figures(server)
+    return (
+        "Latency min/avg/max: 0/0.0/0\n"
+        f"Received: {sum(each.received for each in server.connections)}\n"
+        f"Sent: {sum(each.sent for each in server.connections)}\n"
+        f"Connections: {len(server.connections)}\n"
+        f"Outstanding: {_outstanding(server)}\n"
+        f"Zxid: {figures.zxid:#x}\n"
+        "Mode: follower\n"
+        f"Node count: {figures.znodes}\n"
+    )
+
+
+def _outstanding(server: Server) -> int:
+    return sum(each.outstanding for each in server.connections)
+
+
+def _line(connection: Connection) -> str:
+    return (
+        f"/{connection.peer}[1](queued={connection.outstanding},recved={connection.received},"
+        f"sent={connection.sent}"
+    )
+
+
+#: By name.
+WORDS: Final[dict[str, Callable[[Server], Awaitable[str]]]] = {
+    "ruok": _ruok,
+    "isro": _isro,
+    "srvr": _srvr,
+    "stat": _stat,
+    "cons": _cons,
+    "conf": _conf,
+    "envi": _envi,
+    "mntr": _mntr,
+    "wchs": _wchs,
+    "wchp": _wchp,
+    "wchc": _wchc,
+}

@@ -1,0 +1,1 @@
+"""Sessions: opened, attached to connections, kept alive, ended with their ephemeral znodes."""

@@ -1,0 +1,1 @@
+"""The tree of znodes: how it is stored, read and changed."""

@@ -1,0 +1,46 @@
+"""The handlers of what changes the tree."""
+
+from __future__ import annotations
+
+from quorate.plugin import Txn, still_due
+
+from quorate_zookeeper.families import REAPING
+from quorate_zookeeper.sessions.apply import demand_connection
+from quorate_zookeeper.tree.changing import RefusedError, Tree
+from quorate_zookeeper.tree.nodes import last_zxid
+from quorate_zookeeper.v1 import commands_pb2 as pb
+
+
+def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
+    """Carry out all operations of a write, or none."""
+    demand_connection(txn, command.session, command.connection)
+    tree = Tree(txn, command.identities, command.session, enforces_quotas=command.enforce_quotas)
+    results: list[bytes] = []
+    for operation in command.operations:
+        try:
+            results.append(tree.apply(operation))
+        except RefusedError as refusal:
+            return pb.Transacted(zxid=last_zxid(txn), error=refusal.error, failed_at=len(results))
+    tree.commit()
+    return pb.Transacted(zxid=txn.revision, results=results)
+
+
+def reap(txn: Txn, command: pb.Reap) -> None:
+    """Remove containers and znodes with a time to live that are empty, and whose time has come."""
+    tree = Tree(txn)
+    removed = False
+    for key in still_due(txn, REAPING, command.keys):
+        path = key.decode()
+        node = tree.node(path)
+        txn.schedule(REAPING, key, None)
+        if node is None or tree.child_count(path):
+            # The last child that is removed sets another deadline.
+            continue
+        ends_at_ms = node.modified_at_ms + node.ttl_ms
+        if node.ttl_ms and ends_at_ms > txn.proposed_at_ms:
+            txn.schedule(REAPING, key, ends_at_ms)
+            continue
+        tree.remove(path)
+        removed = True
+    if removed:
+        tree.commit()

@@ -1,0 +1,333 @@
+"""The tree as a transaction changes it: nothing is written before all of it has succeeded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from quorate.plugin import Txn, keys
+
+from quorate_zookeeper.families import (
+    CHILDREN,
+    EPHEMERALS,
+    LAST,
+    NODES,
+    PARENTS,
+    QUOTAS,
+    REAPING,
+    TRANSACTIONS,
+    child_key,
+    ephemeral_key,
+)
+from quorate_zookeeper.tree import acl as lists, quotas
+from quorate_zookeeper.tree.nodes import BUILT_IN, stored_children, stored_node
+from quorate_zookeeper.tree.paths import is_valid, name_of, parent_of
+from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
+from quorate_zookeeper.wire import jute, replies
+from quorate_zookeeper.wire.codes import CREATES, Error, Op, Perm
+
+_EPHEMERAL_FLAGS: Final = (1, 3)
+_SEQUENTIAL_FLAGS: Final = (2, 3, 6)
+_CONTAINER_FLAG: Final = 4
+_TTL_FLAGS: Final = (5, 6)
+_LONGEST_TTL_MS: Final = (1 << 40) - 1
+#: An empty container is removed so long after its last child.
+CONTAINER_MS: Final = 60_000
+#: Changes of one event; a row is bounded.
+_AT_A_TIME: Final = 2_000
+
+
+class RefusedError(Exception):
+    """An operation is refused, with an error code."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(error.name)
+        self.error: Final = error
+
+
+class Tree:
+    """Reads znodes once and writes what has changed of them once."""
+
+    def __init__(
+        self,
+        txn: Txn,
+        identities: Sequence[pb.Identity] = (),
+        session: int = 0,
+        *,
+        enforces_quotas: bool = False,
+    ) -> None:
+        self._txn: Final = txn
+        self._identities: Final = identities
+        self._session: Final = session
+        self._enforces_quotas: Final = enforces_quotas
+        self._nodes: Final[dict[str, rows.Znode | None]] = {}
+        self._parents: Final[dict[str, rows.Children]] = {}
+        self._changed_nodes: Final[dict[str, None]] = {}
+        self._changed_parents: Final[dict[str, None]] = {}
+        #: Whether each of these rows of an index is there in the end.
+        self._names: Final[dict[bytes, bool]] = {}
+        self._ephemerals: Final[dict[bytes, bool]] = {}
+        self._quotas: Final[dict[bytes, bool]] = {}
+        #: When to look whether these are to be removed.
+        self._reaping: Final[dict[bytes, int | None]] = {}
+        self._changes: Final[list[rows.Change]] = []
+
+    # Operations; each raises `RefusedError` and returns the record that answers it.
+
+    def apply(self, operation: pb.Operation) -> bytes:
+        """Carry out an operation on top of those before it."""
+        if operation.type in CREATES:
+            return self._create(operation)
+        match operation.type:
+            case Op.DELETE:
+                self._delete(operation.path, operation.version)
+                return b""
+            case Op.SET_DATA:
+                return self._set_data(operation)
+            case Op.SET_ACL:
+                return self._set_acl(operation)
+            case Op.CHECK:
+                self._check(operation.path, operation.version)
+                return b""
+        raise RefusedError(Error.UNIMPLEMENTED)
+
+    def remove(self, path: str) -> None:
+        """Delete a znode that may be deleted, if it is there."""
+        node = self.node(path)
+        if node is None:
+            return
+        parent_path = parent_of(path)
+        parent, children = self.node(parent_path), self._children_of(parent_path)
+        children.pzxid = self._txn.revision
+        children.count -= 1
+        self._changed_parents[parent_path] = None
+        self._names[child_key(parent_path, name_of(path))] = False
+        if node.ephemeral_owner:
+            self._ephemerals[ephemeral_key(node.ephemeral_owner, path)] = False
+        if node.ttl_ms or node.container:
+            self._reaping[path.encode()] = None
+        self._use(path, -1, -len(node.data))
+        if (limited := quotas.limited_path(path, quotas.LIMITS)) is not None:
+            self._quotas[limited.encode()] = False
+        self._nodes[path] = None
+        self._parents[path] = rows.Children()
+        self._changed_nodes[path] = self._changed_parents[path] = None
+        self._changed(rows.Change.KIND_DELETED, path, node, parent)
+        if parent is not None and not children.count and (parent.container or parent.ttl_ms):
+            wait_ms = parent.ttl_ms or CONTAINER_MS
+            self._reaping[parent_path.encode()] = self._txn.proposed_at_ms + wait_ms
+
+    def node(self, path: str) -> rows.Znode | None:
+        """Return a znode as it is by now, or None."""
+        if path not in self._nodes:
+            self._nodes[path] = stored_node(self._txn, path)
+        return self._nodes[path]
+
+    def child_count(self, path: str) -> int:
+        """Return the number of a znode's children by now."""
+        return self._children_of(path).count
+
+    def commit(
+        self, *, ended: Iterable[int] = (), attached: Iterable[rows.Attachment] = ()
+    ) -> None:
+        """Write it all as one transaction, and publish what happened."""
+        txn = self._txn
+        for path in self._changed_nodes:
+            _write(txn, NODES, path.encode(), self._nodes[path])
+        for path in self._changed_parents:
+            known = self._parents[path] if self._nodes.get(path, True) is not None else None
+            _write(txn, PARENTS, path.encode(), known)
+        indexes = (
+            (CHILDREN, self._names),
+            (EPHEMERALS, self._ephemerals),
+            (QUOTAS, self._quotas),
+        )
+        for family, index in indexes:
+            for key, stays in index.items():
+                if stays:
+                    txn.put(family, key, b"")
+                else:
+                    txn.delete(family, key)
+        for key, at_ms in self._reaping.items():
+            txn.schedule(REAPING, key, at_ms)
+        changes = self._changes
+        for start in range(0, len(changes) - _AT_A_TIME, _AT_A_TIME):
+            part = rows.Transaction(changes=changes[start : start + _AT_A_TIME], more=True)
+            txn.put(TRANSACTIONS, LAST, part.SerializeToString())
+        rest = (len(changes) - 1) // _AT_A_TIME * _AT_A_TIME if changes else 0
+        last = rows.Transaction(changes=changes[rest:], ended_sessions=ended, attachments=attached)
+        txn.put(TRANSACTIONS, LAST, last.SerializeToString())
+
+    def _create(self, operation: pb.Operation) -> bytes:
+        path, flags = operation.path, operation.flags
+        if operation.type == Op.CREATE_CONTAINER:
+            flags = _CONTAINER_FLAG
+        elif flags == _CONTAINER_FLAG:
+            flags = 0
+        elif (flags in _TTL_FLAGS) != (operation.type == Op.CREATE_TTL) or not 0 <= flags < 7:
+            raise RefusedError(Error.BAD_ARGUMENTS)
+        if flags in _TTL_FLAGS and not 0 < operation.ttl_ms <= _LONGEST_TTL_MS:
+            raise RefusedError(Error.BAD_ARGUMENTS)
+        if "/" not in path or "\x00" in path:
+            raise RefusedError(Error.BAD_ARGUMENTS)
+        acl = self._accepted(operation.acl)
+        parent_path = parent_of(path)
+        parent = self._existing(parent_path)
+        self._demand(parent, Perm.CREATE)
+        children = self._children_of(parent_path)
+        if flags in _SEQUENTIAL_FLAGS:
+            number = (children.creates + (1 << 31)) % (1 << 32) - (1 << 31)
+            path = f"{path}{number:010d}"
+        if not is_valid(path):
+            raise RefusedError(Error.BAD_ARGUMENTS)
+        if self.node(path) is not None:
+            raise RefusedError(Error.NODE_EXISTS)
+        if parent.ephemeral_owner:
+            raise RefusedError(Error.NO_CHILDREN_FOR_EPHEMERALS)
+        txn, zxid = self._txn, self._txn.revision
+        node = rows.Znode(
+            acl=acl,
+            czxid=zxid,
+            mzxid=zxid,
+            created_at_ms=txn.proposed_at_ms,
+            modified_at_ms=txn.proposed_at_ms,
+            ephemeral_owner=self._session if flags in _EPHEMERAL_FLAGS else 0,
+            container=flags == _CONTAINER_FLAG,
+            ttl_ms=operation.ttl_ms if flags in _TTL_FLAGS else 0,
+        )
+        if operation.HasField("data"):
+            node.data = operation.data
+        self._use(path, 1, len(node.data))
+        if (limited := quotas.limited_path(path, quotas.LIMITS)) is not None:
+            self._quotas[limited.encode()] = True
+        elif (limited := quotas.limited_path(path, quotas.STATS)) is not None:
+            usage = quotas.counted(txn, limited)
+            if usage is None:
+                raise RefusedError(Error.BAD_ARGUMENTS)
+            node.data = str(usage).encode()
+        if node.ttl_ms:
+            self._reaping[path.encode()] = txn.proposed_at_ms + node.ttl_ms
+        if node.ephemeral_owner:
+            self._ephemerals[ephemeral_key(node.ephemeral_owner, path)] = True
+        children.pzxid = zxid
+        children.creates += 1
+        children.count += 1
+        self._changed_parents[parent_path] = None
+        self._names[child_key(parent_path, name_of(path))] = True
+        self._nodes[path] = node
+        self._changed_nodes[path] = None
+        self._changed(rows.Change.KIND_CREATED, path, node, parent)
+        if operation.type == Op.CREATE:
+            return jute.text(path)
+        return jute.text(path) + replies.stat(node, self._children_of(path))
+
+    def _delete(self, path: str, version: int) -> None:
+        if path in BUILT_IN or not path.startswith("/"):
+            raise RefusedError(Error.BAD_ARGUMENTS)
+        self._demand(self._existing(parent_of(path)), Perm.DELETE)
+        _match(version, self._existing(path).version)
+        if self.child_count(path):
+            raise RefusedError(Error.NOT_EMPTY)
+        self.remove(path)
+
+    def _set_data(self, operation: pb.Operation) -> bytes:
+        path = operation.path
+        node = self._existing(path)
+        self._demand(node, Perm.WRITE)
+        _match(operation.version, node.version)
+        self._use(path, 0, len(operation.data) - len(node.data))
+        if operation.HasField("data"):
+            node.data = operation.data
+        else:
+            node.ClearField("data")
+        node.version = _next(node.version)
+        node.mzxid = self._txn.revision
+        node.modified_at_ms = self._txn.proposed_at_ms
+        self._changed_nodes[path] = None
+        self._changed(rows.Change.KIND_DATA, path, node, None)
+        return replies.stat(node, self._children_of(path))
+
+    def _set_acl(self, operation: pb.Operation) -> bytes:
+        path = operation.path
+        acl = self._accepted(operation.acl)
+        node = self._existing(path)
+        self._demand(node, Perm.ADMIN)
+        _match(operation.version, node.aversion)
+        del node.acl[:]
+        node.acl.extend(acl)
+        node.aversion = _next(node.aversion)
+        self._changed_nodes[path] = None
+        return replies.stat(node, self._children_of(path))
+
+    def _check(self, path: str, version: int) -> None:
+        node = self._existing(path)
+        self._demand(node, Perm.READ)
+        _match(version, node.version)
+
+    def _existing(self, path: str) -> rows.Znode:
+        node = self.node(path)
+        if node is None:
+            raise RefusedError(Error.NO_NODE)
+        return node
+
+    def _children_of(self, path: str) -> rows.Children:
+        found = self._parents.get(path)
+        if found is None:
+            found = self._parents[path] = stored_children(self._txn, path)
+        return found
+
+    def _accepted(self, acl: Sequence[rows.Acl]) -> Sequence[rows.Acl]:
+        found = lists.accepted(acl, self._identities)
+        if found is None:
+            raise RefusedError(Error.INVALID_ACL)
+        return () if lists.is_open(found) else found
+
+    def _demand(self, node: rows.Znode, perms: int) -> None:
+        if node.acl and not lists.allows(node.acl, self._identities, perms):
+            raise RefusedError(Error.NO_AUTH)
+
+    def _use(self, path: str, count: int, size: int) -> None:
+        """Count what is added at a path, where it is limited."""
+        limited = quotas.limited_ancestor(self._txn, path)
+        if limited is None:
+            return
+        limits = self.node(quotas.file_of(limited, quotas.LIMITS))
+        said = self.node(quotas.file_of(limited, quotas.STATS))
+        if limits is None or said is None:
+            return
+        before = quotas.usage_of(said)
+        usage = quotas.Usage(before.znodes + count, before.bytes + size)
+        grows = count > 0 or size > 0
+        if self._enforces_quotas and grows and quotas.exceeds(limits, usage):
+            raise RefusedError(Error.QUOTA_EXCEEDED)
+        said.data = str(usage).encode()
+        self._changed_nodes[quotas.file_of(limited, quotas.STATS)] = None
+
+    def _changed(
+        self, kind: rows.Change.Kind, path: str, node: rows.Znode, parent: rows.Znode | None
+    ) -> None:
+        parent_acl = () if parent is None else parent.acl
+        self._changes.append(rows.Change(kind=kind, path=path, acl=node.acl, parent_acl=parent_acl))
+
+
+def paths_of(txn: Txn, session: int, most: int) -> list[str]:
+    """Return the paths of the first znodes that end with a session."""
+    start, end = keys.prefix(session)
+    found = txn.scan(EPHEMERALS, start, end, limit=most)
+    return [str(keys.unpack(row.key)[1]) for row in found]
+
+
+def _write(txn: Txn, family: str, key: bytes, row: rows.Znode | rows.Children | None) -> None:
+    if row is None:
+        txn.delete(family, key)
+    else:
+        txn.put(family, key, row.SerializeToString())
+
+
+def _match(expected: int, version: int) -> None:
+    if expected not in (-1, version):
+        raise RefusedError(Error.BAD_VERSION)
+
+
+def _next(version: int) -> int:
+    return -(1 << 31) if version == (1 << 31) - 1 else version + 1

@@ -1,0 +1,78 @@
+"""Znodes as they are stored, and those that are there without being stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from quorate.plugin import Reader, keys
+
+from quorate_zookeeper.families import CHILDREN, LAST, NODES, PARENTS, TRANSACTIONS
+from quorate_zookeeper.tree.paths import descendants
+from quorate_zookeeper.v1 import rows_pb2 as rows
+from quorate_zookeeper.wire.codes import Perm
+
+CONFIG: Final = "/zookeeper/config"
+QUOTA: Final = "/zookeeper/quota"
+#: What is there from the start, and the names of children among it; it cannot be deleted.
+BUILT_IN: Final = {
+    "/": ("zookeeper",),
+    "/zookeeper": ("config", "quota"),
+    QUOTA: (),
+    CONFIG: (),
+}
+#: Rows of a scan at a time.
+_AT_A_TIME: Final = 10_000
+
+
+def stored_node(reader: Reader, path: str) -> rows.Znode | None:
+    """Return a znode, or None."""
+    stored = reader.get(NODES, path.encode())
+    if stored is not None:
+        return rows.Znode.FromString(stored)
+    if path not in BUILT_IN:
+        return None
+    if path == CONFIG:
+        readable = rows.Acl(perms=Perm.READ, scheme="world", id="anyone")
+        return rows.Znode(data=b"", version=-1, acl=[readable])
+    return rows.Znode(data=b"")
+
+
+def stored_children(reader: Reader, path: str) -> rows.Children:
+    """Return what a znode is told about its children."""
+    stored = reader.get(PARENTS, path.encode())
+    if stored is not None:
+        return rows.Children.FromString(stored)
+    return rows.Children(count=len(BUILT_IN.get(path, ())))
+
+
+def child_names(reader: Reader, path: str) -> Iterator[str]:
+    """Yield the names of a znode's children."""
+    yield from BUILT_IN.get(path, ())
+    start, end = keys.prefix(path)
+    while True:
+        found = list(reader.scan(CHILDREN, start, end, limit=_AT_A_TIME))
+        for row in found:
+            yield str(keys.unpack(row.key)[1])
+        if len(found) < _AT_A_TIME:
+            return
+        start = keys.successor(found[-1].key)
+
+
+def count_descendants(reader: Reader, path: str) -> int:
+    """Return the number of znodes below one."""
+    count = sum(each != path and (path == "/" or each.startswith(path + "/")) for each in BUILT_IN)
+    start, end = descendants(path)
+    while True:
+        found = list(reader.scan(NODES, start, end, limit=_AT_A_TIME))
+        # Those that are there from the start are stored once they were changed.
+        count += sum(row.key.decode() not in BUILT_IN for row in found)
+        if len(found) < _AT_A_TIME:
+            return count
+        start = keys.successor(found[-1].key)
+
+
+def last_zxid(reader: Reader) -> int:
+    """Return the zxid of the last transaction; 0: there was none."""
+    row = reader.get_row(TRANSACTIONS, LAST)
+    return 0 if row is None else row.revision

@@ -1,0 +1,37 @@
+"""Paths of znodes."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+#: Code points that no path of a znode may have.
+_REFUSED: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]")
+
+
+def is_valid(path: str) -> bool:
+    """Tell whether a znode may have this path."""
+    if path == "/":
+        return True
+    return (
+        path.startswith("/")
+        and not path.endswith("/")
+        and not _REFUSED.search(path)
+        and all(each not in ("", ".", "..") for each in path[1:].split("/"))
+    )
+
+
+def parent_of(path: str) -> str:
+    """Return the path of a znode's parent."""
+    return path[: path.rindex("/")] or "/"
+
+
+def name_of(path: str) -> str:
+    """Return the last part of a path."""
+    return path[path.rindex("/") + 1 :]
+
+
+def descendants(path: str) -> tuple[bytes, bytes]:
+    """Return start and end of the keys of all that is below a znode."""
+    base = b"" if path == "/" else path.encode()
+    return (base or b"/") + (b"/" if base else b"\x00"), base + b"0"

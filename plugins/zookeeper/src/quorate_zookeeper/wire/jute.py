@@ -1,0 +1,99 @@
+"""Jute: the encoding of ZooKeeper's records, whose fields follow each other without tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from struct import Struct
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+_INT: Final = Struct(">i")
+_LONG: Final = Struct(">q")
+
+
+class ShortRecordError(Exception):
+    """A record ends before its last field does."""
+
+
+class Record:
+    """Reads the fields of a record in their order; raises `ShortRecordError` at its end."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes, at: int = 0) -> None:
+        self._data = data
+        self._at = at
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing follows."""
+        return self._at >= len(self._data)
+
+    @property
+    def rest(self) -> bytes:
+        """What was not read yet."""
+        return self._data[self._at :]
+
+    def int32(self) -> int:
+        """Read a number of 4 bytes."""
+        return int(_INT.unpack(self._take(4))[0])
+
+    def int64(self) -> int:
+        """Read a number of 8 bytes."""
+        return int(_LONG.unpack(self._take(8))[0])
+
+    def boolean(self) -> bool:
+        """Read a truth value."""
+        return self._take(1) != b"\x00"
+
+    def buffer(self) -> bytes | None:
+        """Read bytes, which may be null."""
+        length = self.int32()
+        return None if length < 0 else self._take(length)
+
+    def text(self) -> str:
+        """Read a string; null is the empty one, and what is not UTF-8 is replaced."""
+        return (self.buffer() or b"").decode(errors="replace")
+
+    def vector(self, read: Callable[[], T]) -> list[T]:
+        """Read a list of what `read` reads; null is an empty one."""
+        count = self.int32()
+        if count > len(self._data):
+            # Elements have bytes; a count that lies must not cost memory.
+            raise ShortRecordError
+        return [read() for _ in range(count)]
+
+    def _take(self, count: int) -> bytes:
+        end = self._at + count
+        if end > len(self._data):
+            raise ShortRecordError
+        taken = self._data[self._at : end]
+        self._at = end
+        return taken
+
+
+def int32(value: int) -> bytes:
+    """Write a number of 4 bytes."""
+    return _INT.pack(value)
+
+
+def int64(value: int) -> bytes:
+    """Write a number of 8 bytes."""
+    return _LONG.pack(value)
+
+
+def buffer(value: bytes | None) -> bytes:
+    """Write bytes, which may be null."""
+    return b"\xff\xff\xff\xff" if value is None else _INT.pack(len(value)) + value
+
+
+def text(value: str) -> bytes:
+    """Write a string."""
+    return buffer(value.encode())
+
+
+def vector(values: Iterable[bytes]) -> bytes:
+    """Write a list of written elements."""
+    written = list(values)
+    return _INT.pack(len(written)) + b"".join(written)

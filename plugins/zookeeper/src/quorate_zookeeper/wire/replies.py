@@ -1,0 +1,111 @@
+"""What clients are answered, as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from struct import Struct
+from typing import Final
+
+from quorate_zookeeper.v1 import rows_pb2 as rows
+from quorate_zookeeper.wire import jute
+from quorate_zookeeper.wire.codes import CONNECTED, CREATES_WITH_STAT, NOTIFICATION_XID, Error, Op
+
+_HEADER: Final = Struct(">iiqi")
+_HEADER_BYTES: Final = 16
+_RESULT: Final = Struct(">iBi")
+_END: Final = _RESULT.pack(-1, 1, -1)
+_STAT: Final = Struct(">qqqqiiiqiiq")
+#: Where two fields of a packed stat are.
+_MZXID: Final = slice(8, 16)
+_PZXID: Final = slice(60, 68)
+
+
+def reply(xid: int, zxid: int, error: int, body: bytes = b"") -> bytes:
+    """Return the frame of a reply."""
+    if error:
+        body = b""
+    return _HEADER.pack(_HEADER_BYTES + len(body), xid, zxid, error) + body
+
+
+def connected(timeout_ms: int, session: int, password: bytes, *, with_read_only: bool) -> bytes:
+    """Return the frame that answers the first one; a session of 0 has ended."""
+    body = b"".join(
+        (
+            jute.int32(0),
+            jute.int32(timeout_ms),
+            jute.int64(session),
+            jute.buffer(password),
+            b"\x00" if with_read_only else b"",
+        )
+    )
+    return jute.buffer(body)
+
+
+def notification(zxid: int, event: int, path: str) -> bytes:
+    """Return the frame that reports an event to a watcher."""
+    body = jute.int32(event) + jute.int32(CONNECTED) + jute.text(path)
+    return reply(NOTIFICATION_XID, zxid, 0, body)
+
+
+def stat(node: rows.Znode, children: rows.Children) -> bytes:
+    """Return the record that describes a znode."""
+    return _STAT.pack(
+        node.czxid,
+        node.mzxid,
+        node.created_at_ms,
+        node.modified_at_ms,
+        node.version,
+        _signed(2 * children.creates - children.count),
+        node.aversion,
+        node.ephemeral_owner,
+        len(node.data),
+        children.count,
+        max(children.pzxid, node.czxid),
+    )
+
+
+def zxids_of(stat: bytes) -> tuple[int, int]:
+    """Return the zxids of the last changes of a znode's data and children."""
+    return int.from_bytes(stat[_MZXID], signed=True), int.from_bytes(stat[_PZXID], signed=True)
+
+
+def acl(entries: Iterable[rows.Acl]) -> bytes:
+    """Return the record of an access control list."""
+    return jute.vector(
+        jute.int32(each.perms) + jute.text(each.scheme) + jute.text(each.id) for each in entries
+    )
+
+
+def multi(types: Sequence[int], results: Sequence[bytes]) -> bytes:
+    """Return the record of a multi that was carried out."""
+    parts: list[bytes] = []
+    for type_, body in zip(types, results, strict=True):
+        shown = Op.CREATE2 if type_ in CREATES_WITH_STAT else type_
+        parts += (_RESULT.pack(shown, 0, 0), body)
+    return b"".join((*parts, _END))
+
+
+def failed_multi(count: int, failed_at: int, error: int) -> bytes:
+    """Return the record of a multi whose operation at `failed_at` was refused."""
+    codes = [Error.OK] * failed_at + [error]
+    codes += [Error.RUNTIME_INCONSISTENCY] * (count - len(codes))
+    return b"".join(map(failed, codes)) + _END
+
+
+def multi_read(results: Iterable[tuple[int, int, bytes]]) -> bytes:
+    """Return the record of reads: the type, the error and the answer of each."""
+    parts = (
+        failed(error) if error else _RESULT.pack(type_, 0, 0) + body
+        for type_, error, body in results
+    )
+    return b"".join(parts) + _END
+
+
+def failed(error: int) -> bytes:
+    """Return the result of an operation of a multi that was refused."""
+    return _RESULT.pack(-1, 0, error) + jute.int32(error)
+
+
+def _signed(number: int) -> int:
+    """Return what a counter of 32 bits shows."""
+    return (number + (1 << 31)) % (1 << 32) - (1 << 31)

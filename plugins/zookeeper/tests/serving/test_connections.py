@@ -1,0 +1,133 @@
+"""What a connection may send, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, strategies as st
+from quorate_zookeeper.config import ZooKeeperConfig
+from quorate_zookeeper.wire import jute, requests
+from quorate_zookeeper.wire.codes import WRITES, Error, Op
+from quorate_zookeeper.wire.jute import Record, ShortRecordError
+from quorate_zookeeper.wire.requests import UndecodableError
+
+from tests.support.zookeeper.peers import Door, Peer, create, read
+
+Opening = Callable[..., Awaitable[Door]]
+
+
+async def ask_word(door: Door, word: bytes) -> str:
+    peer = await door.raw()
+    peer.writer.write(word)
+    async with asyncio.timeout(10):
+        return (await peer.reader.read()).decode()
+
+
+@pytest.mark.parametrize("length", [0, -1, 1_048_576, 0x7FFFFFFF])
+async def test_a_bad_length_ends_the_connection(peer: Peer, length: int) -> None:
+    peer.writer.write(length.to_bytes(4, signed=True) + bytes(8))
+    assert await peer.is_closed()
+
+
+async def test_the_largest_request_is_served(open_door: Opening) -> None:
+    door = await open_door(request_bytes=4_096)
+    peer = await door.connect()
+    room = 4_096 - 8 - len(create("/a", b""))
+    assert (await peer.ask(Op.CREATE, create("/a", bytes(room)))).error == 0
+    peer.send(Op.CREATE, create("/b", bytes(room + 1)))
+    assert await peer.is_closed()
+
+
+async def test_a_body_that_ends_early_is_refused_alone(peer: Peer) -> None:
+    assert (await peer.ask(Op.CREATE, create("/a")[:-1])).error == Error.MARSHALLING
+    assert (await peer.ask(Op.GET_DATA, b"")).error == Error.MARSHALLING
+    assert (await peer.ask(Op.EXISTS, read("/") + b"more")).error == 0
+
+
+@pytest.mark.parametrize("op", [Op.CHECK, 99, -10, 20])
+async def test_an_unknown_operation_ends_the_connection(peer: Peer, op: int) -> None:
+    reply = await peer.ask(op, jute.text("/") + jute.int32(0))
+    assert (reply.error, reply.zxid) == (Error.UNIMPLEMENTED, -1)
+    assert await peer.is_closed()
+
+
+async def test_an_unknown_scheme_ends_the_connection(peer: Peer) -> None:
+    proof = jute.int32(0) + jute.text("world") + jute.buffer(b"anyone")
+    peer.send(Op.AUTH, proof, xid=-4)
+    reply = await peer.reply()
+    assert (reply.xid, reply.zxid, reply.error) == (-4, 0, Error.AUTH_FAILED)
+    assert await peer.is_closed()
+
+
+async def test_sasl_is_refused(peer: Peer) -> None:
+    assert (await peer.ask(Op.SASL, jute.buffer(b""))).error == Error.AUTH_FAILED
+    assert await peer.is_closed()
+
+
+async def test_old_clients_hear_nothing_of_servers_that_only_read(door: Door) -> None:
+    peer = await door.raw()
+    opening = jute.int32(0) + bytes(8) + jute.int32(9_000) + bytes(8) + jute.buffer(bytes(16))
+    peer.writer.write(jute.buffer(opening))
+    assert len(await peer.frame()) == 36
+
+
+async def test_connections_are_bounded(open_door: Opening) -> None:
+    door = await open_door(connections_per_host=1)
+    peer = await door.connect()
+    assert await (await door.raw()).is_closed()
+    assert (await peer.ask(Op.EXISTS, read("/"))).error == 0
+
+
+async def test_words_are_answered(door: Door, peer: Peer) -> None:
+    await peer.ask(Op.CREATE, create("/a"))
+    await peer.ask(Op.GET_DATA, read("/a", watch=True))
+    assert await ask_word(door, b"ruok") == "imok"
+    assert await ask_word(door, b"isro") == "rw"
+    for word in (b"srvr", b"stat"):
+        answer = await ask_word(door, word)
+        assert answer.startswith("Zookeeper version: 3.9")
+        assert "Connections: 2\n" in answer
+    assert "zookeeper.version=3.9" in await ask_word(door, b"envi")
+    assert "maxSessionTimeout=40000\n" in await ask_word(door, b"conf")
+    figures = dict(line.split("\t") for line in (await ask_word(door, b"mntr")).splitlines())
+    assert (figures["zk_watch_count"], figures["zk_global_sessions"]) == ("1", "1")
+    assert "Total watches:1\n" in await ask_word(door, b"wchs")
+    assert "not in the whitelist" in await ask_word(door, b"wchp")
+
+
+async def test_all_words_can_be_allowed(open_door: Opening) -> None:
+    door = await open_door(four_letter_words=["*"])
+    peer = await door.connect()
+    await peer.ask(Op.EXISTS, read("/a", watch=True))
+    assert await ask_word(door, b"wchp") == f"/a\n\t{peer.session:#x}\n"
+    assert f"{peer.session:#x}\n\t/a\n" in await ask_word(door, b"wchc")
+    assert f"sid={peer.session:#x}" in await ask_word(door, b"cons")
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"host": "0.0.0.0", "port": 2181}, "insecure = true"),
+        ({"tls_port": 2281}, "needs cert_file"),
+        ({"min_session_timeout_ms": 9_000, "max_session_timeout_ms": 8_000}, "is larger than"),
+        ({"unknown": 1}, "Extra inputs are not permitted"),
+    ],
+)
+def test_settings_that_cannot_be_right_are_refused(settings: dict[str, object], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        ZooKeeperConfig.model_validate(settings)
+
+
+@given(st.sampled_from(sorted(WRITES)), st.binary(max_size=80))
+def test_any_bytes_are_decoded_or_refused(op: int, body: bytes) -> None:
+    for decode in (
+        lambda: requests.operation(op, Record(body)),
+        lambda: requests.operations(Record(body)),
+        lambda: requests.reads(Record(body)),
+        lambda: requests.Connect.decode(body),
+    ):
+        with suppress(ShortRecordError, UndecodableError):
+            decode()

@@ -1,0 +1,1 @@
+"""ZooKeeper's clients on Quorate."""
