@@ -132,13 +132,13 @@ class Device:
         version: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv311,
     ) -> None:
         self._port: Final = broker.port
-        options = {} if version is MQTTProtocolVersion.MQTTv5 else {"clean_session": clean}
+        clean_session = None if version is MQTTProtocolVersion.MQTTv5 else clean
         self.paho: Final = paho.Client(
             CallbackAPIVersion.VERSION2,
             client_id=client_id,
+            clean_session=clean_session,
             protocol=version,
             reconnect_on_failure=False,
-            **options,
         )
         if username:
             self.paho.username_pw_set(username, password)
@@ -184,7 +184,7 @@ class Device:
     def message(self) -> tuple[str, bytes]:
         """Return the next message: its topic and its payload."""
         message = self._messages.get(timeout=PATIENCE_S)
-        return message.topic, message.payload
+        return message.topic, bytes(message.payload)
 
     def whole_message(self) -> paho.MQTTMessage:
         """Return the next message with its flags."""
@@ -215,7 +215,8 @@ class Device:
     def vanish(self) -> None:
         """Lose the network connection."""
         self.paho.on_disconnect = None
-        if (sock := self.paho.socket()) is not None and sock.fileno() >= 0:
+        sock = self.paho.socket()
+        if isinstance(sock, socket.socket) and sock.fileno() >= 0:
             sock.shutdown(socket.SHUT_RDWR)
         self.paho.loop_stop()
         # It leaves the pair of sockets that wakes its thread to the collector of garbage.

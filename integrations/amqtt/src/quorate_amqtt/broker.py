@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Final, NamedTuple
 
@@ -34,11 +34,12 @@ from quorate.client import (
     ChangeKind,
     InvalidError,
     QuorateError,
+    RejectedError,
     WatchedChange,
 )
 from quorate.plugin import Invalid, keys
 from quorate.v1.cluster_pb2 import Broker as Registered
-from quorate_mqtt.client import Access, AccessCache, Action, Mqtt
+from quorate_mqtt.client import Access, AccessCache, Action, LoginCache, Mqtt
 from quorate_mqtt.names import check_identity, check_topic_filter, check_topic_name
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.topic_filters import group_of, unshared
@@ -57,6 +58,8 @@ from quorate_amqtt.v1 import links_pb2
 
 #: A client that has connected and says nothing is let go.
 _FIRST_PACKET_S: Final = 10.0
+#: What the cluster did not answer is tried again after this time.
+_AGAIN_S: Final = 0.5
 _MQTT_5: Final = 5
 #: CONNACK of MQTT 5: unsupported protocol version.
 _NO_MQTT_5: Final = bytes([0x20, 0x03, 0x00, 0x84, 0x00])
@@ -87,6 +90,7 @@ class QuorateBroker(Broker):
         q: AsyncClient,
         registered: Registered,
         access: AccessCache,
+        logins: LoginCache,
     ) -> None:
         listeners = {name: each.settings() for name, each in settings.listeners.items()}
         super().__init__(
@@ -98,6 +102,7 @@ class QuorateBroker(Broker):
         self._epoch: Final = registered.epoch
         self._tenant: Final = settings.tenant
         self._access: Final = access
+        self._logins: Final = logins
         self._state: Final = State(
             q, settings.tenant, registered.name, registered.epoch, settings.timeout_s
         )
@@ -106,6 +111,9 @@ class QuorateBroker(Broker):
         self._connection_ids: Final = itertools.count(1)
         #: Messages that came from another broker before their clients were connected here.
         self._handed_over: Final[dict[str, list[Message]]] = {}
+        #: Clients of which a session has ended, and it is not known whether it is this one.
+        self._doubtful: set[str] = set()
+        self._doubt: Final = asyncio.Event()
         self._stopping = False
         self.retained: Final = RetainedMessages(self._state)
         self.links: Final = Links(registered, settings.peers, self._receive)
@@ -117,6 +125,7 @@ class QuorateBroker(Broker):
             tasks.create_task(self.retained.follow(self._q, self._tenant))
             tasks.create_task(self._groups.follow(self._q, self._tenant))
             tasks.create_task(self._follow_sessions())
+            tasks.create_task(self._check())
             tasks.create_task(self._publish_wills())
 
     @property
@@ -154,9 +163,7 @@ class QuorateBroker(Broker):
     def spread(self, message: Message) -> None:
         """Give a message to the subscribers of all brokers."""
         self._clients.deliver(message)
-        frame = links_pb2.Message(
-            tenant=self._tenant, topic=message.topic, payload=message.payload, qos=message.qos
-        )
+        frame = _frame_of(self._tenant, message)
         self.links.send_all(links_pb2.Frame(message=frame))
         for member in self._groups.chosen(message.topic):
             self._share(member, message, frame)
@@ -358,7 +365,7 @@ class QuorateBroker(Broker):
         else:
             try:
                 check_identity("username", username)
-                answer = await self._mqtt.users.authenticate(
+                answer = await self._logins.authenticate(
                     self._tenant, username, (session.password or "").encode()
                 )
             except (Invalid, InvalidError) as error:
@@ -540,7 +547,8 @@ class QuorateBroker(Broker):
                         given, known = set(), {each.client_id for each in self._clients}
                     case ChangeKind.LISTED:
                         if given is not None:
-                            await self._check(known - given)
+                            self._doubtful |= known - given
+                            self._doubt.set()
                         given = None
                     case ChangeKind.BOOKMARK:
                         pass
@@ -554,9 +562,9 @@ class QuorateBroker(Broker):
     def _see(self, client: Client, change: WatchedChange) -> None:
         """Take note of what has become of a client's session."""
         if change.kind is ChangeKind.DELETED:
-            # Generations begin with the revision of the first connect: an older end was another's.
-            if change.revision > client.generation:
-                self._end(client)
+            # It may be an earlier session that this one has come after.
+            self._doubtful.add(client.client_id)
+            self._doubt.set()
             return
         row = sessions_pb2.Session.FromString(change.value)
         if row.generation > client.generation and row.broker_epoch != self._epoch:
@@ -574,21 +582,28 @@ class QuorateBroker(Broker):
             connection.end()
 
     def _hand_over(self, client_id: str, epoch: int, messages: Sequence[Message]) -> None:
-        waiting = [
-            links_pb2.Message(
-                tenant=self._tenant, topic=each.topic, payload=each.payload, qos=each.qos
-            )
-            for each in messages
-        ]
+        waiting = [_frame_of(self._tenant, each) for each in messages]
         handover = links_pb2.Handover(client_id=client_id, messages=waiting)
         self.links.send(epoch, links_pb2.Frame(handover=handover))
 
-    async def _check(self, client_ids: set[str]) -> None:
-        """End the clients of those that have no session any more: the watch has missed its end."""
-        found = await self._mqtt.sessions.get_many(self._tenant, sorted(client_ids))
-        for client_id in client_ids - found.keys():
-            if (client := self._clients.get(client_id)) is not None:
-                self._end(client)
+    async def _check(self) -> None:
+        """End the clients of which a session has ended, if it was theirs; without an end."""
+        while True:
+            await self._doubt.wait()
+            self._doubt.clear()
+            doubtful, self._doubtful = self._doubtful, set()
+            found = [(each, self._clients.get(each)) for each in sorted(doubtful)]
+            clients = [(client, client.generation) for _, client in found if client is not None]
+            try:
+                sessions = await self._state.sessions([client.client_id for client, _ in clients])
+            except (QuorateError, TimeoutError):
+                self._doubtful |= doubtful
+                self._doubt.set()
+                await asyncio.sleep(_AGAIN_S)
+                continue
+            for client, generation in clients:
+                if client.generation == generation and client.client_id not in sessions:
+                    self._end(client)
 
     async def _publish_wills(self) -> None:
         """Publish the wills that are given to this broker, whoever served their clients."""
@@ -602,10 +617,26 @@ class QuorateBroker(Broker):
     async def _publish_will(self, due: wills_pb2.KeyedWillDelivery) -> None:
         will = due.delivery.will
         message = Message(will.topic, will.payload, will.qos)
-        if will.retain:
-            await self.retained.publish(message)
-        self.spread(message)
-        await self._mqtt.wills.acknowledge(due)
+        if due.tenant != self._tenant:
+            # Its tenant's clients are at other brokers.
+            self.links.send_all(links_pb2.Frame(message=_frame_of(due.tenant, message)))
+        else:
+            if will.retain:
+                await self._until_done(lambda: self.retained.publish(message))
+            self.spread(message)
+        await self._until_done(lambda: self._mqtt.wills.acknowledge(due))
+
+    async def _until_done(self, call: Callable[[], Awaitable[object]]) -> None:
+        """Call until the cluster has answered: nobody else does it while this broker lives."""
+        while True:
+            try:
+                await call()
+            except (RejectedError, InvalidError) as error:
+                self.logger.warning("the cluster refuses what a will asks for: %s", error)
+            except (QuorateError, TimeoutError):
+                await asyncio.sleep(_AGAIN_S)
+                continue
+            return
 
     # What amqtt does at the end, and by itself.
 
@@ -616,6 +647,12 @@ class QuorateBroker(Broker):
 
     async def _session_monitor(self) -> None:
         """Sessions expire in Quorate."""
+
+
+def _frame_of(tenant: str, message: Message) -> links_pb2.Message:
+    return links_pb2.Message(
+        tenant=tenant, topic=message.topic, payload=message.payload, qos=message.qos
+    )
 
 
 def _message_of(frame: links_pb2.Message) -> Message:

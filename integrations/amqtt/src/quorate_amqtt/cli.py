@@ -50,6 +50,6 @@ async def _until_told(settings: Settings) -> str:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, serving.cancel)
     try:
-        return str(await serving)
+        return await serving
     except asyncio.CancelledError:
         return ""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from quorate.client import AsyncClient, Registration, RejectedError, connect
+from quorate.client import AsyncClient, Registration, connect
 from quorate_mqtt.client import Mqtt
 
 from quorate_amqtt.broker import QuorateBroker
@@ -14,19 +14,19 @@ from quorate_amqtt.config import Settings
 from quorate_amqtt.links import ADDRESS, ROLE, incoming
 
 
-async def serve(settings: Settings, say: Callable[[str], None]) -> RejectedError:
-    """Serve until the registration is over, and return why: another process may serve by then."""
-    async with connect(settings.endpoints) as q, serving(settings, q) as (broker, registration):
+async def serve(settings: Settings, say: Callable[[str], None]) -> str:
+    """Serve until it must not go on, and return why: another process may serve by then."""
+    async with connect(settings.endpoints) as q, serving(settings, q) as (broker, ended):
         for name, address in broker.addresses.items():
             say(f"{settings.name} serves clients at {address} ({name})")
-        return await registration.lost()
+        return await ended
 
 
 @asynccontextmanager
 async def serving(
     settings: Settings, q: AsyncClient
-) -> AsyncIterator[tuple[QuorateBroker, Registration]]:
-    """Have a broker that serves clients meanwhile."""
+) -> AsyncIterator[tuple[QuorateBroker, Awaitable[str]]]:
+    """Have a broker that serves clients, and what tells why it must not go on."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[QuorateBroker] = loop.create_future()
 
@@ -42,6 +42,7 @@ async def serving(
     async with (
         peers,
         Mqtt(q).following_access(allow_unmatched=settings.allow_unmatched) as access,
+        Mqtt(q).following_logins() as logins,
         q.brokers.registered(
             settings.name,
             settings.cluster,
@@ -50,7 +51,7 @@ async def serving(
             ttl_ms=settings.ttl_ms,
         ) as registration,
     ):
-        broker = QuorateBroker(settings, q, registration.broker, access)
+        broker = QuorateBroker(settings, q, registration.broker, access, logins)
         ready.set_result(broker)
         following = loop.create_task(broker.follow())
         try:
@@ -58,7 +59,7 @@ async def serving(
             await _unless_ended(following, broker.retained.known())
             await broker.start()
             try:
-                yield broker, registration
+                yield broker, _ended(registration, following)
             finally:
                 await broker.shutdown()
         finally:
@@ -66,8 +67,18 @@ async def serving(
             await asyncio.gather(following, return_exceptions=True)
 
 
-async def _unless_ended(following: asyncio.Task[None], awaited: object) -> None:
-    waiting = asyncio.ensure_future(awaited)  # type: ignore[call-overload]
+async def _ended(registration: Registration, following: asyncio.Task[None]) -> str:
+    """Wait until the registration is over, or what the cluster tells cannot be followed."""
+    lost = asyncio.ensure_future(registration.lost())
+    await asyncio.wait({lost, following}, return_when=asyncio.FIRST_COMPLETED)
+    if lost.done():
+        return str(lost.result())
+    lost.cancel()
+    return f"it cannot follow the cluster: {following.exception()!r}"
+
+
+async def _unless_ended(following: asyncio.Task[None], awaited: Awaitable[None]) -> None:
+    waiting = asyncio.ensure_future(awaited)
     await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
     if following.done():
         waiting.cancel()

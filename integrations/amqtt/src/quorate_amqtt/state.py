@@ -50,10 +50,15 @@ class State:
             lambda: self._mqtt.sessions.connect(self._broker, self._epoch, connection)
         )
 
+    async def sessions(self, client_ids: Sequence[str]) -> set[str]:
+        """Return which of these clients have a session."""
+        found = await self._mqtt.sessions.get_many(self._tenant, client_ids)
+        return set(found)
+
     async def subscriptions(self, client_id: str) -> dict[str, int]:
         """Return the filters of a client, and the quality of service of each."""
-        listed = self._mqtt.subscriptions.list(tenant=self._tenant, client_id=client_id)
-        return {each.filter: each.subscription.qos async for each in listed}
+        found = await self._mqtt.subscriptions_of(self._tenant, client_id)
+        return {each.filter: each.subscription.qos for each in found}
 
     async def subscribe(self, client_id: str, generation: int, filters: dict[str, int]) -> set[str]:
         """Subscribe a client to filters; returns those that were refused."""
