@@ -96,8 +96,10 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     UpdateSharedGroups,
 )
 from quorate_mqtt.v1.subscriptions_pb2 import (
+    ClientName,
     DeleteSubscription,
     DeleteSubscriptions,
+    GatherSubscriptionsRequest,
     GetSubscriptionRequest,
     GetSubscriptionsRequest,
     ListSubscriptionsRequest,
@@ -753,6 +755,16 @@ SUBSCRIPTIONS: Final = {
     ),
     "List": SUBSCRIPTION_LIST,
     "StreamList": SUBSCRIPTION_LIST,
+    "Gather": Row(
+        empty=None,
+        large=((GatherSubscriptionsRequest(clients=[ClientName(**CLIENT)] * 1_001), "clients"),),
+        wrong=(
+            (
+                GatherSubscriptionsRequest(clients=[ClientName(**CLIENT), ClientName()]),
+                "clients[1].tenant",
+            ),
+        ),
+    ),
 }
 
 FOUNDED: Final = CreateSharedGroup(tenant="t", name="g")

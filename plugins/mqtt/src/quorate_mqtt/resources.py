@@ -13,6 +13,7 @@ from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REW
 from quorate_mqtt.session_quota import resource as shares
 from quorate_mqtt.sessions import resource as sessions
 from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
+from quorate_mqtt.subscriptions.gathering import FIND_SUBSCRIPTIONS
 from quorate_mqtt.subscriptions.resource import SUBSCRIPTION
 from quorate_mqtt.topics.deletion import FIND_DELETIONS
 from quorate_mqtt.topics.resource import TOPIC
@@ -45,6 +46,7 @@ QUERIES: Final = (
     FIND_LOGINS,
     FIND_DELETIONS,
     *sessions.QUERIES,
+    FIND_SUBSCRIPTIONS,
     FIND_DUTIES,
     *shares.QUERIES,
     activity.LIST_ACTIVITY,

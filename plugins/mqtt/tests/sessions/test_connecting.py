@@ -351,3 +351,21 @@ def test_updates_are_answered_one_by_one(shard: Shard, client: Client) -> None:
     assert reply.items == 2
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
     assert session(txn).payload == b"x"
+
+
+@pytest.mark.parametrize(("broker", "epoch"), [("north", 1), ("south", 2)])
+def test_a_session_that_ends_with_its_connection_is_not_taken_over(
+    shard: Shard, client: Client, broker: str, epoch: int
+) -> None:
+    txn = shard()
+    first = connect(txn, client(connection=9, expiry=0))
+    subscription = SetSubscription(tenant="acme", client_id="ada", filter="alarms/#")
+    set_subscription(txn, subscription)
+
+    again = connect(txn, client(connection=9, expiry=0))
+    reply = connect(txn, client(connection=10, expiry=60), broker, epoch)
+
+    assert (again.session_present, reply.session_present) == (True, False)
+    assert reply.generation > again.generation > first.generation
+    assert txn.rows(SUBSCRIPTIONS) == {}
+    assert connections(txn) == {epoch: 1}

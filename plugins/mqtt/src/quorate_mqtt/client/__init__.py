@@ -10,7 +10,9 @@ from quorate.client import AsyncClient, Blocking, Client, Records, SyncRecords, 
 from quorate_mqtt.authorisation import Access, Action, Decision, Reason
 from quorate_mqtt.authorisation.messages import decision_of, request_of
 from quorate_mqtt.client.access import AccessCache, following
+from quorate_mqtt.client.logins import LoginCache, following_logins
 from quorate_mqtt.client.sessions import Sessions, SyncSessions
+from quorate_mqtt.client.subscriptions import SubscriptionsOfClients
 from quorate_mqtt.client.users import SyncUsers, Users
 from quorate_mqtt.client.wills import SyncWills, Wills
 from quorate_mqtt.retained_messages import RETAINED_MESSAGE
@@ -24,6 +26,7 @@ from quorate_mqtt.v1.authorisation_pb2 import AccessDecision
 from quorate_mqtt.v1.auto_subscriptions_pb2 import AutoSubscription
 from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry
 from quorate_mqtt.v1.rewrite_rules_pb2 import RewriteRule
+from quorate_mqtt.v1.subscriptions_pb2 import KeyedSubscription
 from quorate_mqtt.v1.topics_pb2 import Topic
 
 __all__ = [
@@ -31,6 +34,7 @@ __all__ = [
     "AccessCache",
     "Action",
     "Decision",
+    "LoginCache",
     "Mqtt",
     "Reason",
     "SyncMqtt",
@@ -51,6 +55,7 @@ class Mqtt:
         self.retained_messages: Final[Records[Any]] = q.records(RETAINED_MESSAGE)
         self.sessions: Final = Sessions(q)
         self.subscriptions: Final[Records[Any]] = q.records(SUBSCRIPTION)
+        self._of_clients: Final = SubscriptionsOfClients(q)
         self.wills: Final = Wills(q)
         self.shared_groups: Final[Records[Any]] = q.records(SHARED_GROUP)
         self.shared_group_members: Final[Records[Any]] = q.records(SHARED_GROUP_MEMBER)
@@ -63,6 +68,20 @@ class Mqtt:
         `allow_unmatched` decides where no rule says anything.
         """
         return following(self._q, allow_unmatched=allow_unmatched)
+
+    def following_logins(self) -> AbstractAsyncContextManager[LoginCache]:
+        """Give a cache that answers passwords which were right lately on the spot.
+
+        It follows the users of the cluster, and forgets those that are changed or deleted.
+        """
+        return following_logins(self._q)
+
+    async def subscriptions_of(self, tenant: str, client_id: str) -> list[KeyedSubscription]:
+        """Return all subscriptions of a client that has connected.
+
+        Calls of many coroutines at the same time share calls to the cluster.
+        """
+        return await self._of_clients.read(tenant, client_id)
 
     async def check_access(
         self, tenant: str, access: Access, *, allow_unmatched: bool = True
@@ -98,4 +117,5 @@ class SyncMqtt(Blocking[Mqtt]):
         self.shared_groups: Final[SyncRecords[Any]] = q.records(SHARED_GROUP)
         self.shared_group_members: Final[SyncRecords[Any]] = q.records(SHARED_GROUP_MEMBER)
 
+    subscriptions_of = blocking(Mqtt.subscriptions_of)
     check_access = blocking(Mqtt.check_access)

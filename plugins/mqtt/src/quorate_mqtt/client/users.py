@@ -70,9 +70,20 @@ class Users:
         )
 
     async def authenticate_many(self, logins: Sequence[pb.AuthenticateRequest]) -> BatchReply:
-        """Tell it of at most 1,000; each reply in the reply is an `AuthenticateResponse`."""
+        """Tell it of at most 1,000; each reply in the reply is an `AuthenticateResponse`.
+
+        Those of one tenant are recognised where its logins were verified.
+        """
         request = pb.AuthenticateUsersRequest(logins=logins)
-        return await self._q.call(f"{_SERVICE}AuthenticateBatch", request, BatchReply, read=True)
+        tenants = {login.tenant for login in logins}
+        return await self._q.call(
+            f"{_SERVICE}AuthenticateBatch",
+            request,
+            BatchReply,
+            group=GROUP if len(tenants) == 1 else None,
+            shard_key=tenant_shard(tenants.pop()) if len(tenants) == 1 else None,
+            read=True,
+        )
 
     async def _write(self, verb: str, batch: type[Any], users: Any) -> Any:
         if isinstance(users, Message):

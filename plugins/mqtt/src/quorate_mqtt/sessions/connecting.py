@@ -10,7 +10,7 @@ from quorate_mqtt.brokers import LiveBrokers, fence
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
 from quorate_mqtt.sessions.ledger import Ledger
-from quorate_mqtt.sessions.rows import RowsOfBroker, is_plain, kept_of
+from quorate_mqtt.sessions.rows import RowsOfBroker, ends_with_connection, is_plain, kept_of
 from quorate_mqtt.v1.sessions_pb2 import ConnectReply, Session, SessionConnect
 from quorate_mqtt.wills import delivering
 
@@ -47,25 +47,26 @@ class Arrivals:
             return _NEW.pack(0x09, generation)
         generation, epoch, created_at_ms = kept_of(row)
         generation += 1
-        taken_over_from = ""
-        if arrival.clean_start or not is_plain(row) or epoch != self._epoch:
+        taken_over_from, over = "", arrival.clean_start
+        if over or not is_plain(row) or epoch != self._epoch or ends_with_connection(row):
             old = Session.FromString(row)
+            over = over or self._is_over(arrival, old)
             if not old.disconnected_at_ms and epoch != self._epoch:
                 taken_over_from = old.broker
                 self._ledger.taken_over += 1
-            self._let_go(arrival, client, old)
-            if arrival.clean_start:
+            self._let_go(arrival, client, old, over=over)
+            if over:
                 self._ledger.began(tenant)
                 created_at_ms = self._now_ms
         self._put(arrival, client, generation, created_at_ms)
         if taken_over_from:
             reply = ConnectReply(
                 generation=generation,
-                session_present=not arrival.clean_start,
+                session_present=not over,
                 taken_over_from=taken_over_from,
             )
             return reply.SerializeToString(deterministic=True)
-        if arrival.clean_start:
+        if over:
             return _NEW.pack(0x09, generation)
         return _present(0x09, generation, 0x10, 1)
 
@@ -100,7 +101,7 @@ class Arrivals:
                     continue
                 if row is not None and not arrival.HasField("will") and not arrival.clean_start:
                     generation, old_epoch, created_at_ms = kept_of(row)
-                    if old_epoch == epoch and is_plain(row):
+                    if old_epoch == epoch and is_plain(row) and not ends_with_connection(row):
                         generation += 1
                         plain[client] = make(generation, created_at_ms, arrival, has_will=False)
                         reply(_present(0x09, generation, 0x10, 1))
@@ -125,11 +126,11 @@ class Arrivals:
         row = self._rows.row(generation, created_at_ms, arrival, has_will=has_will)
         self._txn.put(SESSIONS, client, row)
 
-    def _let_go(self, arrival: SessionConnect, client: bytes, old: Session) -> None:
+    def _let_go(self, arrival: SessionConnect, client: bytes, old: Session, *, over: bool) -> None:
         """End what the new connection does not go on with: the old one's will and deadlines."""
         same = self._is_same(arrival, old)
         self._ledger.connected(self._epoch)
-        if arrival.clean_start:
+        if over:
             ending.end(
                 self._txn,
                 client,
@@ -149,6 +150,14 @@ class Arrivals:
             delivering.discard(self._txn, client)
         else:
             delivering.replace(self._txn, client, self._live_brokers)
+
+    def _is_over(self, arrival: SessionConnect, old: Session) -> bool:
+        """Tell whether a session has ended with the connection that the new one takes over."""
+        return (
+            not old.disconnected_at_ms
+            and not old.expiry_interval_s
+            and not self._is_same(arrival, old)
+        )
 
     def _is_same(self, arrival: SessionConnect, old: Session) -> bool:
         """Tell whether this is the connect that was carried out last, sent once more."""

@@ -16,6 +16,7 @@ _HEAD_BYTES: Final = _HEAD.size
 _pack_head: Final = _HEAD.pack
 _EXPIRY: Final = Struct("<I")
 _EXPIRY_AT: Final = _HEAD_BYTES - _EXPIRY.size
+_NO_EXPIRY: Final = bytes(_EXPIRY.size)
 #: In front of the name of the broker, where neither a disconnect nor a will is noted.
 _BROKER_TAG: Final = 0x4A
 _HAS_WILL: Final = b"\x40\x01"
@@ -35,6 +36,11 @@ def kept_of(row: bytes) -> tuple[int, int, int]:
 def is_plain(row: bytes) -> bool:
     """Tell whether a client is connected, and has no will."""
     return row[_HEAD_BYTES] == _BROKER_TAG
+
+
+def ends_with_connection(row: bytes) -> bool:
+    """Tell whether a session does not outlive its connection."""
+    return row[_EXPIRY_AT:_HEAD_BYTES] == _NO_EXPIRY
 
 
 class RowsOfBroker:

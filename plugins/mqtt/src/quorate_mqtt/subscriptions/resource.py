@@ -9,6 +9,7 @@ from quorate_mqtt.sessions.apply import TAKEN_OVER
 from quorate_mqtt.sessions.families import SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.rows import kept_of
 from quorate_mqtt.shards import GROUP, client_shard
+from quorate_mqtt.subscriptions.gathering import SubscriptionGathering
 from quorate_mqtt.subscriptions.tables import TABLE
 from quorate_mqtt.subscriptions.validation import check_generation, check_set
 from quorate_mqtt.v1 import subscriptions_pb2 as pb
@@ -75,6 +76,7 @@ SUBSCRIPTION: Final[Resource[pb.Subscription]] = Resource(
     row=pb.Subscription,
     answer=pb.KeyedSubscription,
     service=pb.DESCRIPTOR.services_by_name["SubscriptionService"],
+    servicer=SubscriptionGathering,
     key=("tenant", "client_id", "filter"),
     check_key={"client_id": check_identity, "filter": check_topic_filter},
     shard_by=("tenant", "client_id"),

@@ -15,43 +15,51 @@ _sym_db = _symbol_database.Default()
 from quorate.v1 import batch_pb2 as quorate_dot_v1_dot_batch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorate_mqtt/v1/subscriptions.proto\x12\x0fquorate_mqtt.v1\x1a\x16quorate/v1/batch.proto\"\xc3\x01\n\x0cSubscription\x12\x0b\n\x03qos\x18\x01 \x01(\r\x12\x10\n\x08no_local\x18\x02 \x01(\x08\x12\x1b\n\x13retain_as_published\x18\x03 \x01(\x08\x12\x38\n\x0fretain_handling\x18\x04 \x01(\x0e\x32\x1f.quorate_mqtt.v1.RetainHandling\x12\x12\n\nidentifier\x18\x05 \x01(\r\x12\x12\n\nproperties\x18\x06 \x01(\x0c\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x03\"\x8d\x01\n\x11KeyedSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12\x33\n\x0csubscription\x18\x04 \x01(\x0b\x32\x1d.quorate_mqtt.v1.Subscription\x12\x10\n\x08revision\x18\x05 \x01(\x04\"\x8a\x02\n\x0fSetSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12\x17\n\ngeneration\x18\x04 \x01(\x06H\x00\x88\x01\x01\x12\x0b\n\x03qos\x18\x05 \x01(\r\x12\x10\n\x08no_local\x18\x06 \x01(\x08\x12\x1b\n\x13retain_as_published\x18\x07 \x01(\x08\x12\x38\n\x0fretain_handling\x18\x08 \x01(\x0e\x32\x1f.quorate_mqtt.v1.RetainHandling\x12\x12\n\nidentifier\x18\t \x01(\r\x12\x12\n\nproperties\x18\n \x01(\x0c\x42\r\n\x0b_generation\"\'\n\x14SetSubscriptionReply\x12\x0f\n\x07\x63reated\x18\x01 \x01(\x08\"K\n\x10SetSubscriptions\x12\x37\n\rsubscriptions\x18\x01 \x03(\x0b\x32 .quorate_mqtt.v1.SetSubscription\"\x83\x01\n\x12\x44\x65leteSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12\x17\n\ngeneration\x18\x04 \x01(\x06H\x00\x88\x01\x01\x12\x12\n\nmissing_ok\x18\x05 \x01(\x08\x42\r\n\x0b_generation\"\x19\n\x17\x44\x65leteSubscriptionReply\"Q\n\x13\x44\x65leteSubscriptions\x12:\n\rsubscriptions\x18\x01 \x03(\x0b\x32#.quorate_mqtt.v1.DeleteSubscription\"K\n\x16GetSubscriptionRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\"Y\n\x17GetSubscriptionsRequest\x12>\n\rsubscriptions\x18\x01 \x03(\x0b\x32\'.quorate_mqtt.v1.GetSubscriptionRequest\"K\n\x13SubscriptionLookups\x12\x34\n\x07lookups\x18\x01 \x03(\x0b\x32#.quorate_mqtt.v1.SubscriptionLookup\"N\n\x12SubscriptionLookup\x12\x38\n\x0csubscription\x18\x01 \x01(\x0b\x32\".quorate_mqtt.v1.KeyedSubscription\"\x89\x01\n\x18ListSubscriptionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\r\n\x05stale\x18\x05 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x04\"o\n\x19ListSubscriptionsResponse\x12\x39\n\rsubscriptions\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.KeyedSubscription\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c*\x9a\x01\n\x0eRetainHandling\x12\x1f\n\x1bRETAIN_HANDLING_UNSPECIFIED\x10\x00\x12&\n\"RETAIN_HANDLING_ON_EVERY_SUBSCRIBE\x10\x01\x12$\n RETAIN_HANDLING_ON_NEW_SUBSCRIBE\x10\x02\x12\x19\n\x15RETAIN_HANDLING_NEVER\x10\x03\x32\xc8\x05\n\x13SubscriptionService\x12N\n\x03Set\x12 .quorate_mqtt.v1.SetSubscription\x1a%.quorate_mqtt.v1.SetSubscriptionReply\x12\x45\n\x08SetBatch\x12!.quorate_mqtt.v1.SetSubscriptions\x1a\x16.quorate.v1.BatchReply\x12W\n\x06\x44\x65lete\x12#.quorate_mqtt.v1.DeleteSubscription\x1a(.quorate_mqtt.v1.DeleteSubscriptionReply\x12K\n\x0b\x44\x65leteBatch\x12$.quorate_mqtt.v1.DeleteSubscriptions\x1a\x16.quorate.v1.BatchReply\x12R\n\x03Get\x12\'.quorate_mqtt.v1.GetSubscriptionRequest\x1a\".quorate_mqtt.v1.KeyedSubscription\x12Z\n\x08GetBatch\x12(.quorate_mqtt.v1.GetSubscriptionsRequest\x1a$.quorate_mqtt.v1.SubscriptionLookups\x12]\n\x04List\x12).quorate_mqtt.v1.ListSubscriptionsRequest\x1a*.quorate_mqtt.v1.ListSubscriptionsResponse\x12\x65\n\nStreamList\x12).quorate_mqtt.v1.ListSubscriptionsRequest\x1a*.quorate_mqtt.v1.ListSubscriptionsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorate_mqtt/v1/subscriptions.proto\x12\x0fquorate_mqtt.v1\x1a\x16quorate/v1/batch.proto\"\xc3\x01\n\x0cSubscription\x12\x0b\n\x03qos\x18\x01 \x01(\r\x12\x10\n\x08no_local\x18\x02 \x01(\x08\x12\x1b\n\x13retain_as_published\x18\x03 \x01(\x08\x12\x38\n\x0fretain_handling\x18\x04 \x01(\x0e\x32\x1f.quorate_mqtt.v1.RetainHandling\x12\x12\n\nidentifier\x18\x05 \x01(\r\x12\x12\n\nproperties\x18\x06 \x01(\x0c\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x03\"\x8d\x01\n\x11KeyedSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12\x33\n\x0csubscription\x18\x04 \x01(\x0b\x32\x1d.quorate_mqtt.v1.Subscription\x12\x10\n\x08revision\x18\x05 \x01(\x04\"/\n\nClientName\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\"\x8a\x02\n\x0fSetSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12\x17\n\ngeneration\x18\x04 \x01(\x06H\x00\x88\x01\x01\x12\x0b\n\x03qos\x18\x05 \x01(\r\x12\x10\n\x08no_local\x18\x06 \x01(\x08\x12\x1b\n\x13retain_as_published\x18\x07 \x01(\x08\x12\x38\n\x0fretain_handling\x18\x08 \x01(\x0e\x32\x1f.quorate_mqtt.v1.RetainHandling\x12\x12\n\nidentifier\x18\t \x01(\r\x12\x12\n\nproperties\x18\n \x01(\x0c\x42\r\n\x0b_generation\"\'\n\x14SetSubscriptionReply\x12\x0f\n\x07\x63reated\x18\x01 \x01(\x08\"K\n\x10SetSubscriptions\x12\x37\n\rsubscriptions\x18\x01 \x03(\x0b\x32 .quorate_mqtt.v1.SetSubscription\"\x83\x01\n\x12\x44\x65leteSubscription\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\x12\x17\n\ngeneration\x18\x04 \x01(\x06H\x00\x88\x01\x01\x12\x12\n\nmissing_ok\x18\x05 \x01(\x08\x42\r\n\x0b_generation\"\x19\n\x17\x44\x65leteSubscriptionReply\"Q\n\x13\x44\x65leteSubscriptions\x12:\n\rsubscriptions\x18\x01 \x03(\x0b\x32#.quorate_mqtt.v1.DeleteSubscription\"K\n\x16GetSubscriptionRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x03 \x01(\t\"Y\n\x17GetSubscriptionsRequest\x12>\n\rsubscriptions\x18\x01 \x03(\x0b\x32\'.quorate_mqtt.v1.GetSubscriptionRequest\"K\n\x13SubscriptionLookups\x12\x34\n\x07lookups\x18\x01 \x03(\x0b\x32#.quorate_mqtt.v1.SubscriptionLookup\"N\n\x12SubscriptionLookup\x12\x38\n\x0csubscription\x18\x01 \x01(\x0b\x32\".quorate_mqtt.v1.KeyedSubscription\"\x89\x01\n\x18ListSubscriptionsRequest\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\x11\n\tclient_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\x0c\x12\r\n\x05stale\x18\x05 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x04\"o\n\x19ListSubscriptionsResponse\x12\x39\n\rsubscriptions\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.KeyedSubscription\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\x0c\"J\n\x1aGatherSubscriptionsRequest\x12,\n\x07\x63lients\x18\x01 \x03(\x0b\x32\x1b.quorate_mqtt.v1.ClientName\"j\n\x1bGatherSubscriptionsResponse\x12\x39\n\rsubscriptions\x18\x01 \x03(\x0b\x32\".quorate_mqtt.v1.KeyedSubscription\x12\x10\n\x08left_out\x18\x02 \x03(\r\"A\n\x11\x46indSubscriptions\x12,\n\x07\x63lients\x18\x01 \x03(\x0b\x32\x1b.quorate_mqtt.v1.ClientName*\x9a\x01\n\x0eRetainHandling\x12\x1f\n\x1bRETAIN_HANDLING_UNSPECIFIED\x10\x00\x12&\n\"RETAIN_HANDLING_ON_EVERY_SUBSCRIBE\x10\x01\x12$\n RETAIN_HANDLING_ON_NEW_SUBSCRIBE\x10\x02\x12\x19\n\x15RETAIN_HANDLING_NEVER\x10\x03\x32\xad\x06\n\x13SubscriptionService\x12N\n\x03Set\x12 .quorate_mqtt.v1.SetSubscription\x1a%.quorate_mqtt.v1.SetSubscriptionReply\x12\x45\n\x08SetBatch\x12!.quorate_mqtt.v1.SetSubscriptions\x1a\x16.quorate.v1.BatchReply\x12W\n\x06\x44\x65lete\x12#.quorate_mqtt.v1.DeleteSubscription\x1a(.quorate_mqtt.v1.DeleteSubscriptionReply\x12K\n\x0b\x44\x65leteBatch\x12$.quorate_mqtt.v1.DeleteSubscriptions\x1a\x16.quorate.v1.BatchReply\x12R\n\x03Get\x12\'.quorate_mqtt.v1.GetSubscriptionRequest\x1a\".quorate_mqtt.v1.KeyedSubscription\x12Z\n\x08GetBatch\x12(.quorate_mqtt.v1.GetSubscriptionsRequest\x1a$.quorate_mqtt.v1.SubscriptionLookups\x12]\n\x04List\x12).quorate_mqtt.v1.ListSubscriptionsRequest\x1a*.quorate_mqtt.v1.ListSubscriptionsResponse\x12\x65\n\nStreamList\x12).quorate_mqtt.v1.ListSubscriptionsRequest\x1a*.quorate_mqtt.v1.ListSubscriptionsResponse0\x01\x12\x63\n\x06Gather\x12+.quorate_mqtt.v1.GatherSubscriptionsRequest\x1a,.quorate_mqtt.v1.GatherSubscriptionsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_mqtt.v1.subscriptions_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RETAINHANDLING']._serialized_start=1632
-  _globals['_RETAINHANDLING']._serialized_end=1786
+  _globals['_RETAINHANDLING']._serialized_start=1932
+  _globals['_RETAINHANDLING']._serialized_end=2086
   _globals['_SUBSCRIPTION']._serialized_start=81
   _globals['_SUBSCRIPTION']._serialized_end=276
   _globals['_KEYEDSUBSCRIPTION']._serialized_start=279
   _globals['_KEYEDSUBSCRIPTION']._serialized_end=420
-  _globals['_SETSUBSCRIPTION']._serialized_start=423
-  _globals['_SETSUBSCRIPTION']._serialized_end=689
-  _globals['_SETSUBSCRIPTIONREPLY']._serialized_start=691
-  _globals['_SETSUBSCRIPTIONREPLY']._serialized_end=730
-  _globals['_SETSUBSCRIPTIONS']._serialized_start=732
-  _globals['_SETSUBSCRIPTIONS']._serialized_end=807
-  _globals['_DELETESUBSCRIPTION']._serialized_start=810
-  _globals['_DELETESUBSCRIPTION']._serialized_end=941
-  _globals['_DELETESUBSCRIPTIONREPLY']._serialized_start=943
-  _globals['_DELETESUBSCRIPTIONREPLY']._serialized_end=968
-  _globals['_DELETESUBSCRIPTIONS']._serialized_start=970
-  _globals['_DELETESUBSCRIPTIONS']._serialized_end=1051
-  _globals['_GETSUBSCRIPTIONREQUEST']._serialized_start=1053
-  _globals['_GETSUBSCRIPTIONREQUEST']._serialized_end=1128
-  _globals['_GETSUBSCRIPTIONSREQUEST']._serialized_start=1130
-  _globals['_GETSUBSCRIPTIONSREQUEST']._serialized_end=1219
-  _globals['_SUBSCRIPTIONLOOKUPS']._serialized_start=1221
-  _globals['_SUBSCRIPTIONLOOKUPS']._serialized_end=1296
-  _globals['_SUBSCRIPTIONLOOKUP']._serialized_start=1298
-  _globals['_SUBSCRIPTIONLOOKUP']._serialized_end=1376
-  _globals['_LISTSUBSCRIPTIONSREQUEST']._serialized_start=1379
-  _globals['_LISTSUBSCRIPTIONSREQUEST']._serialized_end=1516
-  _globals['_LISTSUBSCRIPTIONSRESPONSE']._serialized_start=1518
-  _globals['_LISTSUBSCRIPTIONSRESPONSE']._serialized_end=1629
-  _globals['_SUBSCRIPTIONSERVICE']._serialized_start=1789
-  _globals['_SUBSCRIPTIONSERVICE']._serialized_end=2501
+  _globals['_CLIENTNAME']._serialized_start=422
+  _globals['_CLIENTNAME']._serialized_end=469
+  _globals['_SETSUBSCRIPTION']._serialized_start=472
+  _globals['_SETSUBSCRIPTION']._serialized_end=738
+  _globals['_SETSUBSCRIPTIONREPLY']._serialized_start=740
+  _globals['_SETSUBSCRIPTIONREPLY']._serialized_end=779
+  _globals['_SETSUBSCRIPTIONS']._serialized_start=781
+  _globals['_SETSUBSCRIPTIONS']._serialized_end=856
+  _globals['_DELETESUBSCRIPTION']._serialized_start=859
+  _globals['_DELETESUBSCRIPTION']._serialized_end=990
+  _globals['_DELETESUBSCRIPTIONREPLY']._serialized_start=992
+  _globals['_DELETESUBSCRIPTIONREPLY']._serialized_end=1017
+  _globals['_DELETESUBSCRIPTIONS']._serialized_start=1019
+  _globals['_DELETESUBSCRIPTIONS']._serialized_end=1100
+  _globals['_GETSUBSCRIPTIONREQUEST']._serialized_start=1102
+  _globals['_GETSUBSCRIPTIONREQUEST']._serialized_end=1177
+  _globals['_GETSUBSCRIPTIONSREQUEST']._serialized_start=1179
+  _globals['_GETSUBSCRIPTIONSREQUEST']._serialized_end=1268
+  _globals['_SUBSCRIPTIONLOOKUPS']._serialized_start=1270
+  _globals['_SUBSCRIPTIONLOOKUPS']._serialized_end=1345
+  _globals['_SUBSCRIPTIONLOOKUP']._serialized_start=1347
+  _globals['_SUBSCRIPTIONLOOKUP']._serialized_end=1425
+  _globals['_LISTSUBSCRIPTIONSREQUEST']._serialized_start=1428
+  _globals['_LISTSUBSCRIPTIONSREQUEST']._serialized_end=1565
+  _globals['_LISTSUBSCRIPTIONSRESPONSE']._serialized_start=1567
+  _globals['_LISTSUBSCRIPTIONSRESPONSE']._serialized_end=1678
+  _globals['_GATHERSUBSCRIPTIONSREQUEST']._serialized_start=1680
+  _globals['_GATHERSUBSCRIPTIONSREQUEST']._serialized_end=1754
+  _globals['_GATHERSUBSCRIPTIONSRESPONSE']._serialized_start=1756
+  _globals['_GATHERSUBSCRIPTIONSRESPONSE']._serialized_end=1862
+  _globals['_FINDSUBSCRIPTIONS']._serialized_start=1864
+  _globals['_FINDSUBSCRIPTIONS']._serialized_end=1929
+  _globals['_SUBSCRIPTIONSERVICE']._serialized_start=2089
+  _globals['_SUBSCRIPTIONSERVICE']._serialized_end=2902
 # @@protoc_insertion_point(module_scope)

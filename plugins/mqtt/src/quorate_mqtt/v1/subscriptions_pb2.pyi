@@ -50,6 +50,14 @@ class KeyedSubscription(_message.Message):
     revision: int
     def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ..., filter: _Optional[str] = ..., subscription: _Optional[_Union[Subscription, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
 
+class ClientName(_message.Message):
+    __slots__ = ("tenant", "client_id")
+    TENANT_FIELD_NUMBER: _ClassVar[int]
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    tenant: str
+    client_id: str
+    def __init__(self, tenant: _Optional[str] = ..., client_id: _Optional[str] = ...) -> None: ...
+
 class SetSubscription(_message.Message):
     __slots__ = ("tenant", "client_id", "filter", "generation", "qos", "no_local", "retain_as_published", "retain_handling", "identifier", "properties")
     TENANT_FIELD_NUMBER: _ClassVar[int]
@@ -161,3 +169,23 @@ class ListSubscriptionsResponse(_message.Message):
     subscriptions: _containers.RepeatedCompositeFieldContainer[KeyedSubscription]
     next_page_token: bytes
     def __init__(self, subscriptions: _Optional[_Iterable[_Union[KeyedSubscription, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ...) -> None: ...
+
+class GatherSubscriptionsRequest(_message.Message):
+    __slots__ = ("clients",)
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    clients: _containers.RepeatedCompositeFieldContainer[ClientName]
+    def __init__(self, clients: _Optional[_Iterable[_Union[ClientName, _Mapping]]] = ...) -> None: ...
+
+class GatherSubscriptionsResponse(_message.Message):
+    __slots__ = ("subscriptions", "left_out")
+    SUBSCRIPTIONS_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    subscriptions: _containers.RepeatedCompositeFieldContainer[KeyedSubscription]
+    left_out: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, subscriptions: _Optional[_Iterable[_Union[KeyedSubscription, _Mapping]]] = ..., left_out: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class FindSubscriptions(_message.Message):
+    __slots__ = ("clients",)
+    CLIENTS_FIELD_NUMBER: _ClassVar[int]
+    clients: _containers.RepeatedCompositeFieldContainer[ClientName]
+    def __init__(self, clients: _Optional[_Iterable[_Union[ClientName, _Mapping]]] = ...) -> None: ...

@@ -1,0 +1,1 @@
+"""The MQTT broker amqtt, with what it knows of its clients in Quorate."""

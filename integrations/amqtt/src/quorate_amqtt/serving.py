@@ -1,0 +1,85 @@
+"""A broker from its registration to its end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from quorate.client import AsyncClient, Registration, connect
+from quorate_mqtt.client import Mqtt
+
+from quorate_amqtt.broker import QuorateBroker
+from quorate_amqtt.config import Settings
+from quorate_amqtt.links import ADDRESS, ROLE, incoming
+
+
+async def serve(settings: Settings, say: Callable[[str], None]) -> str:
+    """Serve until it must not go on, and return why: another process may serve by then."""
+    async with connect(settings.endpoints) as q, serving(settings, q) as (broker, ended):
+        for name, address in broker.addresses.items():
+            say(f"{settings.name} serves clients at {address} ({name})")
+        return await ended
+
+
+@asynccontextmanager
+async def serving(
+    settings: Settings, q: AsyncClient
+) -> AsyncIterator[tuple[QuorateBroker, Awaitable[str]]]:
+    """Have a broker that serves clients, and what tells why it must not go on."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[QuorateBroker] = loop.create_future()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await (await asyncio.shield(ready)).links.accept(reader, writer)
+
+    host, _, port = settings.peers.bind.rpartition(":")
+    peers = await asyncio.start_server(
+        accept, host.strip("[]"), int(port), ssl=incoming(settings.peers)
+    )
+    bound = peers.sockets[0].getsockname()
+    address = settings.peers.advertise or f"{host}:{bound[1]}"
+    async with (
+        peers,
+        Mqtt(q).following_access(allow_unmatched=settings.allow_unmatched) as access,
+        Mqtt(q).following_logins() as logins,
+        q.brokers.registered(
+            settings.name,
+            settings.cluster,
+            roles=[ROLE],
+            addresses={ADDRESS: address, "mqtt": settings.listeners["default"].bind},
+            ttl_ms=settings.ttl_ms,
+        ) as registration,
+    ):
+        broker = QuorateBroker(settings, q, registration.broker, access, logins)
+        ready.set_result(broker)
+        following = loop.create_task(broker.follow())
+        try:
+            await _unless_ended(following, broker.links.linked())
+            await _unless_ended(following, broker.retained.known())
+            await broker.start()
+            try:
+                yield broker, _ended(registration, following)
+            finally:
+                await broker.shutdown()
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+async def _ended(registration: Registration, following: asyncio.Task[None]) -> str:
+    """Wait until the registration is over, or what the cluster tells cannot be followed."""
+    lost = asyncio.ensure_future(registration.lost())
+    await asyncio.wait({lost, following}, return_when=asyncio.FIRST_COMPLETED)
+    if lost.done():
+        return str(lost.result())
+    lost.cancel()
+    return f"it cannot follow the cluster: {following.exception()!r}"
+
+
+async def _unless_ended(following: asyncio.Task[None], awaited: Awaitable[None]) -> None:
+    waiting = asyncio.ensure_future(awaited)
+    await asyncio.wait({following, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    if following.done():
+        waiting.cancel()
+        following.result()

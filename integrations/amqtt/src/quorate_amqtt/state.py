@@ -1,0 +1,167 @@
+"""What a broker writes to Quorate for its clients, and reads from it.
+
+Each call may be sent again: where its outcome is not known, it is, until its time is over. So a
+change of a leader costs a client some time, and not its connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+from quorate.client import AsyncClient, OutcomeUnknownError, RejectedError
+from quorate_mqtt.client import Mqtt
+from quorate_mqtt.topic_filters import group_of, unshared
+from quorate_mqtt.v1 import (
+    retained_messages_pb2,
+    sessions_pb2,
+    shared_groups_pb2,
+    subscriptions_pb2,
+)
+
+from quorate_amqtt.messages import Message
+
+R = TypeVar("R")
+
+#: What a session says that is another broker's now, or nobody's.
+_GONE: Final = frozenset({"TAKEN_OVER", "NOT_FOUND"})
+
+
+class SessionLostError(Exception):
+    """The session of a client is not this connection's any more: close the connection."""
+
+
+class State:
+    """The state of one tenant's clients, as one registration of a broker changes it."""
+
+    def __init__(
+        self, q: AsyncClient, tenant: str, broker: str, broker_epoch: int, timeout_s: float
+    ) -> None:
+        self._mqtt: Final = Mqtt(q)
+        self._tenant: Final = tenant
+        self._broker: Final = broker
+        self._epoch: Final = broker_epoch
+        self._timeout_s: Final = timeout_s
+
+    async def connect(self, connection: sessions_pb2.SessionConnect) -> sessions_pb2.ConnectReply:
+        """Connect a client; it always wins over whoever serves it."""
+        return await self._settled(
+            lambda: self._mqtt.sessions.connect(self._broker, self._epoch, connection)
+        )
+
+    async def sessions(self, client_ids: Sequence[str]) -> set[str]:
+        """Return which of these clients have a session."""
+        found = await self._mqtt.sessions.get_many(self._tenant, client_ids)
+        return set(found)
+
+    async def subscriptions(self, client_id: str) -> dict[str, int]:
+        """Return the filters of a client, and the quality of service of each."""
+        found = await self._mqtt.subscriptions_of(self._tenant, client_id)
+        return {each.filter: each.subscription.qos for each in found}
+
+    async def subscribe(self, client_id: str, generation: int, filters: dict[str, int]) -> set[str]:
+        """Subscribe a client to filters; returns those that were refused."""
+        items = [
+            subscriptions_pb2.SetSubscription(
+                tenant=self._tenant,
+                client_id=client_id,
+                filter=topic_filter,
+                generation=generation,
+                qos=qos,
+            )
+            for topic_filter, qos in filters.items()
+        ]
+        reply = await self._settled(lambda: self._mqtt.subscriptions.do("Set", items))
+        for refusal in reply.refusals:
+            if refusal.code in _GONE:
+                raise SessionLostError(refusal.message)
+        return {items[refusal.item].filter for refusal in reply.refusals}
+
+    async def unsubscribe(self, client_id: str, generation: int, filters: Sequence[str]) -> None:
+        """End subscriptions of a client; those that are not there are none the less."""
+        items = [
+            subscriptions_pb2.DeleteSubscription(
+                tenant=self._tenant,
+                client_id=client_id,
+                filter=topic_filter,
+                generation=generation,
+                missing_ok=True,
+            )
+            for topic_filter in filters
+        ]
+        reply = await self._settled(lambda: self._mqtt.subscriptions.do("Delete", items))
+        for refusal in reply.refusals:
+            if refusal.code in _GONE:
+                raise SessionLostError(refusal.message)
+
+    async def join(self, client_id: str, filters: Sequence[str]) -> None:
+        """Make a client a member of the groups of those of its filters that are shared."""
+        if shared := [each for each in filters if group_of(each)]:
+            items = [
+                shared_groups_pb2.JoinSharedGroup(
+                    tenant=self._tenant,
+                    group=group_of(each),
+                    client_id=client_id,
+                    filter=unshared(each),
+                    broker=self._broker,
+                    broker_epoch=self._epoch,
+                )
+                for each in shared
+            ]
+            await self._settled(lambda: self._mqtt.shared_group_members.do("Join", items))
+
+    async def leave(self, client_id: str, filters: Sequence[str]) -> None:
+        """Take a client out of the groups of those filters that are shared."""
+        if shared := [each for each in filters if group_of(each)]:
+            items = [
+                shared_groups_pb2.LeaveSharedGroup(
+                    tenant=self._tenant,
+                    group=group_of(each),
+                    client_id=client_id,
+                    filter=unshared(each),
+                    broker_epoch=self._epoch,
+                )
+                for each in shared
+            ]
+            await self._settled(lambda: self._mqtt.shared_group_members.do("Leave", items))
+
+    async def disconnect(self, client_id: str, generation: int, *, discard_will: bool) -> bool:
+        """Tell that a connection has ended; returns whether the session goes on, here."""
+        try:
+            reply = await self._settled(
+                lambda: self._mqtt.sessions.disconnect(
+                    self._tenant, client_id, generation, discard_will=discard_will
+                )
+            )
+        except RejectedError as error:
+            if error.code in _GONE:
+                return False
+            raise
+        return not reply.ended
+
+    async def retain(self, message: Message) -> int:
+        """Keep a message as the retained one of its topic; returns when it was stored."""
+        put = retained_messages_pb2.PutRetainedMessageRequest(
+            tenant=self._tenant, topic=message.topic, payload=message.payload, qos=message.qos
+        )
+        stamp = await self._settled(lambda: self._mqtt.retained_messages.put(put))
+        stored_at_ms: int = stamp.stored_at_ms
+        return stored_at_ms
+
+    async def clear(self, topic: str) -> None:
+        """Delete the retained message of a topic, if there is one."""
+        await self._settled(lambda: self._mqtt.retained_messages.delete(self._tenant, topic))
+
+    async def _settled(self, call: Callable[[], Awaitable[R]]) -> R:
+        """Return the answer to a call that may be sent any number of times."""
+        async with asyncio.timeout(self._timeout_s):
+            while True:
+                try:
+                    return await call()
+                except OutcomeUnknownError:
+                    # It may still be on its way: a moment later it is done or it is not.
+                    await asyncio.sleep(_AGAIN_S)
+
+
+_AGAIN_S: Final = 0.05

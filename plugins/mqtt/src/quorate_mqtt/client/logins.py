@@ -1,0 +1,128 @@
+"""A broker's own memory of passwords that were right, kept true by watching the users."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from hashlib import blake2b
+from secrets import token_bytes
+from typing import Final
+
+from quorate.client import AsyncClient, ChangeKind, QuorateError, RejectedError, WatchedChange
+from quorate.plugin import keys
+
+from quorate_mqtt.client.shared_calls import SharedCalls
+from quorate_mqtt.client.users import Users
+from quorate_mqtt.users.resource import USER
+from quorate_mqtt.users.validation import MOST_LOGINS
+from quorate_mqtt.v1.users_pb2 import AuthenticateRequest, AuthenticateResponse
+
+#: How long a right password is remembered, unless the user is changed or deleted before.
+REMEMBERED_S: Final = 300.0
+#: Users whose passwords are remembered; beyond it the one that was asked about first is forgotten.
+MOST_REMEMBERED: Final = 100_000
+Clock = Callable[[], float]
+
+
+class LoginCache:
+    """Answers logins: at once for a password that was right lately, else by asking the cluster.
+
+    What is remembered of a user is forgotten when the watch tells that the user was changed or
+    deleted, and in any case after `REMEMBERED_S`. Wrong passwords are never remembered. Logins of
+    many coroutines at the same time share calls.
+    """
+
+    def __init__(self, users: Users, clock: Clock = time.monotonic) -> None:
+        self._users: Final = users
+        self._clock: Final = clock
+        self._key: Final = token_bytes(32)
+        #: By user, in the order in which they were asked about: until when what counts as proof.
+        self._known: Final[dict[bytes, tuple[float, bytes, AuthenticateResponse]]] = {}
+        #: Grows with each change that a watch tells of: an answer from before is not remembered.
+        self._changes: Final[dict[bytes, int]] = {}
+        self._asked: Final[dict[bytes, int]] = {}
+        self._epoch = 0
+        self._shared: Final = SharedCalls(self._ask, MOST_LOGINS)
+        self._following = False
+
+    async def authenticate(self, tenant: str, name: str, password: bytes) -> AuthenticateResponse:
+        """Tell whether that is the password of that user; unknown users have none."""
+        user = keys.pack(tenant, name)
+        proof = blake2b(keys.pack(user, password), key=self._key, digest_size=32).digest()
+        known = self._known.get(user)
+        if known is not None and known[1] == proof and self._clock() < known[0]:
+            return known[2]
+        self._asked[user] = self._asked.get(user, 0) + 1
+        before = (self._epoch, self._changes.get(user, 0))
+        try:
+            request = AuthenticateRequest(tenant=tenant, name=name, password=password)
+            answer = await self._shared.ask(request)
+            if (
+                answer.authenticated
+                and self._following
+                and before == (self._epoch, self._changes.get(user, 0))
+            ):
+                self._remember(user, proof, answer)
+            return answer
+        finally:
+            self._asked[user] -= 1
+            if not self._asked[user]:
+                del self._asked[user]
+                self._changes.pop(user, None)
+
+    def see(self, change: WatchedChange) -> None:
+        """Take note of a change of users, as a watch with marks gives them."""
+        if change.kind is ChangeKind.RESYNC:
+            self.forget()
+        elif change.kind is ChangeKind.LISTED:
+            self._following = True
+        elif change.family == USER.family:
+            self._known.pop(change.key, None)
+            if change.key in self._asked:
+                self._changes[change.key] = self._changes.get(change.key, 0) + 1
+
+    def forget(self) -> None:
+        """Forget all, and remember nothing until the users are followed again."""
+        self._following = False
+        self._epoch += 1
+        self._known.clear()
+
+    def _remember(self, user: bytes, proof: bytes, answer: AuthenticateResponse) -> None:
+        self._known.pop(user, None)
+        while len(self._known) >= MOST_REMEMBERED:
+            del self._known[next(iter(self._known))]
+        self._known[user] = (self._clock() + REMEMBERED_S, proof, answer)
+
+    async def _ask(
+        self, logins: Sequence[AuthenticateRequest]
+    ) -> list[AuthenticateResponse | QuorateError]:
+        reply = await self._users.authenticate_many(logins)
+        answers: list[AuthenticateResponse | QuorateError] = [
+            AuthenticateResponse.FromString(each) for each in reply.replies
+        ]
+        for refusal in reply.refusals:
+            answers[refusal.item] = RejectedError(refusal.code, refusal.message)
+        return answers
+
+
+@asynccontextmanager
+async def following_logins(q: AsyncClient) -> AsyncIterator[LoginCache]:
+    """Give a cache of logins that follows the users of the cluster meanwhile."""
+    cache = LoginCache(Users(q))
+    following = asyncio.get_running_loop().create_task(_follow(q, cache))
+    try:
+        yield cache
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+
+
+async def _follow(q: AsyncClient, cache: LoginCache) -> None:
+    try:
+        async with aclosing(q.watch(USER.family, marks=True)) as changes:
+            async for change in changes:
+                cache.see(change)
+    finally:
+        cache.forget()
