@@ -68,6 +68,7 @@ class Watching:
             keeper.start()
         self._mirrors.start(cluster)
         self._shards.on_open(self._mirrors.keep)
+        self._shards.on_close(self._mirrors.drop)
 
     async def stop(self) -> None:
         """Keep nothing any more, and end what is read from other nodes."""

@@ -81,12 +81,14 @@ def plan(sites: Iterable[Site], shards: Iterable[Placed]) -> Plan:
     return Plan(board.moves, board.problems())
 
 
-def founders(sites: Iterable[Site], shards: Iterable[tuple[ShardId, int]]) -> list[list[str]]:
+def founders(
+    sites: Iterable[Site], shards: Iterable[tuple[ShardId, int]], existing: Iterable[Placed] = ()
+) -> list[list[str]]:
     """Return the nodes that each of these new shards begins on, with as many as it should have.
 
     There are fewer where no more machines take a replica.
     """
-    board, found = _Board(sites, ()), list[list[str]]()
+    board, found = _Board(sites, existing), list[list[str]]()
     for shard, wanted in shards:
         nodes: list[str] = []
         placed = Placed(shard=shard, nodes=(), wanted=wanted)
@@ -223,8 +225,8 @@ class _Board:
         machines = len({site.machine for site in self.sites.values() if site.takes})
         found = [
             f"{shards} shard{'s' if shards > 1 else ''} of group {group} cannot have"
-            f" {wanted} replicas: {machines} machines take any; add a node on another machine, start"
-            f" those that do not answer, undrain one, or lower [groups.{group}] replicas"
+            f" {wanted} replicas: {machines} machines take any; add a node on another machine,"
+            f" start those that do not answer, undrain one, or lower [groups.{group}] replicas"
             for (group, wanted), shards in sorted(self._homeless.items())
         ]
         return found + [

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 import pytest
-
-from quorate.control.planner import Move, Placed, Plan, Site, founders, misplaced, plan
+from quorate.groups.planner import Move, Placed, Plan, Site, founders, misplaced, plan
 from quorate.plugin.shard_id import ShardId
 
 
@@ -239,7 +238,7 @@ def test_why_a_replica_must_not_be_moved_somewhere() -> None:
 
 @pytest.mark.ci
 def test_a_node_of_a_thousand_is_lost() -> None:
-    """1,000 nodes, 100,000 shards: planned in under 5 s, with at most 10 % more moves than needed."""
+    """1,000 nodes and 100,000 shards: planned within 5 s, with at most 10 % too many moves."""
     nodes = [f"n{number:03}" for number in range(1_000)]
     places = [
         Site(node=node, machine=f"m{number // 2}", zone=f"z{number // 2 % 5}")
