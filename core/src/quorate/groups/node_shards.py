@@ -33,6 +33,7 @@ from quorate.storage.families import NODES, SHARDS
 from quorate.storage.notes import MemoryNotes, Note, Notes
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardMember, ShardRow
+from quorate.v1.node_pb2 import LedShard
 
 _log = logging.getLogger(__name__)
 
@@ -120,6 +121,8 @@ class NodeShards:
         #: This node's number of shards per group.
         self.declared: Final = declared_groups(catalog, configured)
         declared_groups(catalog, replicas or {})
+        #: Whether a group has a number of replicas.
+        self.places: Final = bool(replicas)
         #: The declaration of this node.
         self.declaration: Final = NodeDeclaration(
             node=me.node,
@@ -231,6 +234,14 @@ class NodeShards:
             return
         for _, row in metadata.data.iterate(NODES, b"", None):
             yield NodeDeclaration.FromString(value_of(row))
+
+    def led(self) -> list[LedShard]:
+        """Return the shards that this node leads."""
+        return [
+            LedShard(shard=str(shard.id), term=shard.term, done=shard.done)
+            for shard in self._shards.values()
+            if shard.leads
+        ]
 
     def wanted(self) -> Mapping[str, int]:
         """Return the number of replicas of each group, as far as all nodes declare the same."""

@@ -11,6 +11,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
+from quorate.control.placement import Placement
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
 from quorate.groups.watching.views import HeldViews
@@ -24,6 +25,7 @@ from quorate.node.leader_tasks import LeaderTasks, hand_over
 from quorate.node.members import Members
 from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
+from quorate.node.placing import Placing
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
@@ -119,6 +121,7 @@ class Node:
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
+        placement = Placement(self.shards, self.peers.census, self.groups.propose_control)
         self.leader_tasks: Final = LeaderTasks(
             catalog,
             self.shards,
@@ -126,6 +129,9 @@ class Node:
             self.api,
             self._watching.changes,
             plugin_metrics.withdraw,
+            self.peers.census,
+            # Without a number of replicas there is nothing to place.
+            [placement.controller] if self.shards.places else [],
             loop=self._loop,
         )
 
@@ -136,6 +142,8 @@ class Node:
             catalog,
             self._replicas,
             self.peers.addresses,
+            self.peers.census,
+            placement,
             self.leader_tasks.runner,
             self._life,
             self._version,
@@ -144,7 +152,8 @@ class Node:
             reports,
             self.leader_tasks,
             self.backups,
-            Members(self.shards, self.groups, steps, self.peers, self._loop),
+            Members(self.shards, self.groups, steps, self.peers, placement, self._loop),
+            Placing(placement, self.groups, self.peers.census),
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
         )
@@ -164,6 +173,7 @@ class Node:
                     wall_ms,
                     watches,
                     lambda: self._serving.forwarding(),
+                    self.shards.led,
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),

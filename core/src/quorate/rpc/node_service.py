@@ -43,6 +43,8 @@ class NodeService:
     _watching: Callable[[], Watches]
     #: Entered for as long as forwarded commands are carried out.
     _under_way: Callable[[], AbstractContextManager[None]]
+    #: The shards that are led here.
+    _led: Callable[[], Sequence[pb.LedShard]] = list
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -129,9 +131,9 @@ class NodeService:
         return pb.ChangeMemberResponse(step=taken.status, done=taken.done)
 
     async def Clock(self, request: pb.ClockRequest, context: Context) -> pb.ClockResponse:
-        """Return the wall clock."""
+        """Return the wall clock, and what is led here."""
         await self._admit(context)
-        return pb.ClockResponse(wall_ms=self._wall_ms())
+        return pb.ClockResponse(wall_ms=self._wall_ms(), led=self._led())
 
     async def _admit(self, context: Context, *, of_old: bool = False) -> Handshake:
         """Let a node of this cluster in, and end the call of anyone else.
