@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from quorate.apply.members import is_placed, replicas_of, replicas_wanted
 from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.planner import Move, Placed, Plan, Site, misplaced, plan
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard_creation import Submit, site_of
 from quorate.plugin import METADATA_GROUP, Controller, NodeApi, Rejected, ShardRef
 from quorate.plugin.shard_id import ShardId
@@ -41,6 +42,9 @@ _LOADS_S: Final = 60.0
 LOST_S: Final = 600.0
 #: A move to a node that does not answer for this time is taken back.
 _GIVEN_UP_S: Final = 60.0
+
+#: How long operators' questions wait for what was recorded before them.
+_CATCH_UP_S: Final = 2.0
 
 _REFUSED: Final = "FAILED_PRECONDITION"
 
@@ -145,8 +149,18 @@ class Placement:
 
     # For operators.
 
-    def check_drain(self, node: str) -> int:
-        """Return how many replicas a node would give away; raises `Rejected` if it cannot."""
+    async def catch_up(self) -> None:
+        """Wait until this node knows what was recorded before; not for long without a majority."""
+        metadata = self._shards.get(METADATA)
+        if metadata is not None:
+            with suppress(UnreadableError):
+                await metadata.read_barrier(_CATCH_UP_S)
+
+    def check_drain(self, node: str) -> tuple[int, list[Move]]:
+        """Return how many replicas a node would give away, and what would move now.
+
+        Raises `Rejected` if it cannot.
+        """
         places = self.places()
         if node not in places.sites:
             raise Rejected("NOT_FOUND", f"{node} is no node of this cluster")
@@ -154,11 +168,11 @@ class Placement:
         self._check_majorities(places, held)
         site = replace(places.sites[node], takes=False, leaves=True)
         after = replace(places, sites={**places.sites, node: site})
-        before = set(places.plan().problems)
-        problems = [each for each in after.plan().problems if each not in before]
+        before, made = set(places.plan().problems), after.plan()
+        problems = [each for each in made.problems if each not in before]
         if problems:
             raise Rejected(_REFUSED, f"{node} cannot be drained: {'; '.join(problems)}")
-        return len(held)
+        return len(held), [move for move in made.moves if move.source == node]
 
     def move(self, shard: ShardId, source: str, target: str) -> MoveReplica:
         """Return the command that moves a replica; raises `Rejected` if it must not move."""

@@ -212,6 +212,15 @@ class NodeShards:
         found = self._shards.get(shard)
         return found if found is not None and found.stopped is None else None
 
+    def has_left(self, shard: ShardId) -> bool:
+        """Whether this node had a replica of a shard that has moved to other nodes."""
+        row = self._rows.get(shard)
+        return (
+            row is not None
+            and shard not in self._shards
+            and self.me not in _peers(replicas_of(row))
+        )
+
     def all(self) -> Iterable[Shard]:
         """Return the replicas of this node."""
         return self._shards.values()

@@ -100,8 +100,8 @@ class AdminService:
     async def Placement(
         self, request: pb.PlacementRequest, context: object
     ) -> pb.PlacementResponse:
-        """Return where replicas are and what is going to move, as far as this node knows."""
-        return self._placing.show()
+        """Return where replicas are and what is going to move, as this node knows it."""
+        return await self._placing.show()
 
     async def RecoverShard(
         self, request: pb.RecoverShardRequest, context: object

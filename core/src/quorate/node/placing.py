@@ -7,6 +7,7 @@ from quorate.apply.control import METADATA
 from quorate.control.placement import Placement
 from quorate.groups.census import Census
 from quorate.groups.groups import Groups
+from quorate.groups.planner import Move
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import DrainNode
@@ -22,8 +23,9 @@ class Placing:
     _groups: Groups
     _census: Census
 
-    def show(self) -> pb.PlacementResponse:
+    async def show(self) -> pb.PlacementResponse:
         """Return where replicas are, what moves, and what is going to move."""
+        await self._placement.catch_up()
         places = self._placement.places()
         made = places.plan()
         return pb.PlacementResponse(
@@ -51,25 +53,28 @@ class Placing:
                 )
                 for each in places.moving
             ],
-            planned=[
-                pb.PlannedMove(
-                    shard=str(each.shard), source=each.source or "", target=each.target or ""
-                )
-                for each in made.moves
-            ],
+            planned=map(_shown, made.moves),
             problems=made.problems,
         )
 
     async def drain(self, request: pb.DrainNodeRequest) -> pb.DrainNodeResponse:
         """Record that a node gives its replicas away; raises `Rejected` if it cannot."""
-        replicas = 0 if request.undo else self._placement.check_drain(request.node)
+        await self._placement.catch_up()
+        replicas, moves = 0, list[Move]()
+        if not request.undo:
+            replicas, moves = self._placement.check_drain(request.node)
         if not request.check_only:
             command = DrainNode(node=request.node, drains=not request.undo)
             await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
-        return pb.DrainNodeResponse(replicas=replicas)
+        return pb.DrainNodeResponse(replicas=replicas, moves=map(_shown, moves))
 
     async def move(self, request: pb.MoveReplicaRequest, shard: ShardId) -> None:
         """Begin to move a replica; raises `Rejected` if it must not."""
+        await self._placement.catch_up()
         command = self._placement.move(shard, request.source, request.target)
         if not request.check_only:
             await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+
+
+def _shown(move: Move) -> pb.PlannedMove:
+    return pb.PlannedMove(shard=str(move.shard), source=move.source or "", target=move.target or "")

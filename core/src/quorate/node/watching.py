@@ -57,6 +57,7 @@ class Watching:
             self._shards.get,
             self._feeds.open,
             self._feeds.read_point,
+            moved=self._shards.has_left,
             loop=self._loop,
             timeout_s=self._read_timeout_s,
         )

@@ -228,10 +228,12 @@ class DrainNodeRequest(_message.Message):
     def __init__(self, node: _Optional[str] = ..., undo: bool = ..., check_only: bool = ...) -> None: ...
 
 class DrainNodeResponse(_message.Message):
-    __slots__ = ("replicas",)
+    __slots__ = ("replicas", "moves")
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
     replicas: int
-    def __init__(self, replicas: _Optional[int] = ...) -> None: ...
+    moves: _containers.RepeatedCompositeFieldContainer[PlannedMove]
+    def __init__(self, replicas: _Optional[int] = ..., moves: _Optional[_Iterable[_Union[PlannedMove, _Mapping]]] = ...) -> None: ...
 
 class MoveReplicaRequest(_message.Message):
     __slots__ = ("shard", "source", "target", "check_only")
