@@ -158,6 +158,10 @@ class _Shard:
         self._check_majority(voters)
         if leaving == self.status.leader:
             return Step(status=TRANSFERRED, heir=self._heir(voters))
+        follower = self._follower(leaving)
+        if follower is not None and follower.mode == "probe" and self._lives(leaving):
+            # It may have led a moment ago, and its callers wait for what it logged.
+            return Step(status=WAITING)
         return Step(status=REMOVED, done=True, configuration=Configuration.of(stay))
 
     def _check_majority(self, voters: Sequence[Peer], newcomer: Peer | None = None) -> None:

@@ -24,6 +24,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnreadableError,
 )
+from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import difference_of
 from quorate.groups.timing import Pause, pause
 from quorate.node.peers import Peers
@@ -31,6 +32,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
+from quorate.storage.rows import value_of
 from quorate.v1 import control_pb2 as pb
 from quorate.v1.admin_pb2 import MemberProgress
 from quorate.v1.node_pb2 import NodeIntroduction
@@ -42,6 +44,8 @@ _PATIENCE_S: Final = 15.0
 _MEET_S: Final = 5.0
 #: The fewest voters that a removal leaves, unless it is forced.
 _FEWEST: Final = 2
+#: How long a node that is removed may carry out calls that it has taken before.
+_FAREWELL_S: Final = 0.5
 #: How long a node may give away none of its replicas while it is being removed.
 _EMPTY_S: Final = 120.0
 #: How often it is looked at what takes its time.
@@ -53,6 +57,13 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 #: What can pass by itself, or when another node is asked.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
+
+
+def is_being_removed(metadata: Shard, node: str) -> bool:
+    """Whether the removal of a node has begun."""
+    stored = metadata.data.get(MEMBERS, node.encode())
+    row = pb.MemberRow() if stored is None else pb.MemberRow.FromString(value_of(stored))
+    return row.change == pb.MEMBER_CHANGE_REMOVE
 
 
 class Members:
@@ -114,6 +125,9 @@ class Members:
         if all(await self._reached(goal)) and not self._is_known(node):
             raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
         number = await self._begin(pb.BeginMemberChange(node=node, change=pb.MEMBER_CHANGE_REMOVE))
+        if self._placement.answers(node):
+            # It takes no more calls now, and carries out those that it has.
+            await pause(self._loop, _FAREWELL_S)
         async for progress in self._go(goal, number):
             yield progress
 

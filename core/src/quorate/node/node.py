@@ -14,6 +14,8 @@ from quorate.config import Settings
 from quorate.control.placement import Placement
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
+from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end
 from quorate.groups.watching.views import HeldViews
 from quorate.node import tuning
 from quorate.node.admin_service import AdminService
@@ -22,7 +24,7 @@ from quorate.node.certificates import Certificates
 from quorate.node.directory import directory_of
 from quorate.node.forming import Forming, initial_members
 from quorate.node.leader_tasks import LeaderTasks, hand_over
-from quorate.node.members import Members
+from quorate.node.members import Members, is_being_removed
 from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
 from quorate.node.placing import Placing
@@ -51,6 +53,7 @@ SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
 
+_LEAVING: Final = "this node is being removed from its cluster; ask another node"
 _NOT_ADDED: Final = (
     "this node waits to be added to its cluster with `quorate member add`; ask another node"
 )
@@ -121,6 +124,8 @@ class Node:
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
+        #: Set once this node is being removed.
+        self._leaving: asyncio.Task[None] | None = None
         placement = Placement(self.shards, self.peers.census, self.groups.propose_control)
         self.leader_tasks: Final = LeaderTasks(
             catalog,
@@ -234,9 +239,11 @@ class Node:
                 await self._lifespans.enter_async_context(declared.lifespan(self.api))
         metadata = self._replicas.metadata()
         self.peers.addresses.follow(metadata)
+        metadata.subscribe(lambda _: self._look_for_removal(metadata))
+        self._look_for_removal(metadata)
         if metadata.configuration is None:
             self._serving.gate.close(_NOT_ADDED)
-        else:
+        elif self._leaving is None:
             self._serving.gate.open()
         self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
 
@@ -256,6 +263,7 @@ class Node:
         _log.info("stopping: no more calls are taken")
         self._life.stop()
         self.backups.stop()
+        await end(self._leaving)
         await self._serving.refuse(STOPPING)
         await self._life.stop_settling()
         await self.leader_tasks.stop()
@@ -278,10 +286,19 @@ class Node:
         await self._replicas.close()
         _log.info("stopped")
 
+    def _look_for_removal(self, metadata: Shard) -> None:
+        """Take no more calls once the removal of this node has begun: it cannot be taken back.
+
+        What it forwards is refused when it is over, and clients would learn of that late.
+        """
+        if self._leaving is None and is_being_removed(metadata, self.me.node):
+            self._leaving = self._loop.create_task(self._serving.refuse(_LEAVING))
+
     async def _settle(self) -> None:
         """Come to be ready, as soon as the shards do."""
         await self.peers.admitted(self._replicas.metadata())
-        self._serving.gate.open()
+        if self._leaving is None:
+            self._serving.gate.open()
         hosted = await self._readiness.hosted()
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         self._watching.start()
