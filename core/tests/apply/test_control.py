@@ -73,6 +73,7 @@ def test_every_command_of_the_file_has_its_route() -> None:
     messages = {each.full_name for each in control_pb2.DESCRIPTOR.message_types_by_name.values()}
     parts = {"OpenSessionReply", "MirroredRow", "NodeDeclaration", "DeclaredGroup", "ShardRow"}
     parts |= {
+        "ReplicaMove",
         "ShardOrigin",
         "ShardMember",
         "MemberRow",

@@ -9,6 +9,7 @@ import pytest
 import tomlkit
 from pydantic import BaseModel, SecretStr
 from quorate.config import ConfigError, CoreSections, load
+from quorate.config.sections import GroupSection
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
 ROW = re.compile(r"^\| `([a-z_.<>]+)` \| (.+?) \| (.+) \|$", re.MULTILINE)
@@ -43,8 +44,7 @@ def expected() -> list[tuple[str, str, str]]:
         if isinstance(section := getattr(core, name), BaseModel)
         for row in settings_of(section, name)
     ]
-    description = "Shards that the group is founded with; later the replicated slot map counts."
-    return [*rows, ("groups.<name>.shards", "required", description)]
+    return [*rows, *settings_of(GroupSection(), "groups.<name>")]
 
 
 def test_table_names_every_setting_with_its_default_and_description() -> None:

@@ -24,7 +24,7 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
     ),
     "nothing like it": (
         "[groups.x]\nshards = 1\nzzz = 1\n",
-        [(3, "groups.x.zzz", "unknown setting", "known are shards")],
+        [(3, "groups.x.zzz", "unknown setting", "known are replicas, shards")],
     ),
     "wrong type": (
         '[node]\n\nport = "7401"\n',
@@ -44,9 +44,9 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
         "[node]\nport = 70000\nhttp_port = 1\n",
         [(2, "node.port", "less than or equal to 65535, not 70000", "the default, 7401")],
     ),
-    "missing": (
-        "[groups.offset]\n",
-        [(1, "groups.offset.shards", "is required", "set it: Shards that")],
+    "no replicas": (
+        "[groups.offset]\nreplicas = 0\n",
+        [(2, "groups.offset.replicas", "greater than or equal to 1", "schema")],
     ),
     "group name": (
         "[groups.Offset]\nshards = 1\n",

@@ -104,7 +104,7 @@ def ports() -> Ports:
 async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
     server = RpcServer(limits)
     each: Any = ports
-    Keeping(each, each, each, each, ports.recover, ports.purge, each).add_to(server)
+    Keeping(each, each, each, each, each, ports.recover, ports.purge, each).add_to(server)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     try:

@@ -174,7 +174,6 @@ def report_declaration(txn: ShardTxn, command: pb.ReportDeclaration, state: Shar
 def create_shards(txn: ShardTxn, command: pb.CreateShards, state: ShardState) -> None:
     """Record new shards; existing ones stay unchanged."""
     _demand_first(state)
-    added = members.being_added(txn)
     for shard in command.shards:
         if len(shard.slots) != BITMAP_BYTES or not shard.group or not shard.members:
             raise Rejected(
@@ -186,7 +185,7 @@ def create_shards(txn: ShardTxn, command: pb.CreateShards, state: ShardState) ->
         if txn.get(SHARDS, key) is None:
             row = pb.ShardRow()
             row.CopyFrom(shard)
-            later = [each for each in added if each not in shard.members]
+            later = members.being_added(txn, shard)
             if later:
                 row.replicas.extend([*shard.members, *later])
             row.version = row.version or txn.revision
@@ -235,6 +234,24 @@ def finish_member_change(txn: ShardTxn, command: pb.FinishMemberChange, state: S
     """End a change that all shards have completed."""
     _demand_first(state)
     members.finish(txn, command)
+
+
+def move_replica(txn: ShardTxn, command: pb.MoveReplica, state: ShardState) -> None:
+    """Begin to move a replica, or take the move back."""
+    _demand_first(state)
+    members.begin_move(txn, command)
+
+
+def finish_move(txn: ShardTxn, command: pb.FinishMove, state: ShardState) -> None:
+    """End a move that the members of its shard have gone through."""
+    _demand_first(state)
+    members.finish_move(txn, command)
+
+
+def drain_node(txn: ShardTxn, command: pb.DrainNode, state: ShardState) -> None:
+    """Record whether a node is to hold replicas."""
+    _demand_first(state)
+    members.drain(txn, command)
 
 
 def purge_plugin(txn: ShardTxn, command: pb.PurgePlugin, state: ShardState) -> pb.PurgePluginReply:
@@ -289,6 +306,9 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.RecoverShard, recover_shard),
             (pb.BeginMemberChange, begin_member_change),
             (pb.FinishMemberChange, finish_member_change),
+            (pb.MoveReplica, move_replica),
+            (pb.FinishMove, finish_move),
+            (pb.DrainNode, drain_node),
             (pb.PurgePlugin, purge_plugin),
             (pb.RaiseGeneration, raise_generation),
         )

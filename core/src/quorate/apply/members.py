@@ -1,17 +1,20 @@
-"""The changes of the cluster's members by operators, stored in metadata/0."""
+"""Changes of the cluster's members, and moves of replicas, stored in metadata/0."""
 
+from collections.abc import Iterable
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.apply.txn import ShardTxn
-from quorate.plugin import Rejected
+from quorate.plugin import METADATA_GROUP, Rejected, keys
 from quorate.storage.families import MEMBERS, NODES, SHARDS
 from quorate.v1 import control_pb2 as pb
 
 #: Why a change of members is refused.
 UNDER_WAY: Final = "CHANGE_UNDER_WAY"
 OVER: Final = "CHANGE_OVER"
+#: Why a move is refused.
+MOVING: Final = "MOVE_UNDER_WAY"
 OTHER_REPLICA: Final = "OTHER_REPLICA"
 
 #: More than any number of nodes or shards.
@@ -24,6 +27,24 @@ M = TypeVar("M", bound=Message)
 def replicas_of(row: pb.ShardRow) -> list[pb.ShardMember]:
     """Return the current replicas of a shard."""
     return list(row.replicas or row.members)
+
+
+def replicas_wanted(declarations: Iterable[pb.NodeDeclaration]) -> dict[str, int]:
+    """Return the number of replicas of each group, as far as all nodes declare the same.
+
+    The shards of other groups have a replica on every node, and so has the first of metadata.
+    """
+    wanted: dict[str, int] = {}
+    for declaration in declarations:
+        for group in declaration.groups:
+            if wanted.setdefault(group.name, group.replicas) != group.replicas:
+                wanted[group.name] = 0
+    return {group: replicas for group, replicas in wanted.items() if replicas}
+
+
+def is_placed(row: pb.ShardRow, wanted: Iterable[str]) -> bool:
+    """Whether a shard has a number of replicas; `wanted` are the groups with one."""
+    return row.group in wanted and (row.group, row.number) != (METADATA_GROUP.name, 0)
 
 
 def begin(txn: ShardTxn, command: pb.BeginMemberChange) -> pb.BeginMemberChangeReply:
@@ -82,16 +103,84 @@ def shards(txn: ShardTxn) -> list[pb.ShardRow]:
     return _rows(txn, SHARDS, pb.ShardRow)
 
 
-def being_added(txn: ShardTxn) -> list[pb.ShardMember]:
-    """Return the replicas of new shards in addition to those of the voters."""
-    return [
+def being_added(txn: ShardTxn, shard: pb.ShardRow) -> list[pb.ShardMember]:
+    """Return the replicas of a new shard in addition to those that it is founded with."""
+    if is_placed(shard, _wanted(txn)):
+        return []
+    added = [
         pb.ShardMember(node=row.node, replica=row.replica)
         for row in _rows(txn, MEMBERS, pb.MemberRow)
         if row.change == pb.MEMBER_CHANGE_ADD
     ]
+    return [each for each in added if each not in shard.members]
+
+
+def begin_move(txn: ShardTxn, command: pb.MoveReplica) -> None:
+    """Begin to move a replica; while one is being added, its removal takes that back."""
+    key, row, name = _moving(txn, command.group, command.number)
+    there = replicas_of(row)
+    to = command.to if command.HasField("to") else None
+    leaving = getattr(command, "from") if command.HasField("from") else None
+    if to is None and leaving is None:
+        raise Rejected("INVALID_ARGUMENT", "a move must name a replica to add or to remove")
+    takes_back = to is None and row.move.HasField("to") and leaving == row.move.to
+    if row.HasField("move") and not takes_back:
+        raise Rejected(MOVING, f"a replica of shard {name} is moving; one moves at a time")
+    if to is not None and any(each.node == to.node for each in there):
+        raise Rejected("ALREADY_EXISTS", f"{to.node} has a replica of shard {name} already")
+    if leaving is not None and leaving not in there:
+        raise Rejected("NOT_FOUND", f"{leaving.node} has no such replica of shard {name}")
+    row.move.Clear()
+    row.move.number = txn.revision
+    if leaving is not None:
+        getattr(row.move, "from").CopyFrom(leaving)
+    if to is not None:
+        row.move.to.CopyFrom(to)
+        there = [*there, to]
+    _set_replicas(txn, key, row, there)
+
+
+def finish_move(txn: ShardTxn, command: pb.FinishMove) -> None:
+    """End a move; the replica that left is forgotten."""
+    key, row, name = _moving(txn, command.group, command.number)
+    if not row.HasField("move") or row.move.number != command.move:
+        raise Rejected(OVER, f"this move of shard {name} has ended, or was taken back")
+    left = getattr(row.move, "from") if row.move.HasField("from") else None
+    row.ClearField("move")
+    stay = [each for each in replicas_of(row) if each != left]
+    # Nobody founds it any more: a replica that comes back must not begin with the first members.
+    del row.members[:]
+    _set_replicas(txn, key, row, stay)
+
+
+def drain(txn: ShardTxn, command: pb.DrainNode) -> None:
+    """Record whether a node is to hold replicas."""
+    key = command.node.encode()
+    if txn.get(NODES, key) is None:
+        raise Rejected("NOT_FOUND", f"{command.node} is no node of this cluster")
+    stored = txn.get(MEMBERS, key)
+    row = pb.MemberRow.FromString(stored or b"")
+    row.node, row.drains = command.node, command.drains
+    if row != pb.MemberRow(node=command.node):
+        _put(txn, MEMBERS, key, row)
+    elif stored is not None:
+        txn.delete(MEMBERS, key)
+
+
+def _moving(txn: ShardTxn, group: str, number: int) -> tuple[bytes, pb.ShardRow, str]:
+    key, name = keys.pack(group, number), f"{group}/{number}"
+    stored = txn.get(SHARDS, key)
+    if stored is None or (group, number) == (METADATA_GROUP.name, 0):
+        raise Rejected("NOT_FOUND", f"{name} is not a shard whose replicas can be moved")
+    return key, pb.ShardRow.FromString(stored), name
+
+
+def _wanted(txn: ShardTxn) -> dict[str, int]:
+    return replicas_wanted(_rows(txn, NODES, pb.NodeDeclaration))
 
 
 def _name_replica(txn: ShardTxn, added: pb.ShardMember) -> None:
+    wanted = _wanted(txn)
     for stored in list(txn.scan(SHARDS, b"", _END, limit=_ALL)):
         row = pb.ShardRow.FromString(stored.value)
         there = replicas_of(row)
@@ -102,7 +191,7 @@ def _name_replica(txn: ShardTxn, added: pb.ShardMember) -> None:
                 f" not the one in its directory now; `quorate member replace {added.node} ADDRESS`"
                 " takes the old one out and this one in",
             )
-        if added not in there:
+        if added not in there and not is_placed(row, wanted):
             _set_replicas(txn, stored.key, row, [*there, added])
 
 

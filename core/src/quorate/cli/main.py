@@ -58,11 +58,12 @@ HOST_COMMANDS: Final = (
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
+    DeferredCommand("node", "Free nodes of replicas.", _own("node"), asks=True),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
     DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
-    DeferredCommand("shard", "Look at shards.", _own("shard"), asks=True),
+    DeferredCommand("shard", "Look at shards, and move their replicas.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )

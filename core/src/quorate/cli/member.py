@@ -41,10 +41,11 @@ def list_members(terminal: Terminal) -> None:
 @click.argument("address")
 @click.pass_obj
 def add(terminal: Terminal, name: str, address: str) -> None:
-    """Add the running node NAME at ADDRESS, host:port of its gRPC, to every shard.
+    """Add the running node NAME at ADDRESS, host:port of its gRPC, to the cluster.
 
-    Start it first, with an empty directory and with [cluster] join in its file. Called again after
-    an interruption, it goes on where it was.
+    It gets a replica of every shard, and of groups with a number of replicas its share of them,
+    which moves to it by itself afterwards. Start it first, with an empty directory and with
+    [cluster] join in its file. Called again after an interruption, it goes on where it was.
     """
     terminal.ask(lambda client: _add(client, terminal, name, address))
 
@@ -59,6 +60,7 @@ FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than
 def remove(terminal: Terminal, name: str, force: bool) -> None:
     """Take the node NAME out of every shard, whether it runs or not.
 
+    Of groups with a number of replicas, its replicas move to other nodes first, if any takes them.
     Called again after an interruption, it goes on where it was.
     """
     terminal.ask(lambda client: _remove(client, terminal, name, force))

@@ -11,6 +11,7 @@ import click
 from google.protobuf.message import Message
 
 from quorate.cli.failures import ExitCode, failure
+from quorate.cli.placements import follow, placement, shown_move
 from quorate.cli.statuses import (
     Replica,
     Silent,
@@ -35,7 +36,7 @@ _LOOK_S: Final = 0.2
 
 @click.group("shard")
 def command() -> None:
-    """List shards, look into one, and bring one back that lost its majority."""
+    """List shards, move their replicas, look into one, and recover one that lost its majority."""
 
 
 @command.command("list")
@@ -61,6 +62,65 @@ def list_shards(terminal: Terminal) -> None:
         }
         for place in topology.shards
     )
+
+
+@command.command("move")
+@click.argument("shard")
+@click.argument("source")
+@click.argument("target")
+@click.option("--plan", is_flag=True, help="Only check whether it is possible.")
+@click.pass_obj
+def move(terminal: Terminal, shard: str, source: str, target: str, plan: bool) -> None:
+    """Move the replica of SHARD, such as offset/0, from the node SOURCE to the node TARGET.
+
+    It waits until it is over; interrupted, it goes on without you. Replicas that are uneven
+    afterwards are evened out by other moves, unless the controller core.placement is paused.
+    """
+    request = pb.MoveReplicaRequest(shard=shard, source=source, target=target, check_only=plan)
+
+    async def moved(client: AsyncClient) -> None:
+        await client.call(f"{ADMIN}/MoveReplica", request, pb.MoveReplicaResponse)
+        if not plan:
+            await follow(client, terminal, lambda found: _moving(found, shard), f"{shard} moves")
+
+    terminal.ask(moved)
+    what = "can move" if plan else "has moved"
+    row = {"shard": shard, "from": source, "to": target, "moved": not plan}
+    terminal.report(f"the replica of {shard} {what} from {source} to {target}", row)
+
+
+def _moving(found: pb.PlacementResponse, shard: str) -> int:
+    return sum(each.shard == shard for each in found.moving)
+
+
+@command.command("balance")
+@click.option("--plan", is_flag=True, help="Only show what is going to move.")
+@click.pass_obj
+def balance(terminal: Terminal, plan: bool) -> None:
+    """Wait until replicas are where they should be: enough of each shard, evenly spread.
+
+    They move by themselves, a few at a time. What keeps them from it is a warning.
+    """
+    found = terminal.ask(placement)
+    for each in found.problems:
+        terminal.warn(each)
+    if plan:
+        terminal.print(
+            [
+                *({**shown_move(each), "state": "moves"} for each in found.moving),
+                *({**shown_move(each), "state": "planned"} for each in found.planned),
+            ]
+        )
+        return
+    terminal.ask(
+        lambda client: follow(
+            client,
+            terminal,
+            lambda found: len(found.moving) + len(found.planned),
+            "replicas to move",
+        )
+    )
+    terminal.report("no replica has to move", {"balanced": True})
 
 
 @command.command("debug")

@@ -22,6 +22,8 @@ from pydantic_core import PydanticCustomError
 HTTP_PORT_DISTANCE: Final = 100
 #: Slots of a group; no group can have more shards.
 SLOTS: Final = 1024
+#: More replicas of a shard make writes slower and nothing safer.
+MOST_REPLICAS: Final = 9
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -131,6 +133,17 @@ class NodeSection(Section):
         default=Path("quorate-data"),
         description="Directory of the log and the shards' databases; a relative path is taken "
         "from the working directory.",
+    )
+
+    machine: Name | None = Field(
+        default=None,
+        description="Name of the machine that the node runs on: of the groups with `replicas`, no "
+        "two replicas of a shard are on one machine. Not set: a machine of its own.",
+    )
+    zone: Name | None = Field(
+        default=None,
+        description="Name of what fails together with the machine, such as a rack or a data "
+        "centre: the replicas of a shard are spread over zones.",
     )
 
     @model_validator(mode="before")
@@ -249,12 +262,17 @@ class ClusterSection(Section):
 
 
 class GroupSection(Section):
-    """A Raft group, at the time when its cluster is founded."""
+    """A Raft group: into how many shards it is divided, and on how many nodes each of them is."""
 
-    shards: int = Field(
-        ge=1,
-        le=SLOTS,
-        description="Shards that the group is founded with; later the replicated slot map counts.",
+    shards: Annotated[int, Field(ge=1, le=SLOTS)] | None = Field(
+        default=None,
+        description="Shards that the group is founded with; later the replicated slot map counts. "
+        "Not set: those that its plugin declares.",
+    )
+    replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] | None = Field(
+        default=None,
+        description="Replicas of each shard, on as many machines; the same on every node. Not set: "
+        "a replica on every node.",
     )
 
 
@@ -638,8 +656,8 @@ class CoreSections(Section):
     cluster: ClusterSection = ClusterSection()
     groups: Mapping[Name, GroupSection] = Field(
         default_factory=dict,
-        description="Raft groups by name, each with its number of shards; a group that is not "
-        "named here has the shards that its plugin declares.",
+        description="Raft groups by name, each with its number of shards and of their replicas; a "
+        "group that is not named here has the shards that its plugin declares, on every node.",
     )
     storage: StorageSection = StorageSection()
     timing: TimingSection = TimingSection()

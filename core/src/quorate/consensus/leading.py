@@ -284,6 +284,10 @@ class Leading(State):
         configuration = self.log.configuration
         if configuration is None or self.role != LEADER:
             return
+        for peer, follower in self._followers.items():
+            if peer not in configuration.peers:
+                # Its callers wait for what is committed by now, and it hears of nothing more.
+                self._send_heartbeat(follower)
         now = self.clock()
         self._followers = {
             peer: self._followers.get(peer) or Progress(peer, self.log.last.index + 1, now)

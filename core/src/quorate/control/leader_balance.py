@@ -115,7 +115,7 @@ def leadership_of(shard: Shard) -> Leadership:
         leader=None if leader is None else leader.node,
         voters=frozenset(peer.node for peer in voters),
         ready=ready,
-        done=shard.reads + shard.counters.entry_commands.total,
+        done=shard.done,
     )
 
 

@@ -158,6 +158,10 @@ class _Shard:
         self._check_majority(voters)
         if leaving == self.status.leader:
             return Step(status=TRANSFERRED, heir=self._heir(voters))
+        follower = self._follower(leaving)
+        if follower is not None and follower.mode == "probe" and self._lives(leaving):
+            # It may have led a moment ago, and its callers wait for what it logged.
+            return Step(status=WAITING)
         return Step(status=REMOVED, done=True, configuration=Configuration.of(stay))
 
     def _check_majority(self, voters: Sequence[Peer], newcomer: Peer | None = None) -> None:
@@ -209,7 +213,7 @@ class MemberSteps:
         if asked.number:
             await self._check_goes_on(asked)
             local = self._led(shard)
-        step = next_step(shard, goal, local.replica.status(), patience_s=_patience_s(local))
+        step = next_step(shard, goal, local.replica.status(), patience_s=patience_s(local))
         if not asked.number:
             return StepTaken(step.status, step.done and step.configuration is None)
         try:
@@ -243,7 +247,8 @@ class MemberSteps:
         check_goes_on(row, asked.goal.node, asked.number)
 
 
-def _patience_s(shard: Shard) -> float:
+def patience_s(shard: Shard) -> float:
+    """Return after how much silence a voter of a shard is considered dead."""
     return _ELECTIONS * shard.settings.timing.election_max_s
 
 
@@ -286,7 +291,7 @@ class Promotion:
                     shard.id,
                     Goal(learner.node, learner.replica),
                     shard.replica.status(),
-                    patience_s=_patience_s(shard),
+                    patience_s=patience_s(shard),
                 )
                 if step.configuration is not None:
                     changed = shard.change_membership(step.configuration)

@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from quorate.apply.control import METADATA
-from quorate.apply.members import replicas_of
+from quorate.apply.members import replicas_of, replicas_wanted
 from quorate.apply.outcomes import RowsDifferError
 from quorate.apply.program import families_of
 from quorate.consensus.journal import JournalDamagedError
@@ -15,12 +15,14 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.members import Promotion
+from quorate.groups.moves import Moves
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
 from quorate.groups.snapshots.first_state import recover
+from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import Home
@@ -31,6 +33,7 @@ from quorate.storage.families import NODES, SHARDS
 from quorate.storage.notes import MemoryNotes, Note, Notes
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardMember, ShardRow
+from quorate.v1.node_pb2 import LedShard
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +99,9 @@ class NodeShards:
         homes: Homes,
         *,
         configured: Mapping[str, int],
+        replicas: Mapping[str, int] | None = None,
+        machine: str = "",
+        zone: str = "",
         notes: Notes | None = None,
         loop: asyncio.AbstractEventLoop,
         failed: Callable[[Exception], None],
@@ -114,14 +120,22 @@ class NodeShards:
         self._failed: Final = failed
         #: This node's number of shards per group.
         self.declared: Final = declared_groups(catalog, configured)
+        declared_groups(catalog, replicas or {})
+        #: Whether a group has a number of replicas.
+        self.places: Final = bool(replicas)
         #: The declaration of this node.
         self.declaration: Final = NodeDeclaration(
             node=me.node,
             replica=me.replica,
             address=address,
-            groups=[DeclaredGroup(name=name, shards=n) for name, n in self.declared.items()],
+            groups=[
+                DeclaredGroup(name=name, shards=shards, replicas=(replicas or {}).get(name, 0))
+                for name, shards in self.declared.items()
+            ],
             fingerprint=catalog.fingerprint(),
             commands=catalog.commands,
+            machine=machine,
+            zone=zone,
         )
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
@@ -131,9 +145,13 @@ class NodeShards:
         self._slot_map = SlotMap(0, ())
         self._founder: ShardCreation | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
+        self._on_close: Final[list[Callable[[Shard], None]]] = []
         self._promotion: Final = Promotion(self.all, loop)
-        #: Shards whose replica here starts again after a recovery.
-        self._recovering: Final[dict[ShardId, asyncio.Task[None]]] = {}
+        self._moves: Moves | None = None
+        #: Shards whose replica here begins, starts again after a recovery, or ends.
+        self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
+        #: Shards whose replica here may begin: that it is here is durable.
+        self._assigned: Final = set[ShardId]()
         self._stopped = False
 
     # Life.
@@ -144,6 +162,7 @@ class NodeShards:
         Raises if metadata/0 cannot be opened, or the settings contradict the cluster.
         """
         metadata = self._open(METADATA, 0, new_shard)
+        self._moves = Moves(self.get, submit, self._loop)
         self._read_rows()
         self._check_configured()
         self._founder = ShardCreation(
@@ -152,6 +171,7 @@ class NodeShards:
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow(new_shard))
         self._open_members(new_shard)
+        self._leave_moved(new_shard, [each for each in self._rows if self._leaves(each)])
         self._founder.look()
 
     async def close(self) -> None:
@@ -160,7 +180,9 @@ class NodeShards:
         if self._founder is not None:
             await self._founder.close()
         self._promotion.stop()
-        await asyncio.gather(*self._recovering.values(), return_exceptions=True)
+        if self._moves is not None:
+            await self._moves.close()
+        await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
 
     def on_open(self, callback: Callable[[Shard], None]) -> None:
@@ -168,6 +190,10 @@ class NodeShards:
         self._on_open.append(callback)
         for shard in list(self._shards.values()):
             callback(shard)
+
+    def on_close(self, callback: Callable[[Shard], None]) -> None:
+        """Call back with each replica that leaves this node, before it is closed."""
+        self._on_close.append(callback)
 
     # For `Groups`.
 
@@ -185,6 +211,15 @@ class NodeShards:
         """Return a running replica, also one that is not a member of its shard yet, or None."""
         found = self._shards.get(shard)
         return found if found is not None and found.stopped is None else None
+
+    def has_left(self, shard: ShardId) -> bool:
+        """Whether this node had a replica of a shard that has moved to other nodes."""
+        row = self._rows.get(shard)
+        return (
+            row is not None
+            and shard not in self._shards
+            and self.me not in _peers(replicas_of(row))
+        )
 
     def all(self) -> Iterable[Shard]:
         """Return the replicas of this node."""
@@ -208,6 +243,18 @@ class NodeShards:
             return
         for _, row in metadata.data.iterate(NODES, b"", None):
             yield NodeDeclaration.FromString(value_of(row))
+
+    def led(self) -> list[LedShard]:
+        """Return the shards that this node leads."""
+        return [
+            LedShard(shard=str(shard.id), term=shard.term, done=shard.done)
+            for shard in self._shards.values()
+            if shard.leads
+        ]
+
+    def wanted(self) -> Mapping[str, int]:
+        """Return the number of replicas of each group, as far as all nodes declare the same."""
+        return replicas_wanted(self.declarations())
 
     def knowing(self, command: str) -> Sequence[str]:
         """Return the nodes whose plugins declare a command, as far as this node knows."""
@@ -298,32 +345,122 @@ class NodeShards:
         """Open the shards whose rows name this node's replica."""
         for shard, row in self._rows.items():
             replicas = _peers(replicas_of(row))
-            if self.me not in replicas or shard in self._recovering or self._stopped:
+            if self.me not in replicas or shard in self._changing or self._stopped:
                 continue
             try:
-                is_of_another = self._notes.read(str(shard)).epoch < row.origin.epoch
+                note = self._notes.read(str(shard))
             except (DamagedError, OSError) as error:
                 self._break(shard, error)
                 continue
-            if is_of_another:
-                self._recovering[shard] = self._loop.create_task(
-                    self._recover(shard, row, new_shard)
-                )
+            if note.epoch < row.origin.epoch:
+                self._change(shard, self._recover(shard, row, new_shard))
                 continue
             if shard in self._shards or shard in self.broken:
-                continue
-            try:
-                opened = self._open(shard, row.origin.epoch, new_shard)
-            except (*_UNOPENED, StoppedBeforeError) as error:
-                self._break(shard, error)
                 continue
             first_peers = _peers(row.members)
             # A replica added later gets its members from the shard's leader.
             is_first = self.me in first_peers and not row.origin.epoch
+            try:
+                if not is_first and self._begins(shard, row, note):
+                    self._change(shard, self._assign(shard, note, new_shard))
+                    continue
+                opened = self._open(shard, row.origin.epoch, new_shard)
+            except (*_UNOPENED, StoppedBeforeError) as error:
+                self._break(shard, error)
+                continue
             opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
             opened.subscribe(partial(self._applied, opened))
             for callback in self._on_open:
                 callback(opened)
+
+    def _begins(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
+        """Whether there is nothing here of a replica that is to be here."""
+        if shard in self._assigned:
+            return False
+        return note.leaving or self._homes(shard, row.origin.epoch).pointer() is None
+
+    def _change(self, shard: ShardId, change: Coroutine[Any, Any, None]) -> None:
+        self._changing[shard] = self._loop.create_task(change)
+
+    # Moves.
+
+    async def _assign(self, shard: ShardId, note: Note, new_shard: NewShard) -> None:
+        """Open a new replica of a shard once it is durable that this node has one.
+
+        A row of before that, read after a power loss, would have it removed.
+        """
+        try:
+            await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
+            # An earlier replica may have left its log, whose removal was never made durable.
+            await self._remove(shard, note.epoch)
+            failpoint("replica.assigned")
+            self._assigned.add(shard)
+        except _UNOPENED as error:
+            self._break(shard, error)
+            return
+        finally:
+            del self._changing[shard]
+        self._open_members(new_shard)
+
+    def _leave_moved(self, new_shard: NewShard, leaving: Container[ShardId] = ()) -> None:
+        """Close and remove the replicas that have moved to other nodes, and what is left of them.
+
+        `leaving` are those whose removal did not come to its end.
+        """
+        for shard, row in self._rows.items():
+            here = shard in self._shards or shard in self.broken or shard in leaving
+            if not here or shard == METADATA or shard in self._changing or self._stopped:
+                continue
+            replicas = _peers(replicas_of(row))
+            # One that lost its row with its node is a stranger now, and is kept for its operator.
+            if replicas and all(each.node != self.me.node for each in replicas):
+                self._change(shard, self._part(shard, new_shard))
+
+    def _leaves(self, shard: ShardId) -> bool:
+        try:
+            return self._notes.read(str(shard)).leaving
+        except (DamagedError, OSError):
+            # Whoever opens it says so.
+            return False
+
+    async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
+        """Remove this node's replica of a shard that has moved."""
+        self._assigned.discard(shard)
+        self.broken.pop(shard, None)
+        self.left.pop(shard, None)
+        try:
+            # After a power loss no row must say that this replica founds the shard, or votes.
+            await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
+            old = self._shards.pop(shard, None)
+            epoch = self._notes.read(str(shard)).epoch if old is None else old.epoch
+            self._notes.write(str(shard), Note(epoch, leaving=True))
+            failpoint("replica.leaving")
+            if old is not None:
+                del self._by_name[replica_name(shard, old.epoch)]
+                for callback in self._on_close:
+                    callback(old)
+                await old.close()
+            await self._remove(shard, epoch)
+        except _UNOPENED as error:
+            _log.error(
+                "cannot remove the data of shard %s, which has moved: %s",
+                shard,
+                error,
+                extra={"shard": str(shard)},
+            )
+            return
+        finally:
+            del self._changing[shard]
+        _log.info("shard %s has left this node", shard, extra={"shard": str(shard)})
+        # It may have come back meanwhile.
+        self._open_members(new_shard)
+
+    async def _remove(self, shard: ShardId, epoch: int) -> None:
+        """Remove the data and the log of a replica."""
+        await self._loop.run_in_executor(None, self._homes(shard, epoch).destroy)
+        failpoint("replica.destroyed")
+        self._log.remove(replica_name(shard, epoch))
+        self._notes.write(str(shard), Note(epoch))
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
@@ -355,7 +492,7 @@ class NodeShards:
             self._break(shard, error)
             return
         finally:
-            del self._recovering[shard]
+            del self._changing[shard]
         self._open_members(new_shard)
 
     def _begin(self, shard: ShardId, row: ShardRow) -> None:
@@ -391,10 +528,18 @@ class NodeShards:
                 self._failed(error)
                 return
             self._open_members(new_shard)
+            self._leave_moved(new_shard)
+            for shard in self._shards.values():
+                self._look_at_move(shard)
         if self._founder is not None:
             self._founder.look()
 
+    def _look_at_move(self, shard: Shard) -> None:
+        if self._moves is not None:
+            self._moves.look_at(shard)
+
     def _applied(self, shard: Shard, _: int) -> None:
+        self._look_at_move(shard)
         if self._founder is not None:
             self._founder.look_at(shard)
         self._promotion.look_at(shard)
@@ -409,6 +554,9 @@ class NodeShards:
         stored = metadata.data.iterate(SHARDS, b"", None)
         rows = [ShardRow.FromString(value_of(row)) for _, row in stored]
         self._rows = {ShardId(row.group, row.number): row for row in rows}
+        if self._moves is not None:
+            moving = (shard for shard, row in self._rows.items() if row.HasField("move"))
+            self._moves.moving = frozenset(moving)
         self._slot_map = SlotMap(metadata.revision, rows)
         return True
 

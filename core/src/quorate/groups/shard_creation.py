@@ -2,13 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
 
 from quorate.apply.control import METADATA
+from quorate.apply.members import is_placed, replicas_of
 from quorate.consensus.messages import Peer
+from quorate.groups.planner import Placed, Site, founders
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
@@ -33,8 +35,17 @@ _RETRY_S: Final = 0.5
 #: Replicates one of core's own commands on a shard, wherever its leader is.
 Submit = Callable[[ShardId, Message], Awaitable[object]]
 
-#: How many shards each group has.
-Groups = Mapping[str, int]
+
+class Division(NamedTuple):
+    """What nodes declare of a group."""
+
+    shards: int
+    #: Of each shard; 0: one on every node.
+    replicas: int = 0
+
+
+#: By the name of the group.
+Groups = Mapping[str, Division]
 
 
 class ShardCreation:
@@ -106,17 +117,20 @@ class ShardCreation:
         await end(*self._proposing.values())
 
     def _create(self) -> None:
-        """Create declared shards that do not exist, once the declarations of all voters agree."""
+        """Create declared shards that do not exist, once the declarations of all nodes agree."""
         configuration = self._metadata.configuration
         if configuration is None:
             return
-        voters = configuration.voters
-        groups, difference = declared_alike({peer: self._declared(peer.node) for peer in voters})
+        declarations = {peer: self._declared(peer.node) for peer in configuration.peers}
+        groups, difference = declared_alike(declarations)
+        missing: list[ShardRow] = []
+        if difference is None:
+            sites = {peer: site_of(each) for peer, each in declarations.items() if each is not None}
+            missing, difference = missing_shards(groups, self._rows(), sites, configuration.voters)
         if difference != self.difference:
             self.difference = difference
             if difference is not None:
                 _log.warning("no shards are created: %s", difference)
-        missing = missing_shards(groups, self._rows(), voters)
         if missing:
             self._propose(METADATA, CreateShards(shards=missing))
 
@@ -148,9 +162,9 @@ class ShardCreation:
 def declared_alike(
     declarations: Mapping[Peer, NodeDeclaration | None],
 ) -> tuple[Groups, str | None]:
-    """Return the shards of each group that all voters declare, and how declarations differ.
+    """Return what all nodes declare of each group, and how declarations differ.
 
-    There are none until all declarations agree; the difference is None while declarations are
+    There are no groups until all declarations agree; the difference is None while declarations are
     missing.
     """
     first: NodeDeclaration | None = None
@@ -166,29 +180,84 @@ def declared_alike(
     return ({} if first is None else _groups(first)), None
 
 
+def site_of(declaration: NodeDeclaration, *, takes: bool = True, leaves: bool = False) -> Site:
+    """Return a node as a place for replicas."""
+    return Site(
+        node=declaration.node,
+        machine=declaration.machine or declaration.node,
+        zone=declaration.zone,
+        takes=takes,
+        leaves=leaves,
+    )
+
+
 def missing_shards(
-    groups: Groups, existing: Collection[ShardId], voters: Sequence[Peer]
-) -> list[ShardRow]:
-    """Return the rows of shards for groups without any."""
+    groups: Groups,
+    existing: Mapping[ShardId, ShardRow],
+    sites: Mapping[Peer, Site],
+    voters: Sequence[Peer],
+) -> tuple[list[ShardRow], str | None]:
+    """Return the rows of shards for groups without any, and why some cannot be created.
+
+    A group without a number of replicas is founded on the voters of metadata/0.
+    """
     founded = {shard.group for shard in existing}
-    members = [ShardMember(node=peer.node, replica=peer.replica) for peer in voters]
-    return [
-        ShardRow(group=group, number=number, slots=slots, version=1, members=members)
-        for group, shards in sorted(groups.items())
-        if group not in founded
-        for number, slots in enumerate(even_cut(shards))
+    absent = {group: each for group, each in sorted(groups.items()) if group not in founded}
+    placed = [
+        (ShardId(group, number), division.replicas)
+        for group, division in absent.items()
+        for number in range(division.shards)
+        if division.replicas and ShardId(group, number) != METADATA
     ]
+    present = [
+        Placed(shard=shard, nodes=tuple(each.node for each in replicas_of(row)), wanted=0)
+        for shard, row in existing.items()
+        if is_placed(row, {group for group, each in groups.items() if each.replicas})
+    ]
+    chosen = dict(
+        zip(
+            (shard for shard, _ in placed),
+            founders(sites.values(), placed, present),
+            strict=True,
+        )
+    )
+    by_node = {peer.node: peer for peer in sites}
+    found: list[ShardRow] = []
+    lacking: str | None = None
+    for group, division in absent.items():
+        machines = len({site.machine for site in sites.values()})
+        if division.replicas > machines:
+            lacking = (
+                f"[groups.{group}] replicas is {division.replicas}, and the nodes run on"
+                f" {machines} machine{'s' if machines > 1 else ''}: add nodes on other machines,"
+                " or lower the number on every node"
+            )
+            continue
+        for number, slots in enumerate(even_cut(division.shards)):
+            nodes = chosen.get(ShardId(group, number))
+            peers = voters if nodes is None else [by_node[node] for node in sorted(nodes)]
+            members = [ShardMember(node=peer.node, replica=peer.replica) for peer in peers]
+            found.append(
+                ShardRow(group=group, number=number, slots=slots, version=1, members=members)
+            )
+    return found, lacking
 
 
 def difference_of(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
     """Return how two declarations differ, or None."""
     ours, theirs = _groups(one), _groups(other)
+    same = "make [groups] and the enabled plugins the same in both files"
     for group in sorted({*ours, *theirs}):
-        if ours.get(group) != theirs.get(group):
+        mine, its = ours.get(group), theirs.get(group)
+        if (mine and mine.shards) != (its and its.shards):
             return (
-                f"{one.node} declares {_shards(ours.get(group))} of group {group} and {other.node}"
-                f" {_shards(theirs.get(group))}; make [groups] and the enabled plugins the same in"
-                " both files"
+                f"{one.node} declares {_shards(mine)} of group {group} and {other.node}"
+                f" {_shards(its)}; {same}"
+            )
+        if mine and its and mine.replicas != its.replicas:
+            return (
+                f"{one.node} declares {_replicas(mine)} of each shard of group {group} and"
+                f" {other.node} {_replicas(its)}; {same}"
             )
     if one.fingerprint != other.fingerprint:
         return (
@@ -199,8 +268,15 @@ def difference_of(one: NodeDeclaration, other: NodeDeclaration) -> str | None:
 
 
 def _groups(declaration: NodeDeclaration) -> Groups:
-    return {group.name: group.shards for group in declaration.groups}
+    return {group.name: Division(group.shards, group.replicas) for group in declaration.groups}
 
 
-def _shards(count: int | None) -> str:
-    return "no shard" if count is None else f"{count} shard{'s' if count > 1 else ''}"
+def _shards(division: Division | None) -> str:
+    if division is None:
+        return "no shard"
+    return f"{division.shards} shard{'s' if division.shards > 1 else ''}"
+
+
+def _replicas(division: Division) -> str:
+    count = division.replicas
+    return f"{count} replica{'s' if count > 1 else ''}" if count else "a replica on every node"

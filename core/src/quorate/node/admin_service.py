@@ -9,6 +9,7 @@ from quorate.groups.routing.quotas import Quotas
 from quorate.groups.snapshots.parts import BackupError
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
+from quorate.node.placing import Placing
 from quorate.node.status import NodeReports
 from quorate.node.upkeep import Backups
 from quorate.plugin import Access, Invalid, Rejected
@@ -44,6 +45,7 @@ class AdminService:
     _leader_tasks: LeaderTasks
     _backups: Backups
     _members: Members
+    _placing: Placing
     _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
     _quotas: Quotas
@@ -107,6 +109,29 @@ class AdminService:
         _demand("node", request.node)
         async for progress in self._members.remove(request.node, force=request.force):
             yield progress
+
+    async def DrainNode(
+        self, request: pb.DrainNodeRequest, context: object
+    ) -> pb.DrainNodeResponse:
+        """Keep a node free of replicas, or let it have some again."""
+        _demand("node", request.node)
+        return await self._placing.drain(request)
+
+    async def MoveReplica(
+        self, request: pb.MoveReplicaRequest, context: object
+    ) -> pb.MoveReplicaResponse:
+        """Begin to move a replica of a shard."""
+        shard = parsed_shard(request.shard)
+        _demand("source", request.source)
+        _demand("target", request.target)
+        await self._placing.move(request, shard)
+        return pb.MoveReplicaResponse()
+
+    async def Placement(
+        self, request: pb.PlacementRequest, context: object
+    ) -> pb.PlacementResponse:
+        """Return where replicas are and what is going to move, as this node knows it."""
+        return await self._placing.show()
 
     async def RecoverShard(
         self, request: pb.RecoverShardRequest, context: object

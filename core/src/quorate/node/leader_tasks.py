@@ -11,13 +11,14 @@ from quorate.consensus.refusals import RefusedError, TransferRefusedError
 from quorate.control.leader_balance import LeaderBalance, Leadership, leadership_of
 from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
+from quorate.groups.census import Census
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import check_ready, transfer
 from quorate.groups.timing import pause
-from quorate.plugin import Invalid, NodeApi, ShardRef
+from quorate.plugin import Controller, Invalid, NodeApi, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.control_pb2 import PlaceLeader
@@ -36,11 +37,14 @@ class LeaderTasks:
         api: NodeApi,
         changes: Changes,
         withdraw: Withdraw,
+        census: Census,
+        controllers: Iterable[Controller],
         *,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._shards: Final = shards
         self._groups: Final = groups
+        self._census: Final = census
         self._loop: Final = loop
 
         async def propose(command: Message, fence: ShardRef) -> None:
@@ -48,7 +52,7 @@ class LeaderTasks:
 
         self._timers: Final = Timers(catalog.timers.values(), shards.all, propose, loop=loop)
         self.runner: Final = Runner(
-            catalog.controllers.values(),
+            [*catalog.controllers.values(), *controllers],
             shards.all,
             lambda _: api,
             changes,
@@ -94,8 +98,15 @@ class LeaderTasks:
         await transfer(replica, node, self._loop, until - self._loop.time())
 
     def leaderships(self) -> list[Leadership]:
-        """Say who leads each shard that has a replica here."""
-        return [leadership_of(shard) for shard in self._shards.all() if shard.stopped is None]
+        """Say who leads each shard: the replicas here know it, and other nodes said it."""
+        here = [leadership_of(shard) for shard in self._shards.all() if shard.stopped is None]
+        known = {each.shard for each in here}
+        elsewhere = [each for each in self._shards.slot_map.all() if each not in known]
+        return here + [
+            Leadership(shard=shard, leader=led[1], voters=frozenset())
+            for shard in elsewhere
+            if (led := self._census.leader(shard)) is not None
+        ]
 
     def give_away(self, shard: ShardId, node: str) -> None:
         """Begin to hand over a shard; raises what the replica refuses with."""

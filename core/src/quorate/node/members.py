@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Final
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 from pydantic import TypeAdapter, ValidationError
 
 from quorate.apply.control import METADATA
@@ -13,6 +14,7 @@ from quorate.config.sections import Name, split_address
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
+from quorate.control.placement import Placement
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.members import NO_MAJORITY, SILENT, AskedStep, Goal, MemberSteps, StepTaken
 from quorate.groups.node_shards import NodeShards
@@ -22,6 +24,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnreadableError,
 )
+from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import difference_of
 from quorate.groups.timing import Pause, pause
 from quorate.node.peers import Peers
@@ -29,6 +32,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
+from quorate.storage.rows import value_of
 from quorate.v1 import control_pb2 as pb
 from quorate.v1.admin_pb2 import MemberProgress
 from quorate.v1.node_pb2 import NodeIntroduction
@@ -40,13 +44,26 @@ _PATIENCE_S: Final = 15.0
 _MEET_S: Final = 5.0
 #: The fewest voters that a removal leaves, unless it is forced.
 _FEWEST: Final = 2
+#: How long a node that is removed may carry out calls that it has taken before.
+_FAREWELL_S: Final = 0.5
+#: How long a node may give away none of its replicas while it is being removed.
+_EMPTY_S: Final = 120.0
 #: How often it is looked at what takes its time.
 _LOOK_S: Final = 0.1
+
+MOVING: Final = "its replicas move"
 
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
 #: What can pass by itself, or when another node is asked.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
+
+
+def is_being_removed(metadata: Shard, node: str) -> bool:
+    """Whether the removal of a node has begun."""
+    stored = metadata.data.get(MEMBERS, node.encode())
+    row = pb.MemberRow() if stored is None else pb.MemberRow.FromString(value_of(stored))
+    return row.change == pb.MEMBER_CHANGE_REMOVE
 
 
 class Members:
@@ -58,6 +75,7 @@ class Members:
         groups: Groups,
         steps: MemberSteps,
         peers: Peers,
+        placement: Placement,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._me: Final = shards.me
@@ -66,10 +84,14 @@ class Members:
         self._steps: Final = steps
         self._elsewhere: Final = NodeMemberSteps(peers.channels)
         self._peers: Final = peers
+        self._placement: Final = placement
         self._loop: Final = loop
 
     async def add(self, node: str, address: str) -> AsyncIterator[MemberProgress]:
-        """Make a node that is running a voter of every shard, metadata/0 first."""
+        """Make a node that is running a voter of metadata/0 and of every shard that is not placed.
+
+        Replicas of placed shards move to it afterwards.
+        """
         _check_name(node)
         try:
             split_address(address)
@@ -90,15 +112,22 @@ class Members:
     async def remove(self, node: str, *, force: bool = False) -> AsyncIterator[MemberProgress]:
         """Take a node out of every shard, metadata/0 last, whose leader forgets it then.
 
-        Without `force` two voters have to stay: the end of a single one is the end of all.
+        Its replicas of placed shards go to other nodes first, or else are given up. Without `force`
+        two voters have to stay: the end of a single one is the end of all.
         """
         _check_name(node)
         if not force:
             self._check_enough(node)
         goal = Goal(node, None)
+        if self._placement.places().held(node):
+            async for progress in self._emptied(node):
+                yield progress
         if all(await self._reached(goal)) and not self._is_known(node):
             raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
         number = await self._begin(pb.BeginMemberChange(node=node, change=pb.MEMBER_CHANGE_REMOVE))
+        if self._placement.answers(node):
+            # It takes no more calls now, and carries out those that it has.
+            await pause(self._loop, _FAREWELL_S)
         async for progress in self._go(goal, number):
             yield progress
 
@@ -176,7 +205,7 @@ class Members:
         answer = await self._record(change)
         return pb.BeginMemberChangeReply.FromString(answer.reply).number
 
-    async def _record(self, command: pb.BeginMemberChange | pb.FinishMemberChange) -> Answer:
+    async def _record(self, command: Message) -> Answer:
         """Have metadata/0 carry out a command, which may be carried out twice."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _PATIENCE_S
@@ -188,6 +217,33 @@ class Members:
                     raise
 
     # Changing.
+
+    async def _emptied(self, node: str) -> AsyncIterator[MemberProgress]:
+        """Have a node give its placed replicas away, until it has none."""
+        await self._record(pb.DrainNode(node=node, drains=True))
+        placement, total, left, tried = self._placement, 0, -1, set[ShardId]()
+        until = self._loop.time() + _EMPTY_S
+        while held := (places := placement.places()).held(node):
+            if len(held) != left:
+                left, total = len(held), max(total, len(held))
+                until = self._loop.time() + _EMPTY_S
+                yield MemberProgress(
+                    shard=str(held[0]), step=MOVING, shards_done=total - left, shards_total=total
+                )
+            elif self._loop.time() > until:
+                raise Rejected(
+                    NO_MAJORITY,
+                    f"{left} replicas do not leave {node}, {held[0]} among them: see what"
+                    " `quorate shard balance --plan` says; what moved so far stays: call again, and"
+                    " it goes on",
+                )
+            for command in placement.given_up(node, places):
+                shard = ShardId(command.group, command.number)
+                if shard not in tried:
+                    tried.add(shard)
+                    with suppress(Rejected):
+                        await self._record(command)
+            await pause(self._loop, _LOOK_S)
 
     async def _go(self, goal: Goal, number: int) -> AsyncIterator[MemberProgress]:
         done: frozenset[ShardId] = frozenset()
@@ -222,7 +278,8 @@ class Members:
     def _left(self, goal: Goal, done: frozenset[ShardId]) -> list[ShardId]:
         """Return the shards that are not done in the order in which they change."""
         removes = goal.replica is None
-        left = [each for each in self._shards.slot_map.all() if each not in done]
+        placed = {each.shard for each in self._placement.places().shards}
+        left = [each for each in self._shards.slot_map.all() if each not in done | placed]
         return sorted(left, key=lambda shard: ((shard == METADATA) is removes, shard))
 
     async def _carry(self, shard: ShardId, goal: Goal, number: int) -> StepTaken:

@@ -11,9 +11,12 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
+from quorate.control.placement import Placement
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
 from quorate.groups.routing.quotas import Quotas
+from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end
 from quorate.groups.watching.views import HeldViews
 from quorate.node import admin_service, tuning
 from quorate.node.access import authority_known, authority_of, identities_of
@@ -23,9 +26,10 @@ from quorate.node.certificates import Certificates
 from quorate.node.directory import directory_of
 from quorate.node.forming import Forming, initial_members
 from quorate.node.leader_tasks import LeaderTasks, hand_over
-from quorate.node.members import Members
+from quorate.node.members import Members, is_being_removed
 from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
+from quorate.node.placing import Placing
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
@@ -57,6 +61,7 @@ SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
 
+_LEAVING: Final = "this node is being removed from its cluster; ask another node"
 _NOT_ADDED: Final = (
     "this node waits to be added to its cluster with `quorate member add`; ask another node"
 )
@@ -141,6 +146,9 @@ class Node:
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
+        #: Set once this node is being removed.
+        self._leaving: asyncio.Task[None] | None = None
+        placement = Placement(self.shards, self.peers.census, self.groups.propose_control)
         self.leader_tasks: Final = LeaderTasks(
             catalog,
             self.shards,
@@ -148,6 +156,9 @@ class Node:
             self.api,
             self._watching.changes,
             plugin_metrics.withdraw,
+            self.peers.census,
+            # Without a number of replicas there is nothing to place.
+            [placement.controller] if self.shards.places else [],
             loop=self._loop,
         )
 
@@ -158,6 +169,8 @@ class Node:
             catalog,
             self._replicas,
             self.peers.addresses,
+            self.peers.census,
+            placement,
             self.leader_tasks.runner,
             self._life,
             self._version,
@@ -167,7 +180,8 @@ class Node:
             reports,
             self.leader_tasks,
             self.backups,
-            Members(self.shards, self.groups, steps, self.peers, self._loop),
+            Members(self.shards, self.groups, steps, self.peers, placement, self._loop),
+            Placing(placement, self.groups, self.peers.census),
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
             self.groups.quotas,
@@ -195,6 +209,7 @@ class Node:
                     watches,
                     lambda: self._serving.forwarding(),
                     call_limits.connections.trust,
+                    self.shards.led,
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),
@@ -262,9 +277,11 @@ class Node:
                 await self._lifespans.enter_async_context(declared.lifespan(self.api))
         metadata = self._replicas.metadata()
         self.peers.addresses.follow(metadata)
+        metadata.subscribe(lambda _: self._look_for_removal(metadata))
+        self._look_for_removal(metadata)
         if metadata.configuration is None:
             self._serving.gate.close(_NOT_ADDED)
-        else:
+        elif self._leaving is None:
             self._serving.gate.open()
         self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
 
@@ -284,6 +301,7 @@ class Node:
         _log.info("stopping: no more calls are taken")
         self._life.stop()
         self.backups.stop()
+        await end(self._leaving)
         await self._serving.refuse(STOPPING)
         if self._audit_log is not None:
             self._audit_log.end_following()
@@ -312,10 +330,19 @@ class Node:
             await self._loop.run_in_executor(None, self._audit_log.close)
         _log.info("stopped")
 
+    def _look_for_removal(self, metadata: Shard) -> None:
+        """Take no more calls once the removal of this node has begun: it cannot be taken back.
+
+        What it forwards is refused when it is over, and clients would learn of that late.
+        """
+        if self._leaving is None and is_being_removed(metadata, self.me.node):
+            self._leaving = self._loop.create_task(self._serving.refuse(_LEAVING))
+
     async def _settle(self) -> None:
         """Come to be ready, as soon as the shards do."""
         await self.peers.admitted(self._replicas.metadata())
-        self._serving.gate.open()
+        if self._leaving is None:
+            self._serving.gate.open()
         hosted = await self._readiness.hosted()
         _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
         self._watching.start()

@@ -14,6 +14,7 @@ from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.consensus.formation import Introduction
 from quorate.consensus.peer.network import IntroductionRefusedError, PeerNetwork
+from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
@@ -130,7 +131,14 @@ class Peers:
         )
         self.channels: Final = NodeChannels(self.network)
         self.membership: Final = NodeMembership(self.channels, loop)
-        self.clocks: Final = NodeClocks(self.channels, lambda: sorted(self.network.addresses), loop)
+        self.census: Final = Census(loop.time)
+        self.clocks: Final = NodeClocks(
+            self.channels,
+            lambda: sorted(self.network.addresses),
+            loop,
+            heard=self.census.hear,
+            before=lambda: self.census.hear(shards.me.node, shards.led()),
+        )
         self._transfers: Final = NetworkSnapshots(self.network, limits)
         self.snapshots: Final = SnapshotQueue(self._transfers, loop=loop)
         self._receiver: Final = SnapshotReceiver(shards.replica, loop=loop)

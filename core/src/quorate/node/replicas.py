@@ -50,8 +50,10 @@ class Replicas:
         failed: Callable[[Exception], None],
     ) -> None:
         """Open the log; raises `GroupsDifferError`, `OtherClusterError` and `EngineError`."""
-        configured = {name: section.shards for name, section in settings.groups.items()}
-        declared_groups(catalog, configured)
+        sections = settings.groups.items()
+        configured = {name: each.shards for name, each in sections if each.shards is not None}
+        replicas = {name: each.replicas for name, each in sections if each.replicas is not None}
+        declared_groups(catalog, {**configured, **replicas})
         self._settings: Final = settings
         self._catalog: Final = catalog
         self._loop: Final = loop
@@ -73,6 +75,9 @@ class Replicas:
             self.log,
             directory.home,
             configured=configured,
+            replicas=replicas,
+            machine=settings.node.machine or "",
+            zone=settings.node.zone or "",
             notes=directory.notes(),
             loop=loop,
             failed=failed,

@@ -6,7 +6,9 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.config import Settings
+from quorate.control.placement import Placement
 from quorate.control.runner import Runner
+from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
@@ -34,6 +36,8 @@ class NodeReports:
     _catalog: Catalog
     _replicas: Replicas
     _addresses: Addresses
+    _census: Census
+    _placement: Placement
     _runner: Runner
     _life: Life
     _version: str
@@ -106,6 +110,9 @@ class NodeReports:
             yield from self._certificates.alarms()
         if self._shards.difference is not None:
             yield f"no shards are created: {self._shards.difference}"
+        metadata = self._shards.get(METADATA)
+        if metadata is not None and metadata.leads:
+            yield from self._placement.places().plan().problems
         for each, why in ended(self._shards):
             yield f"shard {each} {why}"
         for status in self._runner.status():
@@ -145,15 +152,18 @@ class NodeReports:
                 peers = configuration.peers
             else:
                 peers = () if row is None else self._shards.slot_map.members(shard)
-            leader = None if replica is None else replica.leader
+            leader = None if replica is None or replica.leader is None else replica.leader.node
+            term = 0 if replica is None else replica.term
+            if replica is None and (heard := self._census.leader(shard)) is not None:
+                term, leader = heard
             yield pb.ShardPlace(
                 group=shard.group,
                 number=shard.number,
                 slots=b"" if row is None else row.slots,
                 version=0 if row is None else row.version,
                 nodes=[peer.node for peer in peers],
-                leader="" if leader is None else leader.node,
-                term=0 if replica is None else replica.term,
+                leader=leader or "",
+                term=term,
             )
 
 

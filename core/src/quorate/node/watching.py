@@ -65,6 +65,7 @@ class Watching:
             self._shards.get,
             self._feeds.open,
             self._feeds.read_point,
+            moved=self._shards.has_left,
             loop=self._loop,
             timeout_s=self._read_timeout_s,
         )
@@ -78,6 +79,7 @@ class Watching:
             self._quotas.start()
         self._mirrors.start(cluster)
         self._shards.on_open(self._mirrors.keep)
+        self._shards.on_close(self._mirrors.drop)
 
     async def stop(self) -> None:
         """Keep nothing any more, and end what is read from other nodes."""

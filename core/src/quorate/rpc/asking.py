@@ -36,7 +36,7 @@ class _Heard(NamedTuple):
 
 
 class NodeClocks:
-    """Polls the clock of every node, and extrapolates the last reading."""
+    """Polls every node: for its clock, whose last reading it extrapolates, and for a census."""
 
     def __init__(
         self,
@@ -44,10 +44,16 @@ class NodeClocks:
         nodes: Callable[[], Iterable[str]],
         loop: asyncio.AbstractEventLoop,
         *,
+        heard: Callable[[str, Iterable[node_pb2.LedShard]], None] = lambda node, led: None,
+        before: Callable[[], None] = lambda: None,
         every_s: float = _EVERY_S,
     ) -> None:
         self._channels: Final = channels
         self._nodes: Final = nodes
+        #: Gets the shards that each node leads.
+        self._heard: Final = heard
+        #: Called before the nodes are asked, each time.
+        self._before: Final = before
         self._loop: Final = loop
         self._every_s: Final = every_s
         self._readings: Final[dict[str, _Heard]] = {}
@@ -73,6 +79,7 @@ class NodeClocks:
 
     async def _ask_on(self) -> None:
         while True:
+            self._before()
             await asyncio.gather(*(self._ask(node) for node in self._nodes()))
             await asyncio.sleep(self._every_s)
 
@@ -87,6 +94,7 @@ class NodeClocks:
             return
         # It was read about halfway between asking and hearing.
         self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
+        self._heard(node, answer.led)
 
 
 class NodeMembership:

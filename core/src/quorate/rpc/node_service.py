@@ -45,6 +45,8 @@ class NodeService:
     _under_way: Callable[[], AbstractContextManager[None]]
     #: Told the other end of each connection on which a node calls.
     _trust: Callable[[str], None]
+    #: The shards that are led here.
+    _led: Callable[[], Sequence[pb.LedShard]] = list
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -131,9 +133,9 @@ class NodeService:
         return pb.ChangeMemberResponse(step=taken.status, done=taken.done)
 
     async def Clock(self, request: pb.ClockRequest, context: Context) -> pb.ClockResponse:
-        """Return the wall clock."""
+        """Return the wall clock, and what is led here."""
         await self._admit(context)
-        return pb.ClockResponse(wall_ms=self._wall_ms())
+        return pb.ClockResponse(wall_ms=self._wall_ms(), led=self._led())
 
     async def _admit(self, context: Context, *, of_old: bool = False) -> Handshake:
         """Let a node of this cluster in, and end the call of anyone else.

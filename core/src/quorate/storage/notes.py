@@ -19,6 +19,8 @@ class Note(NamedTuple):
     epoch: int = 0
     #: Why the replica must not run; empty if it may.
     stopped: str = ""
+    #: Whether its data and log are being removed, because the shard went on to other nodes.
+    leaving: bool = False
 
 
 class Notes(Protocol):
@@ -42,7 +44,7 @@ class FileNotes:
         path = self._path(shard)
         try:
             kept = json.loads(path.read_bytes())
-            return Note(int(kept["epoch"]), str(kept["stopped"]))
+            return Note(int(kept["epoch"]), str(kept["stopped"]), kept.get("leaving") is True)
         except FileNotFoundError:
             return Note()
         except (ValueError, TypeError, KeyError) as error:

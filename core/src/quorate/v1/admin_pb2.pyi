@@ -217,6 +217,84 @@ class RemoveMemberRequest(_message.Message):
     force: bool
     def __init__(self, node: _Optional[str] = ..., force: bool = ...) -> None: ...
 
+class DrainNodeRequest(_message.Message):
+    __slots__ = ("node", "undo", "check_only")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    UNDO_FIELD_NUMBER: _ClassVar[int]
+    CHECK_ONLY_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    undo: bool
+    check_only: bool
+    def __init__(self, node: _Optional[str] = ..., undo: bool = ..., check_only: bool = ...) -> None: ...
+
+class DrainNodeResponse(_message.Message):
+    __slots__ = ("replicas", "moves")
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    MOVES_FIELD_NUMBER: _ClassVar[int]
+    replicas: int
+    moves: _containers.RepeatedCompositeFieldContainer[PlannedMove]
+    def __init__(self, replicas: _Optional[int] = ..., moves: _Optional[_Iterable[_Union[PlannedMove, _Mapping]]] = ...) -> None: ...
+
+class MoveReplicaRequest(_message.Message):
+    __slots__ = ("shard", "source", "target", "check_only")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    CHECK_ONLY_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    source: str
+    target: str
+    check_only: bool
+    def __init__(self, shard: _Optional[str] = ..., source: _Optional[str] = ..., target: _Optional[str] = ..., check_only: bool = ...) -> None: ...
+
+class MoveReplicaResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PlacementRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PlacementResponse(_message.Message):
+    __slots__ = ("nodes", "moving", "planned", "problems")
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    MOVING_FIELD_NUMBER: _ClassVar[int]
+    PLANNED_FIELD_NUMBER: _ClassVar[int]
+    PROBLEMS_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedCompositeFieldContainer[PlacedNode]
+    moving: _containers.RepeatedCompositeFieldContainer[PlannedMove]
+    planned: _containers.RepeatedCompositeFieldContainer[PlannedMove]
+    problems: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, nodes: _Optional[_Iterable[_Union[PlacedNode, _Mapping]]] = ..., moving: _Optional[_Iterable[_Union[PlannedMove, _Mapping]]] = ..., planned: _Optional[_Iterable[_Union[PlannedMove, _Mapping]]] = ..., problems: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class PlacedNode(_message.Message):
+    __slots__ = ("node", "machine", "zone", "drains", "answers", "replicas", "leads")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
+    DRAINS_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    LEADS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    machine: str
+    zone: str
+    drains: bool
+    answers: bool
+    replicas: int
+    leads: int
+    def __init__(self, node: _Optional[str] = ..., machine: _Optional[str] = ..., zone: _Optional[str] = ..., drains: bool = ..., answers: bool = ..., replicas: _Optional[int] = ..., leads: _Optional[int] = ...) -> None: ...
+
+class PlannedMove(_message.Message):
+    __slots__ = ("shard", "source", "target")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    source: str
+    target: str
+    def __init__(self, shard: _Optional[str] = ..., source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
 class RecoverShardRequest(_message.Message):
     __slots__ = ("shard", "node", "empty", "index", "generation")
     SHARD_FIELD_NUMBER: _ClassVar[int]
@@ -288,8 +366,10 @@ class ResumeControllerResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class BackupRequest(_message.Message):
-    __slots__ = ()
-    def __init__(self) -> None: ...
+    __slots__ = ("shards",)
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    shards: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, shards: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class BackupPart(_message.Message):
     __slots__ = ("path", "offset", "content", "size")

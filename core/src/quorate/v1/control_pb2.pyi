@@ -127,6 +127,35 @@ class FinishMemberChange(_message.Message):
     number: int
     def __init__(self, node: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
 
+class MoveReplica(_message.Message):
+    __slots__ = ("group", "number", "to")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TO_FIELD_NUMBER: _ClassVar[int]
+    FROM_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    to: ShardMember
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., to: _Optional[_Union[ShardMember, _Mapping]] = ..., **kwargs) -> None: ...
+
+class FinishMove(_message.Message):
+    __slots__ = ("group", "number", "move")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    MOVE_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    move: int
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., move: _Optional[int] = ...) -> None: ...
+
+class DrainNode(_message.Message):
+    __slots__ = ("node", "drains")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    DRAINS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    drains: bool
+    def __init__(self, node: _Optional[str] = ..., drains: bool = ...) -> None: ...
+
 class RaiseGeneration(_message.Message):
     __slots__ = ("generation",)
     GENERATION_FIELD_NUMBER: _ClassVar[int]
@@ -166,45 +195,53 @@ class PurgePluginReply(_message.Message):
     def __init__(self, family: _Optional[str] = ..., last_key: _Optional[bytes] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class NodeDeclaration(_message.Message):
-    __slots__ = ("node", "replica", "address", "groups", "fingerprint", "commands")
+    __slots__ = ("node", "replica", "address", "groups", "fingerprint", "commands", "machine", "zone")
     NODE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
+    ZONE_FIELD_NUMBER: _ClassVar[int]
     node: str
     replica: int
     address: str
     groups: _containers.RepeatedCompositeFieldContainer[DeclaredGroup]
     fingerprint: str
     commands: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ..., commands: _Optional[_Iterable[str]] = ...) -> None: ...
+    machine: str
+    zone: str
+    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ..., commands: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ..., zone: _Optional[str] = ...) -> None: ...
 
 class MemberRow(_message.Message):
-    __slots__ = ("node", "address", "replica", "change", "number")
+    __slots__ = ("node", "address", "replica", "change", "number", "drains")
     NODE_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
     CHANGE_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
+    DRAINS_FIELD_NUMBER: _ClassVar[int]
     node: str
     address: str
     replica: int
     change: MemberChange
     number: int
-    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., replica: _Optional[int] = ..., change: _Optional[_Union[MemberChange, str]] = ..., number: _Optional[int] = ...) -> None: ...
+    drains: bool
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., replica: _Optional[int] = ..., change: _Optional[_Union[MemberChange, str]] = ..., number: _Optional[int] = ..., drains: bool = ...) -> None: ...
 
 class DeclaredGroup(_message.Message):
-    __slots__ = ("name", "shards")
+    __slots__ = ("name", "shards", "replicas")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SHARDS_FIELD_NUMBER: _ClassVar[int]
+    REPLICAS_FIELD_NUMBER: _ClassVar[int]
     name: str
     shards: int
-    def __init__(self, name: _Optional[str] = ..., shards: _Optional[int] = ...) -> None: ...
+    replicas: int
+    def __init__(self, name: _Optional[str] = ..., shards: _Optional[int] = ..., replicas: _Optional[int] = ...) -> None: ...
 
 class ShardRow(_message.Message):
-    __slots__ = ("group", "number", "slots", "version", "members", "replicas", "origin")
+    __slots__ = ("group", "number", "slots", "version", "members", "replicas", "origin", "move")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
@@ -212,6 +249,7 @@ class ShardRow(_message.Message):
     MEMBERS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
+    MOVE_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: bytes
@@ -219,7 +257,17 @@ class ShardRow(_message.Message):
     members: _containers.RepeatedCompositeFieldContainer[ShardMember]
     replicas: _containers.RepeatedCompositeFieldContainer[ShardMember]
     origin: ShardOrigin
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ...) -> None: ...
+    move: ReplicaMove
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ..., move: _Optional[_Union[ReplicaMove, _Mapping]] = ...) -> None: ...
+
+class ReplicaMove(_message.Message):
+    __slots__ = ("to", "number")
+    TO_FIELD_NUMBER: _ClassVar[int]
+    FROM_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    to: ShardMember
+    number: int
+    def __init__(self, to: _Optional[_Union[ShardMember, _Mapping]] = ..., number: _Optional[int] = ..., **kwargs) -> None: ...
 
 class ShardOrigin(_message.Message):
     __slots__ = ("epoch", "node", "empty", "index", "generation")

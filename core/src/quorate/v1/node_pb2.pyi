@@ -235,7 +235,19 @@ class ClockRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ClockResponse(_message.Message):
-    __slots__ = ("wall_ms",)
+    __slots__ = ("wall_ms", "led")
     WALL_MS_FIELD_NUMBER: _ClassVar[int]
+    LED_FIELD_NUMBER: _ClassVar[int]
     wall_ms: int
-    def __init__(self, wall_ms: _Optional[int] = ...) -> None: ...
+    led: _containers.RepeatedCompositeFieldContainer[LedShard]
+    def __init__(self, wall_ms: _Optional[int] = ..., led: _Optional[_Iterable[_Union[LedShard, _Mapping]]] = ...) -> None: ...
+
+class LedShard(_message.Message):
+    __slots__ = ("shard", "term", "done")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    term: int
+    done: int
+    def __init__(self, shard: _Optional[str] = ..., term: _Optional[int] = ..., done: _Optional[int] = ...) -> None: ...

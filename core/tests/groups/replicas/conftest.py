@@ -37,6 +37,7 @@ from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import MemoryWitnesses
+from quorate.storage.notes import MemoryNotes
 
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
@@ -131,6 +132,7 @@ class Node:
         self.log_disk = MemoryDisk()
         self.witnesses = MemoryWitnesses()
         self.homes: dict[object, MemoryHome] = {}
+        self.notes = MemoryNotes()
         self.clock = Clock(cluster.world)
         self.snapshots = Snapshots()
         self.free_bytes = 1 << 40
@@ -154,6 +156,8 @@ class Node:
                 (shard, epoch) if epoch else shard, MemoryHome()
             ),
             configured=self.configured,
+            replicas=self.cluster.replicas,
+            notes=self.notes,
             loop=self.loop,
             failed=self.failures.append,
         )
@@ -263,9 +267,11 @@ class Cluster:
         group: str = "metadata",
         catalog: Catalog | None = None,
         shards: Mapping[str, int] | None = None,
+        replicas: Mapping[str, int] | None = None,
         settled: bool = True,
     ) -> None:
         self.world = World(seed)
+        self.replicas = replicas or {}
         #: Turns of applying end by size alone: how busy the machine is changes nothing here.
         self.settings = replace(
             settings or ShardSettings(timing=TIMING),
@@ -290,10 +296,15 @@ class Cluster:
 
     def _is_settled(self) -> bool:
         """Whether every shard that is wanted is there, and knows its slots."""
-        wanted = sum(self.nodes["a"].shards.declared.values())
+        declared = self.nodes["a"].shards.declared
+        wanted = sum(
+            count * self.replicas.get(group, len(self.nodes)) for group, count in declared.items()
+        )
+        if sum(len(list(node.shards.all())) for node in self.nodes.values()) < wanted:
+            return False
         for node in self.nodes.values():
             shards = list(node.shards.all())
-            if len(shards) < wanted or not all(each.applier.slots.version for each in shards):
+            if not all(each.applier.slots.version for each in shards):
                 return False
             if any(each.status().queued + each.status().in_flight for each in shards):
                 return False

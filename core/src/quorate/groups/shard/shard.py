@@ -349,6 +349,11 @@ class Shard:
         return self._proposer.leads
 
     @property
+    def done(self) -> int:
+        """Commands and reads of this replica, since it began."""
+        return self.reads + int(self.counters.entry_commands.total)
+
+    @property
     def placement(self) -> Placement | None:
         """The node that an operator handed the shard to, if any."""
         return Placement.decode(self.data.get(SLOTS, KEY))

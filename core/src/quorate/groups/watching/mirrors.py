@@ -59,6 +59,7 @@ class Mirrors:
         self._newest: Final = newest
         self._loop: Final = loop
         self._keepers: Final[list[MirrorKeeper]] = []
+        self._dropped: Final = set[asyncio.Task[None]]()
         #: The id of the cluster; None before the start.
         self._cluster: bytes | None = None
 
@@ -82,9 +83,17 @@ class Mirrors:
         keeper.start()
         shard.copier = keeper.catch_up
 
+    def drop(self, shard: Shard) -> None:
+        """Remove a shard whose replica leaves this node."""
+        for keeper in [each for each in self._keepers if each.keeps(shard)]:
+            self._keepers.remove(keeper)
+            self._dropped.add(dropping := self._loop.create_task(keeper.stop()))
+            dropping.add_done_callback(self._dropped.discard)
+
     async def stop(self) -> None:
         """Stop."""
         self._cluster = None
+        await asyncio.gather(*self._dropped)
         await asyncio.gather(*(keeper.stop() for keeper in self._keepers))
 
 
@@ -122,6 +131,10 @@ class MirrorKeeper:
         if self._families:
             self._cancel = self._shard.subscribe(lambda _: self._look())
             self._look()
+
+    def keeps(self, shard: Shard) -> bool:
+        """Whether it keeps the copies of this replica."""
+        return self._shard is shard
 
     async def catch_up(self, timeout_s: float) -> bool:
         """Return whether the copies have, in time, all writes answered before this call.

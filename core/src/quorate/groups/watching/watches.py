@@ -73,10 +73,13 @@ class Watch:
         *,
         loop: asyncio.AbstractEventLoop,
         bookmark_s: float,
+        moved: Callable[[ShardId], bool] = lambda _: False,
     ) -> None:
         self._cluster: Final = cluster
         self._shards: Final = tuple(sorted(shards))
         self._open_feed: Final = open_feed
+        #: Whether a shard has left this node for others, which can go on.
+        self._moved_away: Final = moved
         self._loop: Final = loop
         self._clock: Final = loop.time
         self._bookmark_s: Final = bookmark_s
@@ -203,7 +206,8 @@ class Watch:
             if page is None:
                 continue
             if isinstance(page, Lost):
-                self._lose(page.reason)
+                if not self._goes_on_elsewhere(shard, page):
+                    self._lose(page.reason)
                 return None, True
             if self._unlisted:
                 return self._take_rows(shard, page), True
@@ -211,6 +215,16 @@ class Watch:
             self._feeds[shard] = self._feeds.pop(shard)
             return self._take_changes(shard, page), True
         return None, False
+
+    def _goes_on_elsewhere(self, shard: ShardId, lost: Lost) -> bool:
+        """Go on from the same position on another node, if the shard has moved there."""
+        if self._unlisted or not lost.only_here or not self._moved_away(shard):
+            return False
+        feed = self._feeds[shard]
+        start = Start(feed.generation, self.revisions[shard])
+        feed.close()
+        self._feeds[shard] = self._open_feed(shard, start, self._wake)
+        return True
 
     def _take_rows(self, shard: ShardId, page: Page) -> Portion | None:
         if page.listing:
@@ -315,6 +329,7 @@ class Watches:
         open_elsewhere: OpenFeed,
         ask_read_point: AskReadPoint | None = None,
         *,
+        moved: Callable[[ShardId], bool] = lambda _: False,
         loop: asyncio.AbstractEventLoop,
         settings: WatchSettings | None = None,
         timeout_s: float = 30.0,
@@ -324,6 +339,7 @@ class Watches:
         self._replica: Final = replica
         self._open_elsewhere: Final = open_elsewhere
         self._ask_read_point: Final = ask_read_point
+        self._moved: Final = moved
         self._loop: Final = loop
         self._settings: Final = settings or WatchSettings()
         self._timeout_s: Final = timeout_s
@@ -359,6 +375,7 @@ class Watches:
             token,
             loop=self._loop,
             bookmark_s=self._settings.bookmark_s,
+            moved=self._moved,
         )
         self._made.add(watch)
         return watch

@@ -1,0 +1,89 @@
+"""`quorate node`: the nodes as places for replicas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from quorate.cli.placements import follow, placement, shown_move
+from quorate.cli.terminal import ADMIN, Terminal
+from quorate.v1 import admin_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+
+@click.group("node")
+def command() -> None:
+    """List nodes as places for replicas; free them of replicas."""
+
+
+@command.command("list")
+@click.pass_obj
+def list_nodes(terminal: Terminal) -> None:
+    """List the nodes with their machines, zones, replicas and leaders.
+
+    What counts is what they hold of groups with a number of replicas.
+    """
+    found = terminal.ask(placement)
+    terminal.print(
+        {
+            "node": node.node,
+            "machine": node.machine,
+            "zone": node.zone or None,
+            "replicas": node.replicas,
+            "leads": node.leads,
+            "state": _state(node),
+        }
+        for node in found.nodes
+    )
+
+
+@command.command("drain")
+@click.argument("name")
+@click.option("--plan", is_flag=True, help="Only show what would move.")
+@click.pass_obj
+def drain(terminal: Terminal, name: str, plan: bool) -> None:
+    """Move the replicas of the node NAME to other nodes, and keep it free of them.
+
+    It waits until none is left; interrupted, it goes on without you. Metadata/0 and the shards of
+    groups without a number of replicas stay: `quorate member remove` takes the node out of those.
+    """
+
+    async def drained(client: AsyncClient) -> None:
+        request = pb.DrainNodeRequest(node=name, check_only=plan)
+        answer = await client.call(f"{ADMIN}/DrainNode", request, pb.DrainNodeResponse)
+        count = answer.replicas
+        moves = [shown_move(each) for each in answer.moves]
+        if plan:
+            terminal.print(moves)
+            return
+        await follow(client, terminal, lambda found: _left(found, name), f"replicas on {name}")
+        text = f"{name} is drained of {count} replica{'' if count == 1 else 's'}"
+        terminal.report(text, {"node": name, "drained": True, "replicas": count})
+
+    terminal.ask(drained)
+
+
+@command.command("undrain")
+@click.argument("name")
+@click.pass_obj
+def undrain(terminal: Terminal, name: str) -> None:
+    """Let the node NAME have replicas again."""
+    request = pb.DrainNodeRequest(node=name, undo=True)
+    method, answer = f"{ADMIN}/DrainNode", pb.DrainNodeResponse
+    terminal.ask(lambda client: client.call(method, request, answer))
+    terminal.report(f"{name} may have replicas again", {"node": name, "drained": False})
+
+
+def _left(found: pb.PlacementResponse, name: str) -> int:
+    return sum(each.replicas for each in found.nodes if each.node == name)
+
+
+def _state(node: pb.PlacedNode) -> str:
+    if not node.answers:
+        return "does not answer"
+    if node.drains:
+        return "drains" if node.replicas else "drained"
+    return "takes replicas"

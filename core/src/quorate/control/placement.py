@@ -1,0 +1,311 @@
+"""Moves replicas to where the planner wants them, a few at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final
+
+from quorate.apply.control import METADATA
+from quorate.apply.members import is_placed, replicas_of, replicas_wanted
+from quorate.groups.census import Census
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.planner import Move, Placed, Plan, Site, misplaced, plan
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.shard_creation import Submit, site_of
+from quorate.plugin import METADATA_GROUP, Controller, NodeApi, Rejected, ShardRef
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.families import MEMBERS
+from quorate.storage.rows import value_of
+from quorate.v1.control_pb2 import (
+    MEMBER_CHANGE_REMOVE,
+    MemberRow,
+    MoveReplica,
+    NodeDeclaration,
+    ShardMember,
+)
+
+_log = logging.getLogger(__name__)
+
+#: The name of the controller, by which it is paused.
+NAME: Final = "core.placement"
+_INTERVAL_S: Final = 1.0
+#: The moves under way to and from one node, and of the cluster.
+_OF_A_NODE: Final = 2
+_AT_ONCE: Final = 32
+#: A plan is made again after this time although nothing has changed but loads.
+_LOADS_S: Final = 60.0
+#: A node that does not answer for this time is lost: its replicas are made again elsewhere.
+LOST_S: Final = 600.0
+#: A move to a node that does not answer for this time is taken back.
+_GIVEN_UP_S: Final = 60.0
+
+#: How long operators' questions wait for what was recorded before them.
+_CATCH_UP_S: Final = 2.0
+
+_REFUSED: Final = "FAILED_PRECONDITION"
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """A move that is under way."""
+
+    shard: ShardId
+    source: ShardMember | None
+    target: ShardMember | None
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The nodes and the replicas that are placed, as this node knows them."""
+
+    sites: Mapping[str, Site]
+    shards: Sequence[Placed]
+    moving: Sequence[Moving]
+    #: The replica of each node.
+    replicas: Mapping[str, int]
+    drained: frozenset[str]
+    #: The groups whose number of replicas differs between nodes.
+    unclear: Sequence[str] = ()
+
+    def plan(self) -> Plan:
+        """Plan what is to move."""
+        made = plan(self.sites.values(), self.shards)
+        unclear = [
+            f"nodes declare different numbers of replicas of group {group}, and none of them moves:"
+            f" set [groups.{group}] replicas to the same on every node"
+            for group in self.unclear
+        ]
+        return Plan(made.moves, [*unclear, *made.problems])
+
+    def held(self, node: str) -> list[ShardId]:
+        """Return the placed shards with a replica on a node, those that leave it included."""
+        leaving = [each.shard for each in self.moving if _names(each.source, node)]
+        return sorted({*(each.shard for each in self.shards if node in each.nodes), *leaving})
+
+
+def _names(member: ShardMember | None, node: str) -> bool:
+    return member is not None and member.node == node
+
+
+class Placement:
+    """Knows where replicas are and have to go, on every node; moves them on metadata/0's leader."""
+
+    def __init__(
+        self, shards: NodeShards, census: Census, submit: Submit, *, lost_s: float = LOST_S
+    ) -> None:
+        self._shards: Final = shards
+        self._census: Final = census
+        self._submit: Final = submit
+        self._lost_s: Final = lost_s
+        self._planned: tuple[object, Plan] | None = None
+        #: Declares it, for the runner of controllers.
+        self.controller: Final = Controller(
+            name=NAME, group=METADATA_GROUP.name, run_once=self._run_once, interval_s=_INTERVAL_S
+        )
+
+    def places(self) -> Places:
+        """Return the nodes and the placed replicas."""
+        rows = {row.node: row for row in self._member_rows()}
+        drained = frozenset(
+            name for name, row in rows.items() if row.drains or row.change == MEMBER_CHANGE_REMOVE
+        )
+        declarations = self._declarations()
+        sites = {name: self._site(each, name in drained) for name, each in declarations.items()}
+        wanted = replicas_wanted(declarations.values())
+        declared = {
+            group.name
+            for each in declarations.values()
+            for group in each.groups
+            if group.replicas and group.name not in wanted
+        }
+        shards, moving = list[Placed](), list[Moving]()
+        for row in self._shards.rows():
+            if not is_placed(row, wanted):
+                continue
+            shard = ShardId(row.group, row.number)
+            move = row.move
+            source = getattr(move, "from") if move.HasField("from") else None
+            if row.HasField("move"):
+                moving.append(Moving(shard, source, move.to if move.HasField("to") else None))
+            shards.append(
+                Placed(
+                    shard=shard,
+                    nodes=tuple(each.node for each in replicas_of(row) if each != source),
+                    wanted=wanted[row.group],
+                    load=self._census.load(shard),
+                    moving=row.HasField("move"),
+                )
+            )
+        replicas = {name: each.replica for name, each in declarations.items()}
+        return Places(sites, shards, moving, replicas, drained, sorted(declared))
+
+    def answers(self, node: str) -> bool:
+        """Whether a node has answered lately."""
+        return node == self._shards.me.node or self._census.answers(node)
+
+    # For operators.
+
+    async def catch_up(self) -> None:
+        """Wait until this node knows what was recorded before; not for long without a majority."""
+        metadata = self._shards.get(METADATA)
+        if metadata is not None:
+            with suppress(UnreadableError):
+                await metadata.read_barrier(_CATCH_UP_S)
+
+    def check_drain(self, node: str) -> tuple[int, list[Move]]:
+        """Return how many replicas a node would give away, and what would move now.
+
+        Raises `Rejected` if it cannot.
+        """
+        places = self.places()
+        if node not in places.sites:
+            raise Rejected("NOT_FOUND", f"{node} is no node of this cluster")
+        held = places.held(node)
+        self._check_majorities(places, held)
+        site = replace(places.sites[node], takes=False, leaves=True)
+        after = replace(places, sites={**places.sites, node: site})
+        before, made = set(places.plan().problems), after.plan()
+        problems = [each for each in made.problems if each not in before]
+        if problems:
+            raise Rejected(_REFUSED, f"{node} cannot be drained: {'; '.join(problems)}")
+        return len(held), [move for move in made.moves if move.source == node]
+
+    def move(self, shard: ShardId, source: str, target: str) -> MoveReplica:
+        """Return the command that moves a replica; raises `Rejected` if it must not move."""
+        places = self.places()
+        found = next((each for each in places.shards if each.shard == shard), None)
+        if found is None:
+            raise Rejected(
+                _REFUSED,
+                f"shard {shard} is not there, or has a replica on every node: set"
+                f" [groups.{shard.group}] replicas on every node to place its replicas",
+            )
+        if found.moving:
+            raise Rejected(_REFUSED, f"a replica of shard {shard} is moving; wait until it is over")
+        if source not in found.nodes:
+            has = ", ".join(found.nodes)
+            raise Rejected("NOT_FOUND", f"{source} has no replica of shard {shard}, but {has}")
+        rest = [node for node in found.nodes if node != source]
+        reason = misplaced(places.sites, rest, target)
+        if target == source or reason is not None:
+            raise Rejected(_REFUSED, reason or f"{target} has a replica of it already")
+        self._check_majorities(places, [shard])
+        return self._command(places, Move(shard, source, target))
+
+    def given_up(self, node: str, places: Places) -> Iterator[MoveReplica]:
+        """Yield the removals of a drained node's replicas that no other node takes."""
+        if node not in places.drained:
+            return
+        planned = {move.shard for move in places.plan().moves}
+        for each in places.shards:
+            if node in each.nodes and not each.moving and each.shard not in planned:
+                yield self._command(places, Move(each.shard, node, None))
+
+    def _check_majorities(self, places: Places, shards: Sequence[ShardId]) -> None:
+        chosen = set(shards)
+        for each in places.shards:
+            silent = [node for node in each.nodes if not self.answers(node)]
+            if each.shard in chosen and 2 * len(silent) >= len(each.nodes) > 0:
+                raise Rejected(
+                    "NO_MAJORITY",
+                    f"shard {each.shard} has {len(each.nodes)} replicas, of which"
+                    f" {', '.join(silent)} do not answer: it cannot change its members; first start"
+                    " these nodes, or recover the shard with `quorate shard recover`",
+                )
+
+    # The controller.
+
+    async def _run_once(self, _: NodeApi, __: ShardRef) -> None:
+        places = self.places()
+        for command in self._next(places):
+            try:
+                await self._submit(METADATA, command)
+            except (NotProposedError, OutcomeUnknownError, Rejected) as error:
+                _log.info("shard %s/%d does not move: %s", command.group, command.number, error)
+
+    def _next(self, places: Places) -> Iterator[MoveReplica]:
+        """Yield what is to begin now."""
+        busy = Counter[str]()
+        for each in places.moving:
+            busy.update(member.node for member in (each.source, each.target) if member is not None)
+            if each.target is not None and self._is_given_up(each.target, places):
+                _log.warning(
+                    "the move of shard %s to %s is taken back: that node does not answer",
+                    each.shard,
+                    each.target.node,
+                )
+                yield _moved(each.shard, source=each.target)
+        under_way = len(places.moving)
+        for move in self._plan(places).moves:
+            nodes = [node for node in (move.source, move.target) if node is not None]
+            if under_way >= _AT_ONCE:
+                return
+            if any(busy[node] >= _OF_A_NODE for node in nodes):
+                continue
+            under_way += 1
+            busy.update(nodes)
+            yield self._command(places, move)
+
+    def _is_given_up(self, target: ShardMember, places: Places) -> bool:
+        if target.node in places.drained or places.replicas.get(target.node) != target.replica:
+            return True
+        return not self.answers(target.node) and self._census.silent_s(target.node) > _GIVEN_UP_S
+
+    def _plan(self, places: Places) -> Plan:
+        """Plan again when more than loads has changed, or the loads are old."""
+        key = (
+            tuple(places.sites.values()),
+            [(each.shard, each.nodes, each.wanted, each.moving) for each in places.shards],
+            int(self._census.now() / _LOADS_S),
+        )
+        if self._planned is None or self._planned[0] != key:
+            self._planned = key, places.plan()
+        return self._planned[1]
+
+    # What is known.
+
+    def _command(self, places: Places, move: Move) -> MoveReplica:
+        row = next(
+            row for row in self._shards.rows() if ShardId(row.group, row.number) == move.shard
+        )
+        source = next((each for each in replicas_of(row) if each.node == move.source), None)
+        target = None
+        if move.target is not None:
+            target = ShardMember(node=move.target, replica=places.replicas[move.target])
+        return _moved(move.shard, source=source, target=target)
+
+    def _site(self, declaration: NodeDeclaration, drained: bool) -> Site:
+        node = declaration.node
+        answers = self.answers(node)
+        lost = not answers and self._census.silent_s(node) > self._lost_s
+        return site_of(declaration, takes=answers and not drained, leaves=drained or lost)
+
+    def _declarations(self) -> dict[str, NodeDeclaration]:
+        """Return what the members of the cluster declare, by their names."""
+        metadata = self._shards.get(METADATA)
+        configuration = None if metadata is None else metadata.configuration
+        members = set(() if configuration is None else configuration.peers)
+        return {
+            each.node: each
+            for each in self._shards.declarations()
+            if (each.node, each.replica) in members
+        }
+
+    def _member_rows(self) -> Iterator[MemberRow]:
+        metadata = self._shards.get(METADATA)
+        if metadata is not None:
+            for _, row in metadata.data.iterate(MEMBERS, b"", None):
+                yield MemberRow.FromString(value_of(row))
+
+
+def _moved(
+    shard: ShardId, *, source: ShardMember | None, target: ShardMember | None = None
+) -> MoveReplica:
+    command = MoveReplica(group=shard.group, number=shard.number, to=target)
+    if source is not None:
+        getattr(command, "from").CopyFrom(source)
+    return command

@@ -1,0 +1,87 @@
+"""What the nodes of the cluster say of themselves: that they run, and what they lead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from quorate.plugin.shard_id import ShardId
+from quorate.v1.node_pb2 import LedShard
+
+#: A node that was not heard for this time does not answer.
+SILENT_S: Final = 15.0
+#: The part of a new measurement in a load.
+_NEW: Final = 0.3
+
+
+class Led(NamedTuple):
+    """A shard that a node leads."""
+
+    term: int
+    #: Commands and reads of the node since it began, at its last answer.
+    done: int
+    #: Commands and reads per second, smoothed.
+    load: float = 0.0
+
+
+class _Answer(NamedTuple):
+    at: float
+    led: Mapping[ShardId, Led]
+
+
+class Census:
+    """Keeps the last answer of every node; whoever asks the nodes passes it on."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock: Final = clock
+        self._began: Final = clock()
+        self._answers: Final[dict[str, _Answer]] = {}
+        #: Who leads each shard in the latest term that is known.
+        self._leaders: Final[dict[ShardId, tuple[int, str]]] = {}
+
+    def hear(self, node: str, led: Iterable[LedShard]) -> None:
+        """Record the answer of a node."""
+        now, before = self._clock(), self._answers.get(node)
+        found: dict[ShardId, Led] = {}
+        for each in led:
+            try:
+                shard = ShardId.parse(each.shard)
+            except ValueError:
+                continue
+            load = 0.0
+            known = None if before is None else before.led.get(shard)
+            if before is not None and known is not None and now > before.at:
+                rate = max(0, each.done - known.done) / (now - before.at)
+                load = known.load + _NEW * (rate - known.load)
+            found[shard] = Led(each.term, each.done, load)
+            if self._leaders.get(shard, (0, ""))[0] <= each.term:
+                self._leaders[shard] = each.term, node
+        self._answers[node] = _Answer(now, found)
+
+    def now(self) -> float:
+        """Return the time of its clock."""
+        return self._clock()
+
+    def silent_s(self, node: str) -> float:
+        """Return for how long a node has not answered."""
+        answer = self._answers.get(node)
+        return self._clock() - (self._began if answer is None else answer.at)
+
+    def answers(self, node: str) -> bool:
+        """Whether a node has answered lately."""
+        return node in self._answers and self.silent_s(node) < SILENT_S
+
+    def led(self, node: str) -> Mapping[ShardId, Led]:
+        """Return the shards that a node said that it leads."""
+        answer = self._answers.get(node)
+        return {} if answer is None else answer.led
+
+    def leader(self, shard: ShardId) -> tuple[int, str] | None:
+        """Return the latest known term in which a shard is led, and the node that leads it."""
+        return self._leaders.get(shard)
+
+    def load(self, shard: ShardId) -> float:
+        """Return the commands and reads of a shard per second."""
+        leader = self._leaders.get(shard)
+        found = None if leader is None else self.led(leader[1]).get(shard)
+        return 0.0 if found is None else found.load

@@ -1,0 +1,179 @@
+"""Shards that lie on some of the nodes: a cluster grows and shrinks under its clients."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from itertools import count
+from pathlib import Path
+
+import pytest
+from quorate.cli.failures import ExitCode
+from quorate.client import AsyncClient, WatchedChange, connect
+from quorate.testing.cluster import Cluster
+from quorate.testing.waiting import PATIENCE_S, until
+from quorate.v1 import admin_pb2 as pb, kv_pb2, watch_pb2
+
+TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
+ADMIN = "/quorate.v1.AdminService"
+KV = "/quorate.v1.KvService"
+WATCH = "/quorate.v1.WatchService/Watch"
+WRITES_A_SECOND = 50
+WATCHES = 3
+KEYS = 60
+
+
+def settings(shards: int) -> dict[str, dict[str, object]]:
+    return {"timing": TIMING, "groups": {"metadata": {"shards": shards, "replicas": 3}}}
+
+
+async def placement(client: AsyncClient) -> pb.PlacementResponse:
+    return await client.call(f"{ADMIN}/Placement", pb.PlacementRequest(), pb.PlacementResponse)
+
+
+async def settled(client: AsyncClient, nodes: int) -> list[int]:
+    """Wait until nothing is left to move; return how many replicas each of the nodes has."""
+    async with asyncio.timeout(2 * PATIENCE_S):
+        while True:
+            found = await placement(client)
+            known = len(found.nodes) == nodes and all(each.answers for each in found.nodes)
+            if known and not (found.moving or found.planned or found.problems):
+                return [each.replicas for each in found.nodes]
+            await asyncio.sleep(0.05)
+
+
+async def change(client: AsyncClient, method: str, request: object) -> None:
+    async for _ in client.stream(f"{ADMIN}/{method}", request, pb.MemberProgress):  # type: ignore[arg-type]
+        pass
+
+
+class Traffic:
+    """Writers of their own keys, and watchers of them all."""
+
+    def __init__(self) -> None:
+        #: What was answered, in order, by key.
+        self.answered: dict[str, list[str]] = {}
+        self.seen: list[list[WatchedChange]] = [[] for _ in range(WATCHES)]
+        self.failed: list[Exception] = []
+
+    async def write(self, client: AsyncClient) -> None:
+        for number in count():
+            key, value = f"grown{number % KEYS}/k", str(number)
+            try:
+                await client.kv.put(key, value.encode())
+            except Exception as error:  # noqa: BLE001 - it is what the test counts
+                self.failed.append(error)
+            else:
+                self.answered.setdefault(key, []).append(value)
+            await asyncio.sleep(1 / WRITES_A_SECOND)
+
+    async def watch(self, client: AsyncClient, seen: list[WatchedChange]) -> None:
+        async for each in client.watch("kv", prefix=b"grown"):
+            seen.append(each)
+
+    def missing(self) -> list[str]:
+        """Say what watches missed, or saw twice or in another order."""
+        found: list[str] = []
+        for number, seen in enumerate(self.seen):
+            values: dict[str, list[str]] = {}
+            for each in seen:
+                values.setdefault(each.key.decode(), []).append(each.value.decode())
+            found += [
+                f"watch {number} of {key} saw {values.get(key)} of {written}"
+                for key, written in self.answered.items()
+                if values.get(key) != written
+            ]
+        return found
+
+
+@asynccontextmanager
+async def traffic(client: AsyncClient) -> AsyncIterator[Traffic]:
+    """Write and watch until the block ends; then every watch has seen what was written."""
+    made = Traffic()
+    watching = [asyncio.create_task(made.watch(client, seen)) for seen in made.seen]
+    writing = asyncio.create_task(made.write(client))
+    try:
+        yield made
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                while made.missing():
+                    await asyncio.sleep(0.05)
+        resyncs = [each.reason for seen in made.seen for each in seen if each.reason]
+        assert not made.failed, made.failed[0]
+        assert not resyncs, resyncs
+        assert not (missing := made.missing()), missing[0]
+    finally:
+        for task in (writing, *watching):
+            task.cancel()
+        await asyncio.gather(writing, *watching, return_exceptions=True)
+
+
+@pytest.mark.ci
+async def test_a_cluster_grows_and_shrinks_and_no_client_notices(tmp_path: Path) -> None:
+    """3 to 5 nodes and back to 3 that are other ones: 0 failed, 0 lost, 0 events missed or twice.
+
+    The shards of kv are placed, metadata/0 is on every node.
+    """
+    with Cluster(tmp_path, settings=settings(6)) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        async with connect(cluster.endpoints) as client:
+            await client.kv.put("grown/first", b"")
+            async with traffic(client) as found:
+                for name in ("node4", "node5"):
+                    node = cluster.add(name)
+                    node.start()
+                    await asyncio.to_thread(until, node.report)
+                    await change(
+                        client, "AddMember", pb.AddMemberRequest(node=name, address=node.address)
+                    )
+                # Five placed shards with three replicas each.
+                assert await settled(client, 5) == [3, 3, 3, 3, 3]
+                for name in ("node1", "node2"):
+                    await change(client, "RemoveMember", pb.RemoveMemberRequest(node=name))
+                    assert await asyncio.to_thread(cluster.nodes[name].wait) == ExitCode.REMOVED
+                assert await settled(client, 3) == [5, 5, 5]
+            written = sum(map(len, found.answered.values()))
+            assert written > KEYS
+            stored = {row.key.decode(): row.value.decode() async for row in client.kv.list("grown")}
+        assert {key: values[-1] for key, values in found.answered.items()}.items() <= stored.items()
+        print(f"{written} writes")
+        for name in ("node3", "node4", "node5"):
+            report = until(cluster.nodes[name].report)
+            assert len(report.shards) == 6
+
+
+@pytest.mark.ci
+async def test_everything_works_on_a_node_without_a_replica(tmp_path: Path) -> None:
+    """Two placed shards with one replica each on three nodes: each node lacks at least one."""
+    groups = {"metadata": {"shards": 3, "replicas": 1}}
+    with Cluster(tmp_path, settings={"timing": TIMING, "groups": groups}) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        keys = [f"key{number}/k" for number in range(30)]
+        for node in cluster.nodes.values():
+            held = {each.shard for each in until(node.report).shards}
+            assert "metadata/0" in held
+            assert len(held) < 3
+            async with connect(node.address) as anyone:
+                asked = anyone.at(node.name)
+                for key in keys:
+                    put = kv_pb2.PutPair(key=key.encode(), value=node.name.encode())
+                    await asked.call(f"{KV}/Put", put, kv_pb2.PutPairReply)
+                    get = kv_pb2.GetPairRequest(key=key.encode())
+                    row = await asked.call(f"{KV}/Get", get, kv_pb2.GetPairResponse)
+                    assert row.pair.value == node.name.encode()
+                topology = await asked.call(
+                    f"{ADMIN}/Topology", pb.TopologyRequest(), pb.TopologyResponse
+                )
+                assert {len(each.nodes) for each in topology.shards} == {1, 3}
+                # The one node that it knows gives it all rows, wherever they are.
+                watched = watch_pb2.WatchRequest(
+                    families=[watch_pb2.WatchedFamily(name="kv.pairs", prefix=b"key")]
+                )
+                seen = set[bytes]()
+                async for answer in asked.stream(WATCH, watched, watch_pb2.WatchResponse):
+                    seen |= {event.key for event in answer.events}
+                    if len(seen) == len(keys):
+                        break
