@@ -17,8 +17,10 @@ from google.rpc import error_details_pb2, status_pb2
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.groups.refusals import ExhaustedError
 from quorate.groups.shard.capacity import FairShare
+from quorate.rpc import callers
 from quorate.rpc.connections import address_of, peer_name
 from quorate.rpc.limits import CallLimits
+from quorate.rpc.methods import Behaviour
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
 
@@ -93,6 +95,16 @@ class Site:
 Serve = Callable[..., Any]
 
 
+def by_nobody(_: str, serve: Behaviour) -> Behaviour:
+    """Let each call have a caller who has proved nothing."""
+
+    async def served(request: Any, context: Any) -> Any:
+        callers.begin(callers.NOBODY)
+        return await serve(request, context)
+
+    return served
+
+
 @pytest.fixture
 def serve(four_kinds: Callable[[str], ServiceDescriptor]) -> Serve:
     @asynccontextmanager
@@ -100,7 +112,7 @@ def serve(four_kinds: Callable[[str], ServiceDescriptor]) -> Serve:
         section = LimitsSection.model_validate(limits)
         service = Service()
         bounds = CallLimits(section, ("exempt.Service",), asyncio.get_running_loop())
-        server = RpcServer(section, bounds=bounds)
+        server = RpcServer(section, outermost=[by_nobody], bounds=bounds)
         server.add(four_kinds("limited.Calls"), service)
         port = server.bind("127.0.0.1", 0, TlsSection())
         await server.start()

@@ -27,6 +27,7 @@ from quorate.plugin.services import missing, undeclared
 #: What the command line itself offers below `quorate`.
 HOST_CLI_COMMANDS: Final = frozenset(
     {
+        "audit",
         "backup",
         "bench",
         "cert",
@@ -36,6 +37,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "dev",
         "kv",
         "member",
+        "node",
         "plugin",
         "protos",
         "restore",
