@@ -136,6 +136,10 @@ class Groups:
             await self._delivery.deliver_all(parts, Call(fence=if_leader, caller=caller))
         return _only(answers)
 
+    def demand(self, message: Message, caller: str) -> None:
+        """Refuse a command of which its caller may not send every item."""
+        self._access.demand(message, caller)
+
     async def propose_many(
         self, proposals: Iterable[Proposal], *, caller: str = ""
     ) -> list[Answer | Exception]:

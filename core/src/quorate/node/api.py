@@ -174,7 +174,9 @@ class PluginNode:
         return replica.now_ms()
 
     def public_command(self, command: pb.Command) -> Message:
-        return routes.parse_public(self._catalog, command.type, command.payload)
+        message = routes.parse_public(self._catalog, command.type, command.payload)
+        self._groups.demand(message, callers.caller().name)
+        return message
 
     async def propose(
         self,

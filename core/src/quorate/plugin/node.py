@@ -209,7 +209,10 @@ class NodeApi(Protocol):
         """
 
     def public_command(self, command: Command) -> Message:
-        """Return the message of a command that clients may send; raises `Invalid` for any other."""
+        """Return the message of a command that clients may send; raises `Invalid` for any other.
+
+        Raises `Rejected` (PERMISSION_DENIED) for what the caller of this call may not send.
+        """
 
     async def propose(
         self,

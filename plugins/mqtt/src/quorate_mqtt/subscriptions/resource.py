@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Rejected, Resource, Txn, Verb, keys
+from quorate.plugin import Access, Rejected, Resource, Txn, Verb, keys
 
 from quorate_mqtt.names import check_identity, check_topic_filter
 from quorate_mqtt.sessions.apply import TAKEN_OVER
@@ -77,6 +77,11 @@ SUBSCRIPTION: Final[Resource[pb.Subscription]] = Resource(
     answer=pb.KeyedSubscription,
     service=pb.DESCRIPTOR.services_by_name["SubscriptionService"],
     servicer=SubscriptionGathering,
+    access={
+        "Gather": Access(
+            right="read", domain=SUBSCRIPTIONS, items="clients", tenant="tenant", key="client_id"
+        )
+    },
     key=("tenant", "client_id", "filter"),
     check_key={"client_id": check_identity, "filter": check_topic_filter},
     shard_by=("tenant", "client_id"),
