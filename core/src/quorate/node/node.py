@@ -35,7 +35,7 @@ from quorate.observe.audit import AuditLog
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.audit_service import AuditService
-from quorate.rpc.auditing import Audit, admin_methods
+from quorate.rpc.auditing import ADMIN, Audit, admin_methods
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService
@@ -179,7 +179,7 @@ class Node:
                 CommandService(self.groups, catalog, limits),
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),
                 self.admin,
-                AuditService(self._audit_log),
+                AuditService(self._audit_log, {ADMIN, *catalog.declared}),
             ],
             certificates=self._certificates,
             listen=self.network.listen,
