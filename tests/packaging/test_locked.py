@@ -15,7 +15,7 @@ LOCKED = (ROOT / "requirements" / "locked.txt").read_text()
 
 def entries() -> dict[str, tuple[Requirement, list[str]]]:
     """Return each locked requirement with its hashes, by its name."""
-    found = {}
+    found: dict[str, tuple[Requirement, list[str]]] = {}
     for text in LOCKED.replace("\\\n", "").splitlines():
         if text and not text.lstrip().startswith("#"):
             requirement, *hashes = re.split(r"\s+--hash=", text)

@@ -58,8 +58,8 @@ class Server:
     """Serves the connections of a port until it is closed.
 
     `tls` is what connections are encrypted with if the section names no certificate of its own.
-    `codes` says what answers each request, and `lose` is told of connections that have closed by
-    which somebody has registered.
+    `codes` says what answers each request, and `lose` is called with connections that have closed
+    by which somebody has registered.
     """
 
     def __init__(
