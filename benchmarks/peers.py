@@ -3,8 +3,10 @@
 One process asks for all of them. What a system needs and the machine does not hold is said, and
 the others go on. `--rounds` repeats everything, in turn, and the medians count.
 
-python benchmarks/peers.py [--systems NAMES] [--only KINDS] [--seconds S] [--rounds N]
+python benchmarks/peers.py [--systems NAMES] [--only KINDS] [--seconds S] [--rounds N] [--tls]
                            [--directory DIR] [--output table|json]
+
+`--tls` measures Quorate once more, with mutual TLS everywhere, and tells what that costs.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from systems.etcd import Etcd
-from systems.ours import Quorate
+from systems.ours import EncryptedQuorate, Quorate
 from systems.outage import Outage, kill_leader
 from systems.system import MissingError, System, server_cpu_s
 from systems.zookeeper import ZooKeeper
@@ -40,8 +42,10 @@ SYSTEMS: Final[dict[str, Callable[[Path, Collection[str]], System]]] = {
     "etcd": Etcd,
     "zookeeper": ZooKeeper,
     "quorate": Quorate,
+    "quorate-tls": EncryptedQuorate,
 }
 OURS: Final = Quorate.name
+ENCRYPTED: Final = EncryptedQuorate.name
 #: The share of a core from which on the process that asks is taken to be the limit.
 BUSY: Final = 0.9
 
@@ -211,7 +215,7 @@ def ratio(medians: dict[str, dict[str, Figures]], each: Measurement) -> tuple[fl
     peers = {
         name: found[each.against or each.name].per_s
         for name, found in medians.items()
-        if name != OURS
+        if name not in (OURS, ENCRYPTED)
         and (each.against or each.name) in found
         and (not each.peers or name in each.peers)
     }
@@ -228,6 +232,9 @@ def table(run: Run, medians: dict[str, dict[str, Figures]]) -> Table:
     made.add_column("", no_wrap=True)
     for name in names:
         made.add_column(f"{name} {run.versions[name]}", justify="right", no_wrap=True)
+    encrypted = ENCRYPTED in names and OURS in names
+    if encrypted:
+        made.add_column("TLS / plain", justify="right", no_wrap=True)
     made.add_column("ours / peer", justify="right", no_wrap=True)
     made.add_column("aim", justify="right")
     for each in MEASUREMENTS:
@@ -235,16 +242,23 @@ def table(run: Run, medians: dict[str, dict[str, Figures]]) -> Table:
         if any(cells):
             found = ratio(medians, each)
             told = f"{found[0]:.2f}\n[dim]{found[1]}[/]" if found else ""
+            if encrypted:
+                cells.append(_share(medians, each))
             made.add_row(each.name, *cells, told, "" if each.aim is None else f"{each.aim:g}")
             made.add_section()
     if run.outages:
         made.add_row(
             "leader killed: outage, longest gap",
             *(_outage_cell(run.outages.get(name, [])) for name in names),
-            "",
-            "",
+            *([""] * (3 if encrypted else 2)),
         )
     return made
+
+
+def _share(medians: dict[str, dict[str, Figures]], each: Measurement) -> str:
+    """Return which share of its throughput Quorate keeps with TLS."""
+    plain, encrypted = (medians.get(name, {}).get(each.name) for name in (OURS, ENCRYPTED))
+    return f"{encrypted.per_s / plain.per_s:.2f}" if plain and encrypted else ""
 
 
 def _cell(figures: Figures | None) -> str:
@@ -281,7 +295,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--systems", type=_names(tuple(SYSTEMS)), default=list(SYSTEMS))
+    plain = [each for each in SYSTEMS if each != "quorate-tls"]
+    parser.add_argument("--systems", type=_names(tuple(SYSTEMS)), default=plain)
+    parser.add_argument("--tls", action="store_true", help="measure Quorate with TLS, too")
     parser.add_argument("--only", type=_names(KINDS), default=list(KINDS), metavar="KINDS")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=1)
@@ -289,6 +305,8 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
     parser.add_argument("--output", choices=("table", "json"), default="table")
     options = parser.parse_args()
+    if options.tls and "quorate-tls" not in options.systems:
+        options.systems = [*options.systems, "quorate-tls"]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     sys.setswitchinterval(0.0003)
     progress = Progress(

@@ -22,8 +22,10 @@ _OPTIONS: Final = (
 )
 
 
-def channel(address: str) -> grpc.aio.Channel:
+def channel(address: str, credentials: grpc.ChannelCredentials | None = None) -> grpc.aio.Channel:
     """Return a channel of the load."""
+    if credentials is not None:
+        return grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
     return grpc.aio.insecure_channel(address, options=_OPTIONS)
 
 

@@ -50,11 +50,14 @@ class Quorate:
     """
 
     name = "Quorate"
+    #: Whether all connections are encrypted, and all callers show certificates.
+    encrypted = False
 
     def __init__(self, directory: Path, kinds: Collection[str]) -> None:
         self.version = version("quorate")
         self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
-        self._cluster: Final = Cluster(directory, plugins=["mqtt"] if self._has_sessions else [])
+        plugins = ["mqtt"] if self._has_sessions else []
+        self._cluster: Final = Cluster(directory, plugins=plugins, tls=self.encrypted)
         self._connected: Final = AsyncExitStack()
         self._sessions: Any = None
         self._epoch = 0
@@ -97,7 +100,7 @@ class Quorate:
             self._channel(self._cluster.nodes[leader].address),
             kv_pb2.DESCRIPTOR.services_by_name["KvService"],
         )
-        self._client = connect(self._cluster.endpoints)
+        self._client = connect(self._cluster.endpoints, tls=self._cluster.tls)
         self._writers = cycle(
             [
                 Stub(self._channel(node.address), kv_pb2.DESCRIPTOR.services_by_name["KvService"])
@@ -227,7 +230,8 @@ class Quorate:
         )
 
     def _channel(self, address: str) -> grpc.aio.Channel:
-        self._channels.append(channel(address))
+        tls = self._cluster.tls
+        self._channels.append(channel(address, None if tls is None else tls.credentials()))
         return self._channels[-1]
 
     def _lanes(self) -> Load:
@@ -235,6 +239,13 @@ class Quorate:
             raise RuntimeError("connect() comes first")
         put, keys, written = self._client.kv.put, [_key(at) for at in range(KEYS)], values(KEYS)
         return closed_loop(lambda number: put(keys[number % KEYS], written[number % KEYS]))
+
+
+class EncryptedQuorate(Quorate):
+    """The same with mutual TLS between nodes, and with clients."""
+
+    name = "Quorate with TLS"
+    encrypted = True
 
 
 async def _carried_out(method: Any, requests: Sequence[Message], number: int) -> None:

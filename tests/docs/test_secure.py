@@ -26,7 +26,7 @@ pytestmark = pytest.mark.ci
 
 
 def block(kind: str) -> str:
-    [found] = re.findall(rf"^```{kind}\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    [found, *_] = re.findall(rf"^```{kind}\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     return str(found)
 
 

@@ -213,6 +213,7 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
         port = {port}
         http_port = {http_port}
         dir = "{directory / NODE}"
+        reflection = true
         [cluster]
         token = "{TOKEN}"
         [groups.metadata]

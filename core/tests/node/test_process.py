@@ -99,7 +99,7 @@ def test_a_node_that_was_removed_ends_with_one_line_and_a_code_of_its_own(
         raise RemovedError(METADATA, Peer("n1", 1), members)
 
     # What a process does to itself is not for this one.
-    monkeypatch.setattr("quorate.observe.logs.configure", lambda *_: None)
+    monkeypatch.setattr("quorate.observe.logs.configure", lambda *_, **__: None)
     monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
     monkeypatch.setattr("quorate.node.process._live", live)
     assert main(["serve", "--config", str(path)]) == int(ExitCode.REMOVED) == 6

@@ -179,3 +179,13 @@ def test_callers_that_stall_before_tls_stands_make_room_again(
             assert found.endswith(b"here\n")
     finally:
         server.close()
+
+
+@pytest.mark.parametrize("path", ["/here", "/nowhere", "/broken"])
+def test_no_answer_is_for_a_page_a_frame_or_a_cache(server: HttpServer, path: str) -> None:
+    _, _, headers = ask(server, path)
+
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
+    assert headers["Cache-Control"] == "no-store"

@@ -22,9 +22,9 @@ def log() -> Iterator[Log]:
     handlers, level = root.handlers[:], root.level
     root.handlers.clear()
 
-    def configured(form: Form, level: Level = "info") -> io.StringIO:
+    def configured(form: Form, level: Level = "info", *secrets: str) -> io.StringIO:
         out = io.StringIO()
-        configure(form, level, "n1", out)
+        configure(form, level, "n1", out, secrets=secrets)
         return out
 
     yield configured
@@ -110,3 +110,17 @@ def test_what_grpc_warns_of_is_left_out_and_its_errors_are_not(log: Log) -> None
 
     [line] = out.getvalue().splitlines()
     assert " ERROR grpc._cython.cygrpc: broken " in line
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_secrets_are_left_out_wherever_they_are(log: Log, form: Form) -> None:
+    out = log(form, "info", 'se"same', "same", "open sesame")
+    try:
+        raise ValueError('bad token se"same')
+    except ValueError:
+        logging.getLogger("quorate.test").exception(
+            "not %s", "open sesame", extra={"token": 'a se"same'}
+        )
+
+    assert "same" not in out.getvalue()
+    assert out.getvalue().count("[secret]") >= 3

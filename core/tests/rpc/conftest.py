@@ -210,7 +210,7 @@ class Node:
 
     async def start(self) -> None:
         self.address = f"127.0.0.1:{self.server.bind('127.0.0.1', 0, TlsSection())}"
-        await self.server.start()
+        await self.server.start(reflection=True)
 
     async def stop(self) -> None:
         await self.channels.close()

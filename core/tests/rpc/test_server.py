@@ -75,6 +75,24 @@ async def test_reflection_lists_the_services(nodes: dict[str, Node]) -> None:
     assert {"quorate.v1.CommandService", "quorate.v1.NodeService"} <= {each.name for each in listed}
 
 
+async def test_nobody_is_told_of_the_services_unless_that_is_allowed(
+    limits: LimitsSection,
+) -> None:
+    server = RpcServer(limits)
+    address = f"127.0.0.1:{server.bind('127.0.0.1', 0, TlsSection())}"
+    await server.start()
+    try:
+        async with grpc.aio.insecure_channel(address) as channel:
+            reflection = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
+            asked = reflection_pb2.ServerReflectionRequest(list_services="")
+            call = Stub(channel, reflection).ServerReflectionInfo(iter([asked]), timeout=10)
+            with pytest.raises(grpc.aio.AioRpcError) as refused:
+                await anext(aiter(call))
+        assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    finally:
+        await server.stop(0)
+
+
 async def test_what_is_larger_than_the_server_reads_is_refused(nodes: dict[str, Node]) -> None:
     async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
         execute: Any = channel.unary_unary("/quorate.v1.CommandService/Execute", None, None)

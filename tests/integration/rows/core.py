@@ -17,6 +17,7 @@ from quorate.v1.admin_pb2 import (
     ResumeControllerRequest,
     TransferLeaderRequest,
 )
+from quorate.v1.audit_pb2 import FollowAudit
 from quorate.v1.cluster_pb2 import (
     GetBrokerRequest,
     ListBrokersRequest,
@@ -718,6 +719,11 @@ REFLECTION: Final = {
     ),
 }
 
+#: This node records nothing.
+AUDIT: Final = {
+    "Follow": Row(empty=REFUSED, large=((FollowAudit(domains=[TEXT]), REFUSED),)),
+}
+
 VIEW: Final = {
     "Open": Row(
         empty="family",
@@ -737,6 +743,7 @@ ROWS: Final = by_method(
         "grpc.health.v1.Health": HEALTH,
         "grpc.reflection.v1alpha.ServerReflection": REFLECTION,
         "quorate.v1.AdminService": ADMIN,
+        "quorate.v1.AuditService": AUDIT,
         "quorate.v1.ClusterService": CLUSTER,
         "quorate.v1.CommandService": COMMANDS,
         "quorate.v1.CoordinatorService": COORDINATORS,

@@ -70,7 +70,7 @@ def command(terminal: Terminal, log_format: Form, log_level: Level) -> None:
         from quorate.node.process import NodeEndedError, NodeRemovedError, run
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
-    logs.configure(log_format, log_level, settings.node.name)
+    logs.configure(log_format, log_level, settings.node.name, secrets=settings.secrets())
     try:
         run(settings, catalog)
     except NodeEndedError as error:

@@ -8,6 +8,7 @@ import tomlkit
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from quorate.config.secrets import FILE
 from quorate.config.sections import CoreSections, PluginsSection
 from quorate.config.settings import PluginModels, Settings, load
 from quorate.config.validation import holds_secret
@@ -68,12 +69,36 @@ def schema(sections: PluginModels) -> dict[str, Any]:
         name: empty if model is None else dict(references[model, "validation"])
         for name, model in sections.items()
     }
+    definitions = {name: _or_in_a_file(each) for name, each in definitions.items()}
     root = definitions.pop(definition(CoreSections))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **root,
         "title": "Quorate configuration",
         "$defs": definitions,
+    }
+
+
+def _or_in_a_file(schema: Any) -> Any:
+    """Let a table with the name of a file stand for each secret in a schema."""
+    if isinstance(schema, list):
+        return [_or_in_a_file(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: _or_in_a_file(each) for name, each in schema.items()}
+    if found.get("format") != "password":
+        return found
+    return {
+        **{name: found.pop(name) for name in ("default", "description", "title") if name in found},
+        "anyOf": [
+            found,
+            {
+                "type": "object",
+                "properties": {FILE: {"type": "string"}},
+                "required": [FILE],
+                "additionalProperties": False,
+            },
+        ],
     }
 
 

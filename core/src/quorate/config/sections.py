@@ -129,6 +129,11 @@ class NodeSection(Section):
         description="TCP port of the connections from other nodes, which learn it over gRPC; 0: any"
         " free one. Set it where a firewall stands between the nodes.",
     )
+    reflection: bool = Field(
+        default=False,
+        description="Tell callers over gRPC which services and messages there are, for tools such "
+        "as grpcurl.",
+    )
     dir: Path = Field(
         default=Path("quorate-data"),
         description="Directory of the log and the shards' databases; a relative path is taken "
@@ -218,7 +223,8 @@ class ClusterSection(Section):
     token: SecretStr = Field(
         default=SecretStr(DEFAULT_TOKEN),
         min_length=1,
-        description="Shared by all nodes of a cluster and by no other cluster.",
+        description="Shared by all nodes of a cluster and by no other cluster; "
+        '`{ file = "..." }` names a file with it.',
     )
     initial_members: Mapping[Name, Address] = Field(
         default_factory=dict,

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel
 
 from quorate.config import positions
+from quorate.config.secrets import FILE, read_files, secrets_of
 from quorate.config.sections import CoreSections, PluginsSection
 from quorate.config.validation import ConfigError, ConfigProblem, Origins, check, suggestion
 
@@ -39,6 +40,11 @@ class Settings(CoreSections):
             if type(section) is model:
                 return section
         raise LookupError(f"no plugin's section has the model {model.__qualname__}")
+
+    def secrets(self) -> list[str]:
+        """Return the secrets that must not be in a log."""
+        sections = (self, *self.plugin_sections.values())
+        return [secret for section in sections for secret in secrets_of(section)]
 
 
 def section_fault(model: type[BaseModel]) -> str | None:
@@ -95,7 +101,9 @@ def _settle(
         if is_table
         else plugins
     )
-    core, problems = check(CoreSections, {**tree, "plugins": core_plugins}, (), origins)
+    told, problems = read_files(CoreSections, {**tree, "plugins": core_plugins}, (), origins)
+    core, faults = check(CoreSections, told, (), origins)
+    problems += faults
     problems = [_misplaced(problem, sections) for problem in problems]
     tables = {k: v for k, v in plugins.items() if k not in core_plugins} if is_table else {}
     enabled = plugins.get("enabled") if is_table else None
@@ -123,8 +131,10 @@ def _settle(
                     origins.problem(path, f"plugin {name!r} has no settings", "remove the section")
                 )
             continue
-        section, faults = check(model, tables.get(name, {}), path, origins)
-        if section is not None:
+        told, unread = read_files(model, tables.get(name, {}), path, origins)
+        section, faults = check(model, told, path, origins)
+        faults += unread
+        if section is not None and not unread:
             plugin_sections[name] = section
         elif name in tables or name in enabled:
             problems += faults
@@ -260,7 +270,10 @@ def overlay(tree: dict[str, Any], override: Override) -> bool:
     for segment in override.path[:-1]:
         child = table.setdefault(segment, {})
         if not isinstance(child, dict):
-            return False
+            if override.path[-2:] != (segment, FILE):
+                return False
+            # A secret of the file, whose place another one takes.
+            child = table[segment] = {}
         table = child
     table[override.path[-1]] = override.value
     return True

@@ -43,7 +43,7 @@ class _Files(NamedTuple):
     client_ca: bytes
 
     def read(self) -> _Read:
-        """Return what they hold; raises `ValueError`."""
+        """Return what they hold; raises whatever an odd certificate makes its library raise."""
         return _Read(*(x509.load_pem_x509_certificates(each) for each in (self[0], *self[2:])))
 
 
@@ -120,16 +120,16 @@ class Certificates:
         return known
 
     def _certified(self, shown: bytes) -> Certified:
-        try:
-            pem = shown.startswith(b"-----")
-            read = x509.load_pem_x509_certificate if pem else x509.load_der_x509_certificate
-            found = read(shown)
-        except ValueError:
-            return Certified(frozenset(), node=False)
+        pem = shown.startswith(b"-----")
+        read = x509.load_pem_x509_certificate if pem else x509.load_der_x509_certificate
         chain, authorities, _ = self._certificates
-        # With one authority for all, the extended key usages alone tell nodes from clients.
-        issued = not self._separate or certified.issued_by(found, authorities, chain[1:])
-        return Certified(certified.names(found), node=issued and certified.may_serve(found))
+        try:
+            found = read(shown)
+            # With one authority for all, the extended key usages alone tell nodes from clients.
+            issued = not self._separate or certified.issued_by(found, authorities, chain[1:])
+            return Certified(certified.names(found), node=issued and certified.may_serve(found))
+        except Exception:  # noqa: BLE001 - what is odd about it is no node's, and raises anything
+            return Certified(frozenset(), node=False)
 
     def server_credentials(self) -> grpc.ServerCredentials:
         """Return what the gRPC server is encrypted with, as the files are at each connection."""
@@ -228,8 +228,9 @@ class Certificates:
                     "authority that signs the nodes' certificates"
                 ) from error
         try:
-            found.read()
-        except ValueError as error:
+            read = found.read()
+            list(certified.faults(read.chain, read.authorities, self._node))
+        except Exception as error:
             raise CertificateError(
                 f"{', '.join(map(str, dict.fromkeys((self._paths[0], *self._paths[2:]))))}: one"
                 f" holds a certificate that cannot be read ({error}); write it anew, as PEM"

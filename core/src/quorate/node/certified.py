@@ -22,7 +22,7 @@ def names(certificate: Certificate) -> frozenset[str]:
     """Return the DNS names that a certificate is for."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except (x509.ExtensionNotFound, ValueError):
+    except x509.ExtensionNotFound:
         return frozenset()
     return frozenset(found.value.get_values_for_type(x509.DNSName))
 
@@ -33,8 +33,6 @@ def may_serve(certificate: Certificate) -> bool:
         found = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
     except x509.ExtensionNotFound:
         return True
-    except ValueError:
-        return False
     allowed = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
     return not allowed.isdisjoint(found.value)
 

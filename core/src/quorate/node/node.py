@@ -42,7 +42,7 @@ from quorate.observe.audit import AuditLog
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.audit_service import AuditService
-from quorate.rpc.auditing import Audit, admin_methods
+from quorate.rpc.auditing import ADMIN, Audit, admin_methods
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.identities import Guard
@@ -214,7 +214,7 @@ class Node:
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),
                 self.admin,
-                AuditService(self._audit_log),
+                AuditService(self._audit_log, {ADMIN, *catalog.declared}),
             ],
             identities=self._identities,
             guard=Guard(authority),

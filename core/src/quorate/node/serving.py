@@ -126,7 +126,7 @@ class Serving:
                 f"{node.peer_address} cannot be listened on for other nodes; end what holds it, or"
                 f" set node.peer_port to another one ({error})"
             ) from None
-        await self._server.start()
+        await self._server.start(reflection=node.reflection)
         self.lag.start()
         try:
             # The gRPC server comes first: it refuses a host that must not be listened on.

@@ -20,6 +20,16 @@ SILENCE_S: Final = 5.0
 _LOOK_S: Final = 0.1
 
 
+#: What is answered is for nobody's page, frame or cache.
+_HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+
 class Answer(NamedTuple):
     """A response."""
 
@@ -137,6 +147,8 @@ class _Caller(BaseHTTPRequestHandler):
 
     def _send(self, answer: Answer, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(answer.status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
         for name, value in (headers or {}).items():

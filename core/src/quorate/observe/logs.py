@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Final, Literal, TextIO
 
@@ -13,14 +14,47 @@ Level = Literal["debug", "info", "warning", "error"]
 _USUAL: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 
 
-def configure(form: Form, level: Level, node: str, stream: TextIO | None = None) -> None:
-    """Log to a stream, by default standard error, from a level on; include warnings."""
+#: What stands in the place of a secret.
+SECRET: Final = "[secret]"
+
+
+def configure(
+    form: Form,
+    level: Level,
+    node: str,
+    stream: TextIO | None = None,
+    *,
+    secrets: Collection[str] = (),
+) -> None:
+    """Log to a stream, by default standard error, from a level on; include warnings.
+
+    `secrets` are left out of whatever is logged.
+    """
     out = logging.StreamHandler(sys.stderr if stream is None else stream)
-    out.setFormatter(JsonLines(node) if form == "json" else TextLines(node))
+    lines = JsonLines(node) if form == "json" else TextLines(node)
+    out.setFormatter(Redacted(lines, secrets) if secrets else lines)
     logging.basicConfig(level=level.upper(), handlers=[out], force=True)
     logging.captureWarnings(True)
     # It warns of every stream that an orderly shutdown of a server cancels.
     logging.getLogger("grpc").setLevel(logging.ERROR)
+
+
+class Redacted(logging.Formatter):
+    """The lines of another formatter without secrets, as they are or as JSON spells them."""
+
+    def __init__(self, lines: logging.Formatter, secrets: Collection[str]) -> None:
+        super().__init__()
+        self._lines: Final = lines
+        spelled = {*secrets, *(json.dumps(each)[1:-1] for each in secrets)}
+        # The longest first: one may be a part of another.
+        self._spelled: Final = sorted(spelled, key=len, reverse=True)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line of a record."""
+        line = self._lines.format(record)
+        for secret in self._spelled:
+            line = line.replace(secret, SECRET)
+        return line
 
 
 class TextLines(logging.Formatter):

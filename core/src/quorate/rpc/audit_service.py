@@ -1,12 +1,12 @@
 """Sends the records of the node's audit log as they are made."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
 from quorate.observe.audit import AuditLog, LaggingError, line
-from quorate.plugin import Access, Rejected
+from quorate.plugin import Access, Invalid, Rejected
 from quorate.plugin.access import OPERATIONS
 from quorate.plugin.needs import needs_of_core
 from quorate.rpc.server import RpcServer
@@ -21,6 +21,8 @@ class AuditService:
     """Refuses followers where nothing is recorded."""
 
     _log: AuditLog | None
+    #: Those that there are.
+    _domains: Collection[str]
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -32,6 +34,10 @@ class AuditService:
         """Send the records of these domains, or of all."""
         if self._log is None:
             raise Rejected("FAILED_PRECONDITION", "this node records nothing; set audit.file")
+        for position, domain in enumerate(request.domains):
+            if domain not in self._domains:
+                known = ", ".join(sorted(self._domains))
+                raise Invalid(f"domains[{position}]", f"there is no such domain; there are {known}")
         with closing(self._log.follow()) as follower:
             # So that the caller knows from when on it sees everything.
             yield pb.AuditRecords()

@@ -218,14 +218,18 @@ class RpcServer:
                 self.add(service.service, service.servicer(api_of(name)), needs)
         self._methods.unknown.know_plugins(module_owners(), catalog.declared)
 
-    async def start(self) -> None:
-        """Serve; health says NOT_SERVING until `set_serving`."""
+    async def start(self, *, reflection: bool = False) -> None:
+        """Serve; health says NOT_SERVING until `set_serving`.
+
+        With `reflection` callers can ask for the services and their messages.
+        """
         await self.set_serving(False)
         self.add(_HEALTH, self._health)
-        names = [*self._methods.services, _REFLECTION.full_name]
-        shown = dict.fromkeys(_REFLECTION.methods_by_name, Access(right="identity"))
-        needs = needs_of_core(_REFLECTION, shown, OPERATIONS)
-        self.add(_REFLECTION, ReflectionServicer(names), needs)
+        if reflection:
+            names = [*self._methods.services, _REFLECTION.full_name]
+            shown = dict.fromkeys(_REFLECTION.methods_by_name, Access(right="identity"))
+            needs = needs_of_core(_REFLECTION, shown, OPERATIONS)
+            self.add(_REFLECTION, ReflectionServicer(names), needs)
         # After what other nodes' streams have added.
         self.server.add_generic_rpc_handlers([self._methods.unknown])
         unary, bounds = self._methods.unary(), self._bounds

@@ -260,3 +260,56 @@ class Telling(BaseModel):
 def test_a_type_that_cannot_be_offered(name: str, model: type[BaseModel], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         ConnectorType(name=name, model=model)
+
+
+class Loose(BaseModel):
+    """A type whose author has forgotten that values may be secrets."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    dsn: str = ""
+    api_key: str = ""
+    token: str = ""
+    token_count: str = ""
+    passwords: dict[str, str] = {}
+    options: list[dict[str, str]] = []
+
+
+@pytest.mark.parametrize(
+    ("config", "path"),
+    [
+        ({"dsn": f"postgresql://ada:{SECRET}@db/orders"}, "dsn"),
+        ({"api_key": SECRET}, "api_key"),
+        ({"token": SECRET}, "token"),
+        ({"passwords": {"ada": SECRET}}, "passwords.ada"),
+        ({"options": [{"a": "b"}, {"sasl_password": SECRET}]}, "options[1].sasl_password"),
+        ({"options": [{"h": f"Bearer {SECRET * 3}"}]}, "options[0].h"),
+        ({"dsn": f"-----BEGIN PRIVATE KEY-----\n{SECRET}"}, "dsn"),
+    ],
+)
+def test_a_secret_in_clear_text_is_refused_whatever_the_type_says(
+    config: dict[str, Any], path: str
+) -> None:
+    types = {"loose": ConnectorType(name="loose", model=Loose)}
+    with pytest.raises(Invalid) as caught:
+        checked(types, "loose", json.dumps(config).encode())
+    assert caught.value.field == f"definition.config.{path}"
+    assert "env:NAME or file:/PATH" in caught.value.reason
+    assert SECRET not in str(caught.value)
+
+
+def test_what_only_resembles_a_secret_is_accepted() -> None:
+    types = {"loose": ConnectorType(name="loose", model=Loose)}
+    config = {
+        "dsn": "https://db/orders?user=a:b@c",
+        "api_key": "env:KEY",
+        "token_count": "17",
+        "passwords": {"ada": "file:/run/secrets/ada"},
+    }
+    assert json.loads(checked(types, "loose", json.dumps(config).encode()))["dsn"] == config["dsn"]
+
+
+def test_all_secrets_are_named_at_once() -> None:
+    types = {"loose": ConnectorType(name="loose", model=Loose)}
+    with pytest.raises(Invalid, match=r"2 fields are wrong: api_key .*; token "):
+        checked(types, "loose", json.dumps({"api_key": SECRET, "token": SECRET}).encode())

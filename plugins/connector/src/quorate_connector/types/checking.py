@@ -9,7 +9,8 @@ from pydantic import BaseModel, ValidationError
 from quorate.plugin import Invalid, NodeApi
 
 from quorate_connector.api import TYPES, ConnectorType
-from quorate_connector.types.faults import FIELD, invalid
+from quorate_connector.types.clear_text import clear_text
+from quorate_connector.types.faults import FIELD, invalid, named
 from quorate_connector.v1.connectors_pb2 import ProgressField
 
 #: In bytes.
@@ -24,7 +25,8 @@ def offered(node: NodeApi) -> Mapping[str, ConnectorType]:
 def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> bytes:
     """Return a configuration as it is stored: complete, and in the order of the type's fields.
 
-    Raises `Invalid`, which names every wrong field and repeats no value.
+    Raises `Invalid`, which names every wrong field, or every secret in clear text, and repeats no
+    value.
     """
     model = _model_of(types, name)
     if len(config) > LARGEST_CONFIG:
@@ -40,6 +42,8 @@ def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> byt
             f"cannot be checked: the model of the type {name} raises {type(error).__name__}, where "
             "it must raise a ValueError; mend the type",
         )
+    else:
+        fault = named([*clear_text(json.loads(stored))])
     if fault is not None:
         # Raised out here, so that it brings nothing along that holds what was given.
         raise fault

@@ -32,23 +32,32 @@ _KEY: Final = "[key]"
 
 def invalid(error: ValidationError) -> Invalid:
     """Return the refusal that names every wrong field; a single one is the field of the refusal."""
-    faults = faults_of(error)
+    found = named(faults_of(error))
+    assert found is not None
+    return found
+
+
+def named(faults: Sequence[tuple[str, str]]) -> Invalid | None:
+    """Return the refusal of faults, each with the path of its field; None without any."""
+    if not faults:
+        return None
     if len(faults) == 1:
         [(path, words)] = faults
         return Invalid(f"{FIELD}.{path}" if path else FIELD, words)
-    named = "; ".join(f"{path} {words}" for path, words in faults)
-    return Invalid(FIELD, f"{len(faults)} fields are wrong: {named}")
+    text = "; ".join(f"{path} {words}" for path, words in faults)
+    return Invalid(FIELD, f"{len(faults)} fields are wrong: {text}")
 
 
 def faults_of(error: ValidationError) -> list[tuple[str, str]]:
     """Return the path of every wrong field, and what is wrong with it."""
     return [
-        (_path(fault["loc"]), _words(fault))
+        (path_of(fault["loc"]), _words(fault))
         for fault in error.errors(include_url=False, include_input=False, include_context=False)
     ]
 
 
-def _path(parts: Sequence[int | str]) -> str:
+def path_of(parts: Sequence[int | str]) -> str:
+    """Return the path of a field as it is shown."""
     path = ""
     for part in parts:
         if isinstance(part, int):
