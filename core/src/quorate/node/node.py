@@ -172,7 +172,7 @@ class Node:
                     wall_ms,
                     watches,
                     lambda: self._serving.forwarding(),
-                    call_limits.connections.trust,
+                    call_limits.trust,
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog),

@@ -147,6 +147,11 @@ class CallLimits:
 
         return served
 
+    def trust(self, context: Context) -> None:
+        """Leave the connection alone on which a node of the cluster calls."""
+        if self.connections.on:
+            self.connections.trust(context.peer())
+
     def ended(self) -> None:
         """Take back what the call held that was answered in this task: its answer was sent."""
         held = _answered.get()
