@@ -13,12 +13,14 @@ from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups.refusals import NoLeaderError
+from quorate.groups.routing.quotas import Quotas, Subject
 from quorate.groups.snapshots.parts import BackupError, FilePart
 from quorate.node.admin_service import AdminService
-from quorate.plugin import Stub
+from quorate.plugin import Stub, keys
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2
+from quorate.v1.quota_pb2 import Quota
 
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import Told
@@ -104,7 +106,14 @@ def ports() -> Ports:
 async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
     server = RpcServer(limits)
     each: Any = ports
-    Keeping(each, each, each, each, each, ports.recover, ports.purge, each).add_to(server)
+    quotas = Quotas(lambda: 0.0)
+    for name in ("ada", "ben"):
+        row = Quota(kind="identity", name=name, watches=3)
+        quotas.put("tenant.quotas", keys.pack("identity", name), row.SerializeToString())
+        account = quotas.account(Subject("identity", name))
+        assert account is not None
+        account.open_watch()
+    Keeping(each, each, each, each, each, ports.recover, ports.purge, quotas).add_to(server)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     try:
@@ -117,6 +126,16 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
 async def test_reports_are_given_as_they_are(stub: Any) -> None:
     assert (await stub.Topology(admin_pb2.TopologyRequest(), timeout=10)).cluster_id == b"c"
     assert (await stub.Status(admin_pb2.NodeStatusRequest(), timeout=10)).node == "n1"
+
+
+async def test_what_is_used_of_quotas_is_told_of_those_that_are_asked_for(stub: Any) -> None:
+    async def asked(**request: str) -> list[tuple[str, str, int, int]]:
+        answer = await stub.QuotaUsage(admin_pb2.QuotaUsageRequest(**request), timeout=10)
+        return [(use.name, use.quota, use.limit, use.used) for use in answer.uses]
+
+    assert await asked() == [("ada", "watches", 3, 1), ("ben", "watches", 3, 1)]
+    assert await asked(kind="identity", name="ben") == [("ben", "watches", 3, 1)]
+    assert await asked(kind="tenant") == []
 
 
 async def test_a_transfer_has_as_long_as_its_caller_gives(stub: Any, ports: Ports) -> None:

@@ -233,6 +233,20 @@ async def test_a_stream_whose_client_reads_nothing_is_ended(serve: Serve) -> Non
             await _read_all(call)
 
 
+async def test_what_streams_write_counts_until_it_is_taken(serve: Serve) -> None:
+    async with serve(inflight_bytes=17 << 20) as site:
+        share = site.limits.shares["inflight_bytes"]
+        calls = [site.call("much", "unary_stream") for _ in range(8)]
+
+        # Those that are too many are refused, or ended although nothing else bounds their time.
+        await until(lambda: share.refused + site.limits.slow_readers >= 5)
+
+        assert share.total <= share.most
+        for call in calls:
+            call.cancel()
+        await until(lambda: not share.total)
+
+
 async def test_an_address_gets_half_of_the_connections(serve: Serve) -> None:
     async with serve(connections=6) as site:
         channels = [site.channel() for _ in range(3)]

@@ -37,7 +37,7 @@ REFUSALS = [
     NotProposedInTimeError("late"),
     OutcomeUnknownError("lost"),
     UnansweredInTimeError("late and lost"),
-    SlowReaderError("it reads nothing"),
+    SlowReaderError("nothing was read"),
     FencedError(SHARD, term=3, made_in=2),
     UnreadableError("no replica"),
     ReadTimeoutError("late read"),

@@ -12,6 +12,7 @@ from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     PauseControllerRequest,
     PurgePluginRequest,
+    QuotaUsageRequest,
     RecoverShardRequest,
     RemoveMemberRequest,
     ResumeControllerRequest,
@@ -68,6 +69,17 @@ from quorate.v1.node_pb2 import (
     MarkRequest,
     MembershipRequest,
     ShardQueryRequest,
+)
+from quorate.v1.quota_pb2 import (
+    CreateQuotas,
+    DeleteQuotas,
+    GetQuotas,
+    ListQuotas,
+    ListTenantUsages,
+    PutQuotas,
+    Quota,
+    QuotaName,
+    UpdateQuotas,
 )
 from quorate.v1.resource_pb2 import (
     DeleteResource,
@@ -157,6 +169,7 @@ def schema(name: str = "s", **fields: object) -> CreateSchema:
 ADMIN: Final = {
     "Topology": Row(empty=None),
     "Status": Row(empty=None),
+    "QuotaUsage": Row(empty=None, large=((QuotaUsageRequest(kind=TEXT, name=TEXT), None),)),
     "TransferLeader": Row(
         empty="shard",
         large=(
@@ -738,6 +751,52 @@ VIEW: Final = {
     "Close": Row(empty=None, large=((CloseViewRequest(view=TEXT), None),)),
 }
 
+A: Final = Quota(kind="tenant", name="a")
+QUOTA: Final = {
+    "CreateBatch": Row(
+        empty=None,
+        large=((CreateQuotas(quotas=[A] * MANY), "quotas"),),
+        wrong=(
+            (CreateQuotas(quotas=[Quota(kind="user", name="a")]), InPlace("quotas[0].kind")),
+            (CreateQuotas(quotas=[Quota(kind="tenant", name=STRANGE)]), InPlace("quotas[0].name")),
+        ),
+    ),
+    "UpdateBatch": Row(
+        empty=None,
+        large=((UpdateQuotas(quotas=[A] * MANY), "quotas"),),
+        wrong=((UpdateQuotas(quotas=[Quota(kind="tenant")]), InPlace("quotas[0].name")),),
+    ),
+    "PutBatch": Row(
+        empty=None,
+        large=(
+            (PutQuotas(quotas=[A] * MANY), "quotas"),
+            (PutQuotas(quotas=[Quota(kind="address", name=TEXT)]), InPlace("quotas[0].name")),
+        ),
+        wrong=(
+            (
+                PutQuotas(quotas=[Quota(kind="tenant", name="a", watches=1)]),
+                InPlace("quotas[0].watches"),
+            ),
+            (
+                PutQuotas(quotas=[Quota(kind="identity", name="a", rows=1)]),
+                InPlace("quotas[0].rows"),
+            ),
+        ),
+    ),
+    "DeleteBatch": Row(
+        empty=None,
+        large=((DeleteQuotas(quotas=[QuotaName(kind="tenant", name="a")] * MANY), "quotas"),),
+        wrong=((DeleteQuotas(quotas=[QuotaName(name="a")]), InPlace("quotas[0].kind")),),
+    ),
+    "Get": Row(
+        empty=None,
+        large=((GetQuotas(quotas=[QuotaName(kind="tenant", name="a")] * MANY), "quotas"),),
+        wrong=((GetQuotas(quotas=[QuotaName()]), "quotas[0].kind"),),
+    ),
+    "List": Row(empty=None, large=((ListQuotas(page_size=1_001), "page_size"),)),
+    "ListUsages": Row(empty=None, large=((ListTenantUsages(page_size=1_001), "page_size"),)),
+}
+
 ROWS: Final = by_method(
     {
         "grpc.health.v1.Health": HEALTH,
@@ -749,6 +808,7 @@ ROWS: Final = by_method(
         "quorate.v1.CoordinatorService": COORDINATORS,
         "quorate.v1.KvService": KV,
         "quorate.v1.NodeService": NODE,
+        "quorate.v1.QuotaService": QUOTA,
         "quorate.v1.ResourceService": RESOURCE,
         "quorate.v1.SchemaService": SCHEMA,
         "quorate.v1.TenantService": TENANT,

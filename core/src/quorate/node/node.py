@@ -208,7 +208,7 @@ class Node:
                     wall_ms,
                     watches,
                     lambda: self._serving.forwarding(),
-                    call_limits.connections.trust,
+                    call_limits.trust,
                     self.shards.led,
                 ),
                 CommandService(self.groups, catalog, limits),

@@ -112,10 +112,9 @@ class Connections:
 
     def trust(self, peer: str) -> None:
         """Record that a node of the cluster calls: its connections are left alone."""
-        if self.on:
-            connection = self._of(peer)
-            connection.is_node = True
-            self._give(connection)
+        connection = self._of(peer)
+        connection.is_node = True
+        self._give(connection)
 
     def _of(self, peer: str) -> _Connection:
         connection = self._open.get(peer)

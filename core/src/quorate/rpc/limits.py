@@ -34,6 +34,8 @@ from quorate.rpc.methods import Behaviour, Context, fail
 WATCH: Final = "/quorate.v1.WatchService/Watch"
 #: How often connections and answers that are not read are looked at.
 LOOK_S: Final = 1.0
+#: How long a write may take to a client that has more bytes in flight than it leaves for others.
+_CROWDED_S: Final = 1.0
 #: How long the status of a call may take to its client that reads nothing.
 _LAST_S: Final = 1.0
 
@@ -147,6 +149,11 @@ class CallLimits:
 
         return served
 
+    def trust(self, context: Context) -> None:
+        """Leave the connection alone on which a node of the cluster calls."""
+        if self.connections.on:
+            self.connections.trust(context.peer())
+
     def ended(self) -> None:
         """Take back what the call held that was answered in this task: its answer was sent."""
         held = _answered.get()
@@ -169,8 +176,10 @@ class CallLimits:
             self.connections.left(peer)
             held.release()
             return await fail(path, refusal, context)
-        if self._slow_s is not None:
-            context = _PatientContext(context, self._slow_s, self._count_slow)  # type: ignore[assignment]
+        if self._bytes is not None or self._slow_s is not None:
+            context = _BoundedContext(  # type: ignore[assignment]
+                context, caller.name, self._bytes, self._slow_s, self._count_slow
+            )
         answer: Any = None
         try:
             answer = await serve(request, context)
@@ -208,8 +217,7 @@ class CallLimits:
 
     def _sends(self, held: _Held, answer: Any) -> None:
         if self._bytes is not None:
-            size = answer.ByteSize() if isinstance(answer, Message) else len(answer)
-            held.charge(self._bytes, size)
+            held.charge(self._bytes, _size(answer))
         held.sent_from, held.task = self._loop.time(), asyncio.current_task()
         self._sent.add(held)
         _answered.set(held)
@@ -227,12 +235,25 @@ class CallLimits:
         self.slow_readers += 1
 
 
-class _PatientContext:
-    """The context of a call whose client has to read what is written."""
+class _BoundedContext:
+    """The context of a call whose client has to take what is written.
 
-    def __init__(self, context: Context, within_s: float, slow: Callable[[], None]) -> None:
+    What is being written counts for the bytes in flight. A client that has more of them than it
+    leaves for others has to be quick.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        who: str,
+        share: FairShare | None,
+        slow_s: float | None,
+        slow: Callable[[], None],
+    ) -> None:
         self._context: Final = context
-        self._within_s: Final = within_s
+        self._who: Final = who
+        self._share: Final = share
+        self._slow_s: Final = slow_s
         self._slow: Final = slow
         self._ended = False
 
@@ -241,16 +262,28 @@ class _PatientContext:
 
     async def write(self, message: Any) -> None:
         """Write a message; raises `SlowReaderError`."""
+        share, within_s, size = self._share, self._slow_s, 0
+        if share is not None:
+            size = _size(message)
+            free = share.most - share.total - size
+            if share.held.get(self._who, 0) + size > free:
+                crowded_s = _CROWDED_S if free > 0 else 0.0
+                within_s = crowded_s if within_s is None else min(within_s, crowded_s)
+            share.charge(self._who, size)
         try:
-            async with asyncio.timeout(self._within_s):
+            async with asyncio.timeout(within_s):
                 await self._context.write(message)
         except TimeoutError:
             self._ended = True
             self._slow()
             raise SlowReaderError(
-                f"the client took nothing for {self._within_s:g} s (limits.slow_reader_s): the "
-                "call is ended; read faster, or ask for less"
+                f"the client did not take {size or 'some'} bytes in {within_s:g} s, which is what "
+                "limits.slow_reader_s and limits.inflight_bytes leave it: read faster, or ask for "
+                "less"
             ) from None
+        finally:
+            if share is not None:
+                share.give(self._who, size)
 
     async def abort(self, code: Any, details: str = "", trailing_metadata: Any = ()) -> None:
         """End the call; one whose client reads nothing is reset when it does not take this."""
@@ -265,6 +298,10 @@ class _PatientContext:
 def caller_in(context: Context) -> str:
     """Return who makes a call: the identity of the caller, or else its address."""
     return callers.caller().name or address_of(context.peer())
+
+
+def _size(message: Any) -> int:
+    return message.ByteSize() if isinstance(message, Message) else len(message)
 
 
 def _share(what: str, most: int | None, setting: str) -> FairShare | None:

@@ -43,8 +43,8 @@ class NodeService:
     _watching: Callable[[], Watches]
     #: Entered for as long as forwarded commands are carried out.
     _under_way: Callable[[], AbstractContextManager[None]]
-    #: Told the other end of each connection on which a node calls.
-    _trust: Callable[[str], None]
+    #: Given each call of a node, whose connection is no client's.
+    _trust: Callable[[Context], None]
     #: The shards that are led here.
     _led: Callable[[], Sequence[pb.LedShard]] = list
 
@@ -148,7 +148,7 @@ class NodeService:
         reason = self._network.judge_caller(handshake, context, of_old=of_old)
         if reason is not None:
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
-        self._trust(context.peer())
+        self._trust(context)
         return handshake
 
 

@@ -1,0 +1,363 @@
+"""What a node holds, and how long others wait, while clients misuse it.
+
+One node, or several, in processes of their own. One process plays the clients that misuse the
+first node, over bare sockets from many loopback addresses; another one writes single pairs, one at
+a time and at an even pace, before and meanwhile. In turn:
+
+idle        connections that never call
+watches     watches without events, many on a connection
+slow        watches of large rows, whose clients open no window for them
+unread      reads of large pairs, whose answers are not taken either
+oversized   requests larger than a node reads, one after the other
+half        requests of which half has come
+
+Each is shown with the bounds of `[limits]` and, with --unbounded, without.
+
+python benchmarks/abuse.py [--scale 1.0] [--only NAMES] [--seconds N] [--unbounded] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import re
+import resource
+import sys
+import tempfile
+import urllib.request
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any, Final
+
+from figures import names, percentiles, report, resident_mb, run, tell
+from quorate.client import AsyncClient, QuorateError, connect
+from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.v1.kv_pb2 import GetPairRequest
+from quorate.v1.watch_pb2 import WatchedFamily, WatchRequest
+
+#: Single writes a second.
+PACE: Final = 50
+#: Of each kind, with a scale of 1.
+IDLE: Final = 5_000
+WATCHES: Final = 10_000
+SLOW: Final = 1_000
+HALF: Final = 200
+OVERSIZED: Final = 8
+#: Addresses that they come from.
+ADDRESSES: Final = 50
+#: Calls on one connection.
+STREAMS: Final = 100
+#: Rows that slow readers are offered: 64 of 256 KiB.
+LARGE: Final = 64
+LARGE_BYTES: Final = 256 << 10
+#: How long what misuses a node is waited for.
+PATIENCE_S: Final = 120.0
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+WATCH: Final = "/quorate.v1.WatchService/Watch"
+GET: Final = "/quorate.v1.KvService/Get"
+PUT: Final = "/quorate.v1.KvService/Put"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What was seen in one phase."""
+
+    phase: str
+    bounded: bool
+    tried: int
+    #: Of `limits`: connections, calls, watches that the node says it holds.
+    held: str
+    ended: str
+    writes: int
+    lost: int
+    p50_ms: float
+    p99_ms: float
+    node_mb: float
+    after_mb: float
+
+
+# What misuses a node.
+
+
+def frame(kind: int, flags: int, stream: int, content: bytes) -> bytes:
+    """Return a frame of HTTP/2."""
+    return (
+        len(content).to_bytes(3, "big") + bytes((kind, flags)) + stream.to_bytes(4, "big") + content
+    )
+
+
+def headers(path: str) -> bytes:
+    """Return the headers of a call."""
+    given = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": path,
+        ":authority": "localhost",
+        "content-type": "application/grpc",
+        "te": "trailers",
+    }
+    parts = [b"\0"]
+    for name, value in given.items():
+        parts += [bytes((len(name),)), name.encode(), bytes((len(value),)), value.encode(), b"\0"]
+    return b"".join(parts[:-1])
+
+
+def call(number: int, path: str, message: bytes, *, whole: bool = True, more: int = 0) -> bytes:
+    """Return the frames of a call whose message has `more` bytes that may never come."""
+    sent = b"\0" + (len(message) + more).to_bytes(4, "big") + message
+    stream = 2 * number + 1
+    return frame(1, 4, stream, headers(path)) + frame(0, int(whole), stream, sent)
+
+
+class Abuser:
+    """Opens connections from many addresses to one, and keeps them."""
+
+    def __init__(self, address: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._to: Final = host, int(port)
+        self._made = 0
+        self._open: Final[list[asyncio.StreamWriter]] = []
+
+    async def connect(self, *, window: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Open a connection with a window for each answer."""
+        self._made += 1
+        source = f"127.0.1.{1 + self._made % ADDRESSES}"
+        reader, writer = await asyncio.open_connection(*self._to, local_addr=(source, 0), limit=1)
+        self._open.append(writer)
+        writer.write(PREFACE + frame(4, 0, 0, b"\0\4" + window.to_bytes(4, "big")))
+        return reader, writer
+
+    async def calls(self, count: int, path: str, message: bytes, *, window: int) -> None:
+        """Make so many calls, on few connections."""
+        for first in range(0, count, STREAMS):
+            _, writer = await self.connect(window=window)
+            numbers = range(min(STREAMS, count - first))
+            writer.write(b"".join(call(number, path, message) for number in numbers))
+            with suppress(OSError):
+                await writer.drain()
+
+    async def flood(self, size: int) -> None:
+        """Send requests of a size that is refused, one after the other."""
+        part = frame(0, 0, 1, b"x" * 16_384)
+        while True:
+            with suppress(OSError):
+                _, writer = await self.connect(window=65_535)
+                writer.write(call(0, PUT, b"", whole=False, more=size))
+                for _ in range(size // 16_384):
+                    writer.write(part)
+                    await writer.drain()
+                writer.close()
+            await asyncio.sleep(0.1)
+
+
+async def misuse(phase: str, address: str, scale: float, tried: Any, stop: Event) -> None:
+    """Do what a phase is about until told to stop."""
+    abuser, floods = Abuser(address), []
+    count = 0
+    match phase:
+        case "idle":
+            count = round(IDLE * scale)
+            for _ in range(count):
+                with suppress(OSError):
+                    await abuser.connect(window=65_535)
+        case "watches":
+            count = round(WATCHES * scale)
+            request = WatchRequest(
+                families=[WatchedFamily(name="kv.pairs", prefix=b"nothing")], changes_only=True
+            )
+            await abuser.calls(count, WATCH, request.SerializeToString(), window=65_535)
+        case "slow":
+            count = round(SLOW * scale)
+            request = WatchRequest(families=[WatchedFamily(name="kv.pairs")])
+            await abuser.calls(count, WATCH, request.SerializeToString(), window=0)
+        case "unread":
+            count = round(SLOW * scale)
+            pair = GetPairRequest(key=b"large/0").SerializeToString()
+            await abuser.calls(count, GET, pair, window=0)
+        case "oversized":
+            count = max(1, round(OVERSIZED * scale))
+            floods = [asyncio.create_task(abuser.flood(64 << 20)) for _ in range(count)]
+        case "half":
+            count = round(HALF * scale)
+            for _ in range(count):
+                with suppress(OSError):
+                    _, writer = await abuser.connect(window=65_535)
+                    writer.write(call(0, PUT, b"", whole=False, more=8 << 20))
+                    for _ in range(128):
+                        writer.write(frame(0, 0, 1, b"x" * 16_384))
+    tried.value = count
+    while not stop.is_set():
+        await asyncio.sleep(0.1)
+    for each in floods:
+        each.cancel()
+
+
+def misusing(phase: str, address: str, scale: float, tried: Any, stop: Event) -> None:
+    """Run the process that misuses a node."""
+    raise_files()
+    asyncio.run(misuse(phase, address, scale, tried, stop))
+
+
+@contextmanager
+def misused(phase: str, node: NodeProcess, scale: float) -> Iterator[int]:
+    """Misuse a node for as long as the block takes; give what was tried."""
+    spawn = multiprocessing.get_context("spawn")
+    stop, tried = spawn.Event(), spawn.Value("q", -1, lock=False)
+    arguments = (phase, node.address, scale, tried, stop)
+    process = spawn.Process(target=misusing, args=arguments, daemon=True)
+    process.start()
+    try:
+        waited = spawn.Event()
+        for _ in range(int(PATIENCE_S * 10)):
+            if tried.value >= 0 or not process.is_alive():
+                break
+            waited.wait(0.1)
+        if tried.value < 0:
+            raise RuntimeError(f"{phase} did not begin in time")
+        yield tried.value
+    finally:
+        stop.set()
+        process.join(30)
+        process.kill()
+
+
+# What others see of it.
+
+
+async def write(client: AsyncClient, seconds: float) -> tuple[list[float], int]:
+    """Write at an even pace; return how long each write took, and how many failed."""
+    took: list[float] = []
+    failed = 0
+    loop = asyncio.get_running_loop()
+    begun = loop.time()
+    for number in range(round(seconds * PACE)):
+        await asyncio.sleep(max(0.0, begun + number / PACE - loop.time()))
+        at = loop.time()
+        if at > begun + 3 * seconds:
+            break
+        try:
+            await client.kv.put(f"quiet/{number}", b"x" * 128)
+        except QuorateError:
+            failed += 1
+        took.append(loop.time() - at)
+    return took, failed
+
+
+def figures_of(node: NodeProcess) -> tuple[str, str]:
+    """Return what a node says that it holds for callers, and what it has ended."""
+    with urllib.request.urlopen(f"http://{node.http_address}/metrics", timeout=60) as answer:
+        text = answer.read().decode()
+
+    def told(name: str) -> str:
+        found = re.findall(rf'^{name}\{{\w+="(?:open_)?(\w+)"\}} (\S+)$', text, re.MULTILINE)
+        return " ".join(f"{what}={float(value):.0f}" for what, value in found if float(value))
+
+    slow = re.findall(r"^quorate_rpc_slow_readers_total (\S+)$", text, re.MULTILINE)
+    ended = told("quorate_rpc_closed_connections_total"), told("quorate_limits_refused_total")
+    return told("quorate_limits_used"), " ".join([*ended, f"slow={float(slow[0]):.0f}"]).strip()
+
+
+async def measured(
+    cluster: Cluster, client: AsyncClient, phase: str, seconds: float, scale: float, bounded: bool
+) -> Row:
+    """Measure one phase."""
+    [node, *_] = cluster.nodes.values()
+    async with AsyncExitStack() as stack:
+        tried = 0
+        if phase != "quiet":
+            tried = await stack.enter_async_context(_in_thread(misused(phase, node, scale)))
+        took, lost = await write(client, seconds)
+        held, ended = await asyncio.to_thread(figures_of, node)
+        during = resident_mb([node.pid])
+    await asyncio.sleep(2)
+    p50, p99 = percentiles(took)
+    return Row(
+        phase=phase,
+        bounded=bounded,
+        tried=tried,
+        held=held,
+        ended=ended,
+        writes=len(took),
+        lost=lost,
+        p50_ms=p50,
+        p99_ms=p99,
+        node_mb=during,
+        after_mb=resident_mb([node.pid]),
+    )
+
+
+@asynccontextmanager
+async def _in_thread(manager: Any) -> AsyncIterator[Any]:
+    found = await asyncio.to_thread(manager.__enter__)
+    try:
+        yield found
+    finally:
+        await asyncio.to_thread(manager.__exit__, None, None, None)
+
+
+def bounds(scale: float) -> Mapping[str, object]:
+    """Return settings with a little more room than what is tried and is no harm."""
+    return {
+        "connections": max(200, round(IDLE * scale * 1.2)),
+        "streams_per_connection": 200,
+        "open_calls": max(400, round(WATCHES * scale * 1.2)),
+        "open_watches": max(300, round(WATCHES * scale * 1.1)),
+        "inflight_bytes": 64 << 20,
+        "idle_connection_s": 5,
+        "slow_reader_s": 3,
+    }
+
+
+async def measure(asked: argparse.Namespace, *, bounded: bool) -> list[Row]:
+    """Found a cluster, and measure every phase on it."""
+    settings = {"limits": bounds(asked.scale)} if bounded else {}
+    rows = []
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Cluster(Path(directory), asked.nodes, settings=settings) as cluster,
+    ):
+        await asyncio.to_thread(cluster.ready)
+        async with connect(cluster.endpoints) as client:
+            for number in range(LARGE):
+                await client.kv.put(f"large/{number}", b"x" * LARGE_BYTES)
+            for phase in ("quiet", *asked.only):
+                tell(f"{phase}, {'bounded' if bounded else 'unbounded'}")
+                rows.append(
+                    await measured(cluster, client, phase, asked.seconds, asked.scale, bounded)
+                )
+    return rows
+
+
+def raise_files() -> None:
+    """Let this process, and those that it starts, open as many files as the system lets it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def main() -> int:
+    """Measure, and print a line for each phase."""
+    phases = ("idle", "watches", "slow", "unread", "oversized", "half")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--only", type=names, default=phases)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--unbounded", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args()
+    raise_files()
+    found = run(measure(asked, bounded=True))
+    unbounded = run(measure(asked, bounded=False)) if asked.unbounded else []
+    report(found, unbounded, as_json=asked.json)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
