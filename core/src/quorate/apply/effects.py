@@ -105,16 +105,17 @@ def decode(payload: bytes) -> Effects:
 def unpack_into(layer: Layer, effects: Effects) -> set[str]:
     """Write the effects to a layer; return changed families and full names of emitted messages."""
     for family, table in effects.tables.items():
-        below = layer.table(family)
-        for start, end in table.ranges:
-            below.delete_range(start, end)
-        below.rows.update(table.rows)
+        layer.merge(family, table)
     seen: set[str] = set()
     if effects.events:
         for name, rows in events.rows_of(effects.events):
             seen.add(name)
             if rows:
-                layer.table(name).rows.update(rows)
+                changed = layer.table(name)
+                if changed.rows:
+                    changed.rows.update(rows)
+                else:
+                    changed.rows = rows
     return seen
 
 
@@ -128,12 +129,14 @@ def _table(payload: bytes, at: int, lengths_at: int) -> tuple[Table, int]:
     named = 2 * ranges + rows
     lengths = unpack_from(f">{named + rows}i", payload, lengths_at)
     begin = lengths_at + 4 * len(lengths)
-    ends = list(accumulate([max(0, length) for length in lengths], initial=begin))
+    has_deleted = _DELETED in lengths
+    sizes = [max(0, length) for length in lengths] if has_deleted else lengths
+    ends = list(accumulate(sizes, initial=begin))
     parts = [payload[start:end] for start, end in pairwise(ends)]
     table = Table()
     table.ranges.extend(zip(parts[0 : 2 * ranges : 2], parts[1 : 2 * ranges : 2], strict=True))
     keys, values = parts[2 * ranges : named], parts[named:]
-    if _DELETED in lengths:
+    if has_deleted:
         deleted = lengths[named:]
         table.rows = {
             key: None if length == _DELETED else value

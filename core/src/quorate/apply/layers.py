@@ -168,9 +168,16 @@ class Layer:
         self._below = below
 
     def merge_into(self, below: "Layer") -> None:
-        """Apply every change to the layer below, which shares nothing with this one."""
+        """Apply every change to the layer below; this one must not change any more."""
         for family, table in self.tables.items():
-            lower = below.table(family)
-            for start, end in table.ranges:
-                lower.delete_range(start, end)
-            lower.rows.update(table.rows)
+            below.merge(family, table)
+
+    def merge(self, family: str, table: Table) -> None:
+        """Apply the changes of a table, which must not change any more."""
+        mine = self.tables.get(family)
+        if mine is None:
+            self.tables[family] = table
+            return
+        for start, end in table.ranges:
+            mine.delete_range(start, end)
+        mine.rows.update(table.rows)

@@ -38,11 +38,12 @@ def check_count(field: str, items: Sequence[object], most: int) -> None:
 
 def check_name(field: str, name: str) -> None:
     """Refuse what is no name: up to 128 letters, digits, dots, underscores and dashes."""
+    if len(name) <= LONGEST_NAME and _is_name(name):
+        return
     if not name:
         raise Invalid(field, "must not be empty")
     check_longest(field, name, LONGEST_NAME)
-    if not _is_name(name):
-        raise Invalid(field, "must be letters, digits, '.', '_' and '-'")
+    raise Invalid(field, "must be letters, digits, '.', '_' and '-'")
 
 
 def check_text(field: str, text: str, longest: int) -> None:

@@ -1,6 +1,5 @@
 """Where the rows are: the group, the column families in it, and their keys."""
 
-from functools import lru_cache
 from typing import Final
 
 from quorate.plugin import Access, ColumnFamily, keys, tenant_place
@@ -48,7 +47,6 @@ def offset_key(topic_key: bytes, partition: int) -> bytes:
     return topic_key + partition_part(partition)
 
 
-@lru_cache(maxsize=4_096)
 def partition_part(partition: int) -> bytes:
     """Return what the key of an offset ends with."""
     return keys.pack(partition)

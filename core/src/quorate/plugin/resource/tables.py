@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
-from google.protobuf.descriptor import EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from quorate.plugin import keys
@@ -91,6 +92,10 @@ def from_columns(kind: type[M], columns: Mapping[str, Any]) -> M:
     Raises `Invalid` for what a field cannot hold.
     """
     fields: Mapping[str, Any] = kind.DESCRIPTOR.fields_by_name
+    if not _has_words(kind.DESCRIPTOR):
+        # Nearly all rows are right: only of the others it is found out what is wrong.
+        with suppress(TypeError, ValueError):
+            return kind(**columns)
     return kind(**{name: _value(fields[name], value) for name, value in columns.items()})
 
 
@@ -98,6 +103,11 @@ def column_of(message: Message, name: str) -> object:
     """Return what a column holds of a field: of an enumeration the word, null if it has none."""
     field: Any = message.DESCRIPTOR.fields_by_name[name]
     return _shown(field, getattr(message, name))
+
+
+@cache
+def _has_words(kind: Descriptor) -> bool:
+    return any(each.enum_type is not None for each in kind.fields)
 
 
 @cache

@@ -15,12 +15,12 @@ _COLUMNS: Final = (
     Column(name="expiry_interval_s", type="long"),
     Column(name="payload", type="binary", nullable=True),
 )
+_NAMES: Final = tuple(column.name for column in _COLUMNS)
 
 
 def to_item(*values: Any) -> pb.ImportSession:
     """Return a session that nobody serves."""
-    given = {column.name: value for column, value in zip(_COLUMNS, values, strict=True)}
-    item = from_columns(pb.ImportSession, given)
+    item = from_columns(pb.ImportSession, dict(zip(_NAMES, values, strict=True)))
     check_import(item, "")
     return item
 

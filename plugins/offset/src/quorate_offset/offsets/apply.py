@@ -5,7 +5,8 @@ nothing behind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from operator import itemgetter
+from typing import Final, TypeAlias
 
 from quorate.plugin import Rejected, Txn, answer_each, keys, read_values
 from quorate.v1.batch_pb2 import BatchReply
@@ -22,7 +23,13 @@ from quorate_offset.marks import (
     read_marks,
 )
 from quorate_offset.names import LONGEST_NAME, accept_name, accept_tenant, name_fault
-from quorate_offset.offsets.rows import committed_part, offset_in, offset_row, rows_under
+from quorate_offset.offsets.rows import (
+    committed_part,
+    offset_in,
+    offset_part,
+    offset_row,
+    rows_under,
+)
 from quorate_offset.offsets.validation import LONGEST_METADATA, MODES, NONE, commit_fault
 from quorate_offset.v1 import commands_pb2 as pb, rows_pb2, service_pb2 as requests
 
@@ -30,7 +37,8 @@ from quorate_offset.v1 import commands_pb2 as pb, rows_pb2, service_pb2 as reque
 def commit_offsets(txn: Txn, command: requests.CommitOffsetsRequest) -> BatchReply:
     """Commit offsets of many groups; each is answered, and none keeps another back."""
     batch = _Commits(txn)
-    groups = batch.accepted(command.groups)
+    # In the order of their rows, in which every replica inserts them with less work.
+    groups = sorted(batch.accepted(command.groups), key=itemgetter(2))
     marks = read_marks(txn, list(dict.fromkeys([key for _, _, key in groups])))
     for position, item, key in groups:
         batch.take(position, item, key, marks[key])
@@ -77,22 +85,10 @@ def _expects(offset: int) -> str:
     return "none is expected" if offset == NONE else f"{offset} is expected"
 
 
-class _Conditional(NamedTuple):
-    """An offset that nothing speaks against but, perhaps, the one that stands."""
-
-    #: The positions of its group, and of the commit in it.
-    item: int
-    commit: int
-    group: bytes
-    monotonic: bool
-    #: The offset that must stand; None: any may.
-    expected: int | None
-    offset: int
-    metadata: str
-
-
-#: The constructor of a named tuple takes as long as the rest of what is done for an offset here.
-_new_conditional: Final = tuple.__new__
+#: An offset that nothing speaks against but, perhaps, the one that stands: the positions of its
+#: group and of the commit in it, the group, whether it is monotonic, the offset that must stand
+#: (None: any may), the offset, and its metadata.
+_Conditional: TypeAlias = tuple[int, int, bytes, bool, int | None, int, str]
 
 
 class _Commits:
@@ -111,6 +107,7 @@ class _Commits:
         self._refusals: Final[dict[int, list[pb.CommitRefusal]]] = {}
         #: The packed topics; empty: it is none.
         self._topics: Final[dict[str, bytes]] = {}
+        self._partitions: Final[dict[int, bytes]] = {}
         #: What is to be written, and what is to be compared with what stands, by key.
         self._rows: Final[dict[bytes, bytes]] = {}
         self._compared: Final[dict[bytes, _Conditional]] = {}
@@ -153,8 +150,9 @@ class _Commits:
                 self._refused[position] = refusal
                 return
         rows, compared, committed = self._rows, self._compared, self._committed
+        parts = self._partitions
         monotonic = item.mode == pb.COMMIT_MODE_MONOTONIC
-        topic, topic_key = None, b""
+        topic, topic_key, before = None, b"", len(rows)
         for at, commit in enumerate(item.commits):
             if commit.topic != topic:
                 topic = commit.topic
@@ -169,18 +167,23 @@ class _Commits:
             ):
                 self._refuse(position, at, "INVALID_ARGUMENT", ": ".join(commit_fault(commit)))
                 continue
-            key = topic_key + partition_part(commit.partition)
+            partition = commit.partition
+            part = parts.get(partition)
+            if part is None:
+                part = parts[partition] = partition_part(partition)
+            key = topic_key + part
             if key in compared or key in rows:
-                named = f"partition {commit.partition} of topic {topic}"
+                named = f"partition {partition} of topic {topic}"
                 message = f"{named} is in the batch a second time"
                 self._refuse(position, at, "INVALID_ARGUMENT", message)
             elif monotonic or expected is not None:
-                compared[key] = _new_conditional(
-                    _Conditional, (position, at, group, monotonic, expected, offset, metadata)
-                )
-            else:
+                compared[key] = position, at, group, monotonic, expected, offset, metadata
+            elif metadata:
                 rows[key] = offset_row(offset, committed, metadata)
-                self._written[group] = None
+            else:
+                rows[key] = offset_part(offset) + committed
+        if len(rows) > before:
+            self._written[group] = None
 
     def compare(self) -> None:
         """Let those of the others be written that what stands speaks for."""

@@ -1,6 +1,7 @@
 """The rows of offsets: their bytes, written and read without a message where there are many."""
 
 from collections.abc import Iterator
+from functools import partial
 from struct import Struct
 from typing import Final
 
@@ -16,7 +17,8 @@ _COMMITTED: Final = Struct("<BQ")
 _OFFSET_TAG: Final = 1 << 3 | 1
 _COMMITTED_TAG: Final = 2 << 3 | 1
 _stored_offset: Final = _OFFSET.unpack_from
-_offset_bytes: Final = _OFFSET.pack
+#: What the row of an offset begins with.
+offset_part: Final = partial(_OFFSET.pack, _OFFSET_TAG)
 
 
 def committed_part(at_ms: int) -> bytes:
@@ -26,7 +28,7 @@ def committed_part(at_ms: int) -> bytes:
 
 def offset_row(offset: int, committed: bytes, metadata: str) -> bytes:
     """Return the encoded `Offset`; `committed` comes from `committed_part`."""
-    row = _offset_bytes(_OFFSET_TAG, offset) + committed
+    row = offset_part(offset) + committed
     return row + Offset(metadata=metadata).SerializeToString() if metadata else row
 
 

@@ -16,7 +16,7 @@ Conflict = Literal["upsert", "insert_only"]
 BadRows = Literal["fail", "dead_letter"]
 
 #: Small requests wait on a node for as long as one batch is applied.
-BATCH_ROWS: Final = 500
+BATCH_ROWS: Final = 1_000
 IN_FLIGHT: Final = 4
 MAX_BAD_ROWS: Final = 1_000
 TIMEOUT_S: Final = 120.0
