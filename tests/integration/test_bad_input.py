@@ -32,7 +32,16 @@ from quorate.v1.node_pb2 import ForwardedCommand, ForwardedPart, ForwardRequest,
 from quorate.v1.peer_pb2 import PeerHandshake, PeerIntroduction
 from quorate.v1.snapshot_pb2 import SnapshotAnswer, SnapshotFrame, SnapshotHeader
 
-from tests.integration.rows import connector, core, mqtt, name_server, offset, spark, storage_engine
+from tests.integration.rows import (
+    connector,
+    coordination,
+    core,
+    mqtt,
+    name_server,
+    offset,
+    spark,
+    storage_engine,
+)
 from tests.integration.rows.core import PUT, command, put
 from tests.integration.rows.row import COMMAND, KEY, TEXT, UNIMPLEMENTED, Blame, InPlace
 
@@ -44,6 +53,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROWS: Final = {
     **core.ROWS,
     **connector.ROWS,
+    **coordination.ROWS,
     **mqtt.ROWS,
     **name_server.ROWS,
     **offset.ROWS,

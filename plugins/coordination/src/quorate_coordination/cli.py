@@ -118,10 +118,10 @@ def show_leader(console: Console, name: str) -> None:
     console.print([] if leader is None else [_leading(leader)])
 
 
-@election.command()
+@election.command("watch")
 @click.argument("name")
 @click.pass_obj
-def observe(console: Console, name: str) -> None:
+def watch_leader(console: Console, name: str) -> None:
     """Show who leads in NAME, and again when that changes, until interrupted."""
     for leader in SyncCoordination(console.client()).election(name).observe():
         console.print([{"token": 0} if leader is None else _leading(leader)])

@@ -19,12 +19,22 @@ from quorate_coordination.client.locks import (
     NotAcquiredError,
     locking,
 )
+from quorate_coordination.client.recipes import (
+    Barrier,
+    Counter,
+    Queue,
+    SyncBarrier,
+    SyncCounter,
+    SyncQueue,
+)
 from quorate_coordination.leases import LEASE
 from quorate_coordination.locks import CLAIM, LOCK
 from quorate_coordination.v1 import leases_pb2, locks_pb2
 
 __all__ = [
+    "Barrier",
     "Coordination",
+    "Counter",
     "Election",
     "Held",
     "KeptLease",
@@ -33,10 +43,14 @@ __all__ = [
     "LockLostError",
     "LockOptions",
     "NotAcquiredError",
+    "Queue",
+    "SyncBarrier",
     "SyncCoordination",
+    "SyncCounter",
     "SyncElection",
     "SyncHeld",
     "SyncKeptLease",
+    "SyncQueue",
 ]
 
 
@@ -62,6 +76,18 @@ class Coordination:
     def election(self, name: str) -> Election:
         """Return the election of a name, which is the lock of that name."""
         return Election(self._q, name)
+
+    def counter(self, key: str) -> Counter:
+        """Return the counter in the pair of a key."""
+        return Counter(self._q, key)
+
+    def queue(self, name: str) -> Queue:
+        """Return the queue whose pairs begin with a name."""
+        return Queue(self._q, name)
+
+    def barrier(self, name: str, parties: int) -> Barrier:
+        """Return the barrier of so many programs whose pairs begin with a name."""
+        return Barrier(self._q, name, parties)
 
     def lease(
         self, place: str, *, ttl_s: float = TTL_S, owner: str = ""
@@ -147,6 +173,18 @@ class SyncCoordination(Blocking[Coordination]):
     def election(self, name: str) -> SyncElection:
         """Return the election of a name, which is the lock of that name."""
         return SyncElection(self.thread, self.asynchronous.election(name))
+
+    def counter(self, key: str) -> SyncCounter:
+        """Return the counter in the pair of a key."""
+        return SyncCounter(self.thread, self.asynchronous.counter(key))
+
+    def queue(self, name: str) -> SyncQueue:
+        """Return the queue whose pairs begin with a name."""
+        return SyncQueue(self.thread, self.asynchronous.queue(name))
+
+    def barrier(self, name: str, parties: int) -> SyncBarrier:
+        """Return the barrier of so many programs whose pairs begin with a name."""
+        return SyncBarrier(self.thread, self.asynchronous.barrier(name, parties))
 
     @contextmanager
     def lease(
