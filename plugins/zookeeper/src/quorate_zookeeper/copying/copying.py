@@ -150,8 +150,11 @@ class Copy:
     async def _delete(self, path: str) -> None:
         """Delete a znode of the target and all below it, but for ephemerals and what is above."""
         try:
-            held = await self._target.ask(Op.GET_CHILDREN, jute.text(path) + _UNWATCHED)
-            for name in held.vector(held.text):
+            held = await self._target.ask(Op.GET_CHILDREN2, jute.text(path) + _UNWATCHED)
+            names = held.vector(held.text)
+            if replies.Described.decode(held).ephemeral_owner:
+                return
+            for name in names:
                 await self._delete(f"{path}/{name}")
             await self._target.ask(Op.DELETE, jute.text(path) + _ANY_VERSION)
             self.done.deleted += 1

@@ -178,8 +178,7 @@ class Tree:
         if flags in _SEQUENTIAL_FLAGS:
             number = (children.creates + (1 << 31)) % (1 << 32) - (1 << 31)
             path = f"{path}{number:010d}"
-        if not is_valid(path):
-            raise RefusedError(Error.BAD_ARGUMENTS)
+        _demand_valid(path)
         if self.node(path) is not None:
             raise RefusedError(Error.NODE_EXISTS)
         if parent.ephemeral_owner:
@@ -232,6 +231,7 @@ class Tree:
 
     def _set_data(self, operation: pb.Operation) -> bytes:
         path = operation.path
+        _demand_valid(path)
         node = self._existing(path)
         self._demand(node, Perm.WRITE)
         _match(operation.version, node.version)
@@ -249,6 +249,7 @@ class Tree:
 
     def _set_acl(self, operation: pb.Operation) -> bytes:
         path = operation.path
+        _demand_valid(path)
         acl = self._accepted(operation.acl)
         node = self._existing(path)
         self._demand(node, Perm.ADMIN)
@@ -260,6 +261,7 @@ class Tree:
         return replies.stat(node, self._children_of(path))
 
     def _check(self, path: str, version: int) -> None:
+        _demand_valid(path)
         node = self._existing(path)
         self._demand(node, Perm.READ)
         _match(version, node.version)
@@ -322,6 +324,11 @@ def _write(txn: Txn, family: str, key: bytes, row: rows.Znode | rows.Children | 
         txn.delete(family, key)
     else:
         txn.put(family, key, row.SerializeToString())
+
+
+def _demand_valid(path: str) -> None:
+    if not is_valid(path):
+        raise RefusedError(Error.BAD_ARGUMENTS)
 
 
 def _match(expected: int, version: int) -> None:
