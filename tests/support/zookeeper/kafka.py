@@ -105,7 +105,7 @@ class Broker:
         """Start it, and wait until it serves."""
         ready = f"[KafkaServer id={self.number}] started"
         before = self.said.count(ready)
-        self._program.start(_java("kafka.Kafka", str(self._file), heap_mb=256), os.environ)
+        self._program.start(java("kafka.Kafka", str(self._file), heap_mb=256), os.environ)
 
         def started() -> bool | None:
             if not self._program.runs:
@@ -150,7 +150,7 @@ def consume(brokers: str, topic: str, count: int) -> list[str]:
 
 def tool(main: str, brokers: str, *arguments: str, text: str | None = None) -> str:
     """Run a tool of Kafka, and return what it printed."""
-    command = _java(main, "--bootstrap-server", brokers, *arguments, heap_mb=128)
+    command = java(main, "--bootstrap-server", brokers, *arguments, heap_mb=128)
     done = subprocess.run(
         command, input=text, capture_output=True, text=True, timeout=_TOOL_S, check=False
     )
@@ -158,5 +158,6 @@ def tool(main: str, brokers: str, *arguments: str, text: str | None = None) -> s
     return done.stdout
 
 
-def _java(main: str, *arguments: str, heap_mb: int) -> list[str]:
+def java(main: str, *arguments: str, heap_mb: int) -> list[str]:
+    """Return the command that runs a program of the class path."""
     return ["java", *_JVM, f"-Xmx{heap_mb}m", "-cp", class_path(), main, *arguments]

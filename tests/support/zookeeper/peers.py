@@ -210,6 +210,32 @@ class Peer:
         return sorted(record.vector(record.text))
 
 
+async def begin(
+    peer: Peer,
+    session: int = 0,
+    password: bytes = bytes(16),
+    *,
+    timeout_ms: int = 10_000,
+    last_zxid: int = 0,
+) -> None:
+    """Say the first frame of a connection, and take its answer."""
+    opening = (
+        jute.int32(0)
+        + jute.int64(last_zxid)
+        + jute.int32(timeout_ms)
+        + jute.int64(session)
+        + jute.buffer(password)
+        + b"\x00"
+    )
+    peer.writer.write(jute.buffer(opening))
+    async with asyncio.timeout(10):
+        record = Record(await peer.frame())
+    assert record.int32() == 0
+    peer.timeout_ms, peer.session = record.int32(), record.int64()
+    peer.password = record.buffer() or b""
+    assert record.rest == b"\x00"
+
+
 @dataclass
 class Door:
     """A server on a node in memory, and its clients."""
@@ -249,31 +275,5 @@ class Door:
     ) -> Peer:
         """Return a connection with a session; 0: the one that was asked for has ended."""
         peer = await self.raw()
-        await self.begin(peer, session, password, timeout_ms=timeout_ms, last_zxid=last_zxid)
+        await begin(peer, session, password, timeout_ms=timeout_ms, last_zxid=last_zxid)
         return peer
-
-    async def begin(
-        self,
-        peer: Peer,
-        session: int = 0,
-        password: bytes = bytes(16),
-        *,
-        timeout_ms: int = 10_000,
-        last_zxid: int = 0,
-    ) -> None:
-        """Say the first frame of a connection, and take its answer."""
-        opening = (
-            jute.int32(0)
-            + jute.int64(last_zxid)
-            + jute.int32(timeout_ms)
-            + jute.int64(session)
-            + jute.buffer(password)
-            + b"\x00"
-        )
-        peer.writer.write(jute.buffer(opening))
-        async with asyncio.timeout(10):
-            record = Record(await peer.frame())
-        assert record.int32() == 0
-        peer.timeout_ms, peer.session = record.int32(), record.int64()
-        peer.password = record.buffer() or b""
-        assert record.rest == b"\x00"

@@ -24,6 +24,8 @@ QUOTAS: Final = "zookeeper.quotas"
 #: One row, whose events are the transactions of the tree.
 TRANSACTIONS: Final = "zookeeper.transactions"
 LAST: Final = b""
+#: The row of `PARENTS` that counts all znodes: no path is empty.
+ALL: Final = b""
 
 #: The timer of the lives of sessions: its deadlines have the keys of `session_key`.
 LIVENESS: Final = "zookeeper.liveness"
@@ -31,7 +33,7 @@ LIVENESS: Final = "zookeeper.liveness"
 REAPING: Final = "zookeeper.reaping"
 
 FAMILIES: Final = (
-    ColumnFamily(name=NODES, group=GROUP, counted=True),
+    ColumnFamily(name=NODES, group=GROUP),
     ColumnFamily(name=PARENTS, group=GROUP),
     ColumnFamily(name=CHILDREN, group=GROUP),
     ColumnFamily(name=EPHEMERALS, group=GROUP, counted=True),

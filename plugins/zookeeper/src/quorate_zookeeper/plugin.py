@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from importlib import import_module
 from typing import Any
 
 from quorate.plugin import (
+    CliCommand,
     ColumnFamily,
     Command,
     ConfigSection,
@@ -61,6 +63,17 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
 @hookimpl
 def quorate_metrics() -> Sequence[Metric]:
     return metrics.METRICS
+
+
+@hookimpl
+def quorate_cli_commands() -> Sequence[CliCommand]:
+    return [
+        CliCommand(
+            name="zookeeper",
+            help="Move between ZooKeeper and Quorate.",
+            load=lambda: import_module("quorate_zookeeper.cli.zookeeper").zookeeper,
+        )
+    ]
 
 
 @hookimpl

@@ -12,7 +12,7 @@ from quorate.testing.ports import free_ports
 from quorate_zookeeper.wire import jute
 from quorate_zookeeper.wire.codes import Error, Op
 
-from tests.support.zookeeper.peers import Door, Peer, create, read
+from tests.support.zookeeper.peers import Door, Peer, begin, create, read
 
 
 async def test_a_certificate_is_an_identity(
@@ -31,7 +31,7 @@ async def test_a_certificate_is_an_identity(
     context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
     context.load_cert_chain(tmp_path / "ann.pem", tmp_path / "ann.key")
     ann = Peer(*await asyncio.open_connection("127.0.0.1", port, ssl=context))
-    await door.begin(ann)
+    await begin(ann)
     record = (await ann.ask(Op.WHO_AM_I)).record
     assert record.vector(lambda: (record.text(), record.text())) == [
         ("ip", "127.0.0.1"),

@@ -482,7 +482,7 @@ class Connection(asyncio.Protocol):
         paths = list(dict.fromkeys((*data, *exist, *children)))
         found = await self._find([asked.Lookup(path=path) for path in paths])
         stats = {
-            path: None if result.error else replies.zxids_of(result.body)
+            path: None if result.error else replies.Described.decode(Record(result.body))
             for path, result in zip(paths, found.results, strict=True)
         }
         add = partial(self._server.watches.add, watcher=self, zxid=found.zxid)
@@ -490,7 +490,7 @@ class Connection(asyncio.Protocol):
             stat = stats[path]
             if stat is None:
                 self.notify(-1, Event.DELETED, path)
-            elif stat[0] > since:
+            elif stat.mzxid > since:
                 self.notify(-1, Event.DATA, path)
             else:
                 add(Kind.DATA, path)
@@ -503,7 +503,7 @@ class Connection(asyncio.Protocol):
             stat = stats[path]
             if stat is None:
                 self.notify(-1, Event.DELETED, path)
-            elif stat[1] > since:
+            elif stat.pzxid > since:
                 self.notify(-1, Event.CHILDREN, path)
             else:
                 add(Kind.CHILDREN, path)

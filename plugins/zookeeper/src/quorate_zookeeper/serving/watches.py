@@ -91,6 +91,8 @@ class Watches:
 
     def fire(self, zxid: int, change: rows.Change) -> None:
         """Tell watchers of a change, each once of each event."""
+        if not self._of:
+            return
         path = change.path
         match change.kind:
             case rows.Change.KIND_CREATED:

@@ -12,9 +12,14 @@ from quorate_zookeeper.wire.codes import Perm
 _PROVED = ("digest", "sasl", "x509")
 
 
+def is_everybodys(entry: rows.Acl) -> bool:
+    """Tell whether an entry lets everybody do everything."""
+    return entry.scheme == "world" and entry.perms == Perm.ALL and entry.id == "anyone"
+
+
 def is_open(acl: Sequence[rows.Acl]) -> bool:
     """Tell whether a list lets everybody do everything, which is stored as none."""
-    return any(each.scheme == "world" and each.perms == Perm.ALL for each in acl)
+    return any(map(is_everybodys, acl))
 
 
 def accepted(acl: Iterable[rows.Acl], identities: Iterable[pb.Identity]) -> list[rows.Acl] | None:

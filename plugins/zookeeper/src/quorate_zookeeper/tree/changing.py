@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from quorate.plugin import Txn, keys
 
 from quorate_zookeeper.families import (
+    ALL,
     CHILDREN,
     EPHEMERALS,
     LAST,
@@ -70,6 +71,9 @@ class Tree:
         self._quotas: Final[dict[bytes, bool]] = {}
         #: When to look whether these are to be removed.
         self._reaping: Final[dict[bytes, int | None]] = {}
+        #: How many znodes it adds.
+        self._more_nodes = 0
+        self._has_quotas: Final = bool(txn.count(QUOTAS))
         self._changes: Final[list[rows.Change]] = []
 
     # Operations; each raises `RefusedError` and returns the record that answers it.
@@ -112,6 +116,7 @@ class Tree:
         self._nodes[path] = None
         self._parents[path] = rows.Children()
         self._changed_nodes[path] = self._changed_parents[path] = None
+        self._more_nodes -= 1
         self._changed(rows.Change.KIND_DELETED, path, node, parent)
         if parent is not None and not children.count and (parent.container or parent.ttl_ms):
             wait_ms = parent.ttl_ms or CONTAINER_MS
@@ -132,11 +137,20 @@ class Tree:
     ) -> None:
         """Write it all as one transaction, and publish what happened."""
         txn = self._txn
-        for path in self._changed_nodes:
-            _write(txn, NODES, path.encode(), self._nodes[path])
-        for path in self._changed_parents:
-            known = self._parents[path] if self._nodes.get(path, True) is not None else None
-            _write(txn, PARENTS, path.encode(), known)
+        nodes, parents = self._nodes, self._parents
+        _write(txn, NODES, {path: nodes[path] for path in self._changed_nodes})
+        _write(
+            txn,
+            PARENTS,
+            {
+                path: parents[path] if nodes.get(path, True) is not None else None
+                for path in self._changed_parents
+            },
+        )
+        if self._more_nodes:
+            count = rows.Children.FromString(txn.get(PARENTS, ALL) or b"")
+            count.count += self._more_nodes
+            txn.put(PARENTS, ALL, count.SerializeToString())
         indexes = (
             (CHILDREN, self._names),
             (EPHEMERALS, self._ephemerals),
@@ -178,8 +192,7 @@ class Tree:
         if flags in _SEQUENTIAL_FLAGS:
             number = (children.creates + (1 << 31)) % (1 << 32) - (1 << 31)
             path = f"{path}{number:010d}"
-        if not is_valid(path):
-            raise RefusedError(Error.BAD_ARGUMENTS)
+        _demand_valid(path)
         if self.node(path) is not None:
             raise RefusedError(Error.NODE_EXISTS)
         if parent.ephemeral_owner:
@@ -216,6 +229,7 @@ class Tree:
         self._names[child_key(parent_path, name_of(path))] = True
         self._nodes[path] = node
         self._changed_nodes[path] = None
+        self._more_nodes += 1
         self._changed(rows.Change.KIND_CREATED, path, node, parent)
         if operation.type == Op.CREATE:
             return jute.text(path)
@@ -232,6 +246,7 @@ class Tree:
 
     def _set_data(self, operation: pb.Operation) -> bytes:
         path = operation.path
+        _demand_valid(path)
         node = self._existing(path)
         self._demand(node, Perm.WRITE)
         _match(operation.version, node.version)
@@ -249,6 +264,7 @@ class Tree:
 
     def _set_acl(self, operation: pb.Operation) -> bytes:
         path = operation.path
+        _demand_valid(path)
         acl = self._accepted(operation.acl)
         node = self._existing(path)
         self._demand(node, Perm.ADMIN)
@@ -260,6 +276,7 @@ class Tree:
         return replies.stat(node, self._children_of(path))
 
     def _check(self, path: str, version: int) -> None:
+        _demand_valid(path)
         node = self._existing(path)
         self._demand(node, Perm.READ)
         _match(version, node.version)
@@ -277,6 +294,8 @@ class Tree:
         return found
 
     def _accepted(self, acl: Sequence[rows.Acl]) -> Sequence[rows.Acl]:
+        if len(acl) == 1 and lists.is_everybodys(acl[0]):
+            return ()
         found = lists.accepted(acl, self._identities)
         if found is None:
             raise RefusedError(Error.INVALID_ACL)
@@ -288,6 +307,8 @@ class Tree:
 
     def _use(self, path: str, count: int, size: int) -> None:
         """Count what is added at a path, where it is limited."""
+        if not self._has_quotas:
+            return
         limited = quotas.limited_ancestor(self._txn, path)
         if limited is None:
             return
@@ -317,11 +338,21 @@ def paths_of(txn: Txn, session: int, most: int) -> list[str]:
     return [str(keys.unpack(row.key)[1]) for row in found]
 
 
-def _write(txn: Txn, family: str, key: bytes, row: rows.Znode | rows.Children | None) -> None:
-    if row is None:
-        txn.delete(family, key)
-    else:
-        txn.put(family, key, row.SerializeToString())
+def _write(txn: Txn, family: str, changed: Mapping[str, rows.Znode | rows.Children | None]) -> None:
+    """Write rows by their paths; delete those that are None."""
+    kept = {
+        path.encode(): row.SerializeToString() for path, row in changed.items() if row is not None
+    }
+    txn.put_each(family, kept)
+    if len(kept) < len(changed):
+        for path, row in changed.items():
+            if row is None:
+                txn.delete(family, path.encode())
+
+
+def _demand_valid(path: str) -> None:
+    if not is_valid(path):
+        raise RefusedError(Error.BAD_ARGUMENTS)
 
 
 def _match(expected: int, version: int) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from quorate.plugin import Reader, keys
 
-from quorate_zookeeper.families import EPHEMERALS, NODES, SESSIONS
+from quorate_zookeeper.families import EPHEMERALS, SESSIONS
 from quorate_zookeeper.tree import acl as lists
 from quorate_zookeeper.tree.nodes import (
     child_names,
     count_descendants,
     last_zxid,
+    node_count,
     stored_children,
     stored_node,
 )
@@ -36,7 +37,7 @@ def count_tree(reader: Reader, _: asked.CountTree) -> Iterator[asked.Figures]:
     """Count what operators ask for."""
     yield asked.Figures(
         zxid=last_zxid(reader),
-        znodes=reader.count(NODES),
+        znodes=node_count(reader),
         ephemerals=reader.count(EPHEMERALS),
         sessions=reader.count(SESSIONS),
     )

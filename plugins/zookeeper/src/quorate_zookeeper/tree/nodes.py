@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.plugin import Reader, keys
 
-from quorate_zookeeper.families import CHILDREN, LAST, NODES, PARENTS, TRANSACTIONS
+from quorate_zookeeper.families import ALL, CHILDREN, LAST, NODES, PARENTS, TRANSACTIONS
 from quorate_zookeeper.tree.paths import descendants
 from quorate_zookeeper.v1 import rows_pb2 as rows
 from quorate_zookeeper.wire.codes import Perm
@@ -44,6 +44,12 @@ def stored_children(reader: Reader, path: str) -> rows.Children:
     if stored is not None:
         return rows.Children.FromString(stored)
     return rows.Children(count=len(BUILT_IN.get(path, ())))
+
+
+def node_count(reader: Reader) -> int:
+    """Return the number of all znodes."""
+    stored = reader.get(PARENTS, ALL)
+    return len(BUILT_IN) + (0 if stored is None else rows.Children.FromString(stored).count)
 
 
 def child_names(reader: Reader, path: str) -> Iterator[str]:

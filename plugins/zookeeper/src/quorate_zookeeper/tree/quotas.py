@@ -61,7 +61,7 @@ def exceeds(limits: rows.Znode, usage: Usage) -> bool:
 
 def limited_ancestor(reader: Reader, path: str) -> str | None:
     """Return the nearest path at or above one that has a quota, if any."""
-    if not reader.count(QUOTAS) or path == QUOTA or path.startswith(QUOTA + "/"):
+    if path == QUOTA or path.startswith(QUOTA + "/"):
         return None
     while reader.get(QUOTAS, path.encode()) is None:
         if path == "/":

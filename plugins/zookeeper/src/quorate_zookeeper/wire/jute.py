@@ -37,20 +37,20 @@ class Record:
 
     def int32(self) -> int:
         """Read a number of 4 bytes."""
-        return int(_INT.unpack(self._take(4))[0])
+        return int(_INT.unpack(self.take(4))[0])
 
     def int64(self) -> int:
         """Read a number of 8 bytes."""
-        return int(_LONG.unpack(self._take(8))[0])
+        return int(_LONG.unpack(self.take(8))[0])
 
     def boolean(self) -> bool:
         """Read a truth value."""
-        return self._take(1) != b"\x00"
+        return self.take(1) != b"\x00"
 
     def buffer(self) -> bytes | None:
         """Read bytes, which may be null."""
         length = self.int32()
-        return None if length < 0 else self._take(length)
+        return None if length < 0 else self.take(length)
 
     def text(self) -> str:
         """Read a string; null is the empty one, and what is not UTF-8 is replaced."""
@@ -64,7 +64,8 @@ class Record:
             raise ShortRecordError
         return [read() for _ in range(count)]
 
-    def _take(self, count: int) -> bytes:
+    def take(self, count: int) -> bytes:
+        """Read so many bytes."""
         end = self._at + count
         if end > len(self._data):
             raise ShortRecordError

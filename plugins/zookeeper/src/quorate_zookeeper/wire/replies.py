@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from quorate_zookeeper.v1 import rows_pb2 as rows
 from quorate_zookeeper.wire import jute
 from quorate_zookeeper.wire.codes import CONNECTED, CREATES_WITH_STAT, NOTIFICATION_XID, Error, Op
+from quorate_zookeeper.wire.jute import Record
 
 _HEADER: Final = Struct(">iiqi")
 _HEADER_BYTES: Final = 16
 _RESULT: Final = Struct(">iBi")
 _END: Final = _RESULT.pack(-1, 1, -1)
 _STAT: Final = Struct(">qqqqiiiqiiq")
-#: Where two fields of a packed stat are.
-_MZXID: Final = slice(8, 16)
-_PZXID: Final = slice(60, 68)
 
 
 def reply(xid: int, zxid: int, error: int, body: bytes = b"") -> bytes:
@@ -64,9 +62,19 @@ def stat(node: rows.Znode, children: rows.Children) -> bytes:
     )
 
 
-def zxids_of(stat: bytes) -> tuple[int, int]:
-    """Return the zxids of the last changes of a znode's data and children."""
-    return int.from_bytes(stat[_MZXID], signed=True), int.from_bytes(stat[_PZXID], signed=True)
+class Described(NamedTuple):
+    """What a stat says of a znode, as far as it is asked."""
+
+    mzxid: int
+    pzxid: int
+    version: int
+    ephemeral_owner: int
+
+    @classmethod
+    def decode(cls, record: Record) -> Described:
+        """Read a stat; raises `ShortRecordError`."""
+        fields = _STAT.unpack(record.take(_STAT.size))
+        return cls(fields[1], fields[10], fields[4], fields[7])
 
 
 def acl(entries: Iterable[rows.Acl]) -> bytes:

@@ -1,0 +1,144 @@
+"""The command group `quorate zookeeper`."""
+
+from __future__ import annotations
+
+import asyncio
+
+import click
+from quorate.plugin import Console
+
+from quorate_zookeeper.copying.client import AnswerError, Client
+from quorate_zookeeper.copying.copying import Copied, Copy
+
+#: Znodes that could not be copied, shown one by one.
+_SHOWN = 10
+_HERE = click.option(
+    "--at",
+    default="127.0.0.1:2181",
+    show_default=True,
+    help="Where a node of Quorate serves ZooKeeper's clients.",
+)
+_PATH = click.option("--path", default="/", show_default=True, help="Copy what is at and below it.")
+_FOLLOW = click.option(
+    "--follow", is_flag=True, help="Go on with what changes, until it is interrupted."
+)
+_DELETE = click.option(
+    "--delete", "deletes", is_flag=True, help="Delete below the path what the source does not have."
+)
+_DIGEST = click.option(
+    "--digest",
+    default="",
+    envvar="QUORATE_ZOOKEEPER_DIGEST",
+    help="user:password to prove to both, for znodes that not everybody may read or change.",
+)
+
+
+@click.group("zookeeper")
+def zookeeper() -> None:
+    """Move between ZooKeeper and Quorate."""
+
+
+@zookeeper.command("import")
+@click.argument("address", metavar="HOST:PORT")
+@_HERE
+@_PATH
+@_FOLLOW
+@_DELETE
+@_DIGEST
+@click.pass_obj
+def import_tree(
+    console: Console,
+    address: str,
+    at: str,
+    path: str,
+    follow: bool,
+    deletes: bool,
+    digest: str,
+) -> None:
+    """Copy znodes from a server of ZooKeeper: paths, data and access control lists.
+
+    Ephemeral znodes are left out, for their sessions are not copied. Versions, zxids and sequence
+    numbers begin anew. Running it again copies what has changed.
+    """
+    _run(console, address, at, path, follow=follow, deletes=deletes, digest=digest)
+
+
+@zookeeper.command("export")
+@click.argument("address", metavar="HOST:PORT")
+@_HERE
+@_PATH
+@_FOLLOW
+@_DELETE
+@_DIGEST
+@click.pass_obj
+def export_tree(
+    console: Console,
+    address: str,
+    at: str,
+    path: str,
+    follow: bool,
+    deletes: bool,
+    digest: str,
+) -> None:
+    """Copy znodes to a server of ZooKeeper, as `import` does the other way."""
+    _run(console, at, address, path, follow=follow, deletes=deletes, digest=digest)
+
+
+def _run(
+    console: Console,
+    source: str,
+    target: str,
+    path: str,
+    *,
+    follow: bool,
+    deletes: bool,
+    digest: str,
+) -> None:
+    try:
+        done = asyncio.run(_copy(source, target, path, follow, deletes, digest))
+    except (OSError, ValueError, AnswerError) as error:
+        raise click.ClickException(f"{source} cannot be copied to {target}: {error}") from None
+    for refused, code in list(done.refused.items())[:_SHOWN]:
+        click.echo(f"warning: {refused} was not copied: error {code}", err=True)
+    console.print([_row(done)])
+    if done.refused:
+        raise click.ClickException(f"{len(done.refused):,} znodes were not copied")
+
+
+async def _copy(
+    source: str, target: str, path: str, follow: bool, deletes: bool, digest: str
+) -> Copied:
+    reads = await Client.connect(source, digest=digest)
+    try:
+        writes = await Client.connect(target, digest=digest)
+        try:
+            copy = Copy(reads, writes, path, deletes=deletes)
+            if follow:
+                await copy.watch()
+            await copy.copy()
+            if follow:
+                click.echo(
+                    f"copied {copy.done.copied:,} znodes; following what changes, Ctrl-C ends it",
+                    err=True,
+                )
+                try:
+                    await copy.follow(lambda _: None)
+                    raise ConnectionError(f"{source} has closed the connection; run it again")
+                except asyncio.CancelledError:
+                    pass
+            return copy.done
+        finally:
+            await writes.close()
+    finally:
+        await reads.close()
+
+
+def _row(done: Copied) -> dict[str, object]:
+    return {
+        "copied": done.copied,
+        "ephemeral": done.ephemeral,
+        "versioned": done.versioned,
+        "deleted": done.deleted,
+        "followed": done.followed,
+        "refused": len(done.refused),
+    }
