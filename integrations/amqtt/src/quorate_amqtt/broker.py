@@ -60,6 +60,8 @@ from quorate_amqtt.v1 import links_pb2
 _FIRST_PACKET_S: Final = 10.0
 #: What the cluster did not answer is tried again after this time.
 _AGAIN_S: Final = 0.5
+#: Connections that wait to be accepted; the system may allow fewer.
+_BACKLOG: Final = 16_384
 _MQTT_5: Final = 5
 #: CONNACK of MQTT 5: unsupported protocol version.
 _NO_MQTT_5: Final = bytes([0x20, 0x03, 0x00, 0x84, 0x00])
@@ -238,6 +240,17 @@ class QuorateBroker(Broker):
         )
 
     # Clients.
+
+    async def _create_server_instance(self, *arguments: Any) -> Any:
+        """Listen for more clients than amqtt does: thousands come when another broker dies.
+
+        Whom the queue has no room for tries again after one, three, seven and fifteen seconds.
+        """
+        instance = await super()._create_server_instance(*arguments)
+        for listening in instance.sockets:
+            with listening.dup() as sock:
+                sock.listen(_BACKLOG)
+        return instance
 
     async def stream_connected(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str
