@@ -161,7 +161,8 @@ class Device(asyncio.Protocol):
 
     async def _ask(self, answer: int, question: bytes) -> bytes:
         assert self._transport is not None
-        waiting = self._waiting[answer] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._waiting[answer] = waiting
         self._transport.write(question)
         return await waiting
 
