@@ -29,14 +29,16 @@ _MAIN: Final = "from quorate_amqtt.cli import main; main()"
 class BrokerProcess:
     """A broker of its own process."""
 
-    def __init__(self, directory: Path, name: str, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, directory: Path, name: str, settings: Mapping[str, Any], before: str = ""
+    ) -> None:
         self.name: Final = name
         self._log: Final = directory / f"{name}.log"
         file = directory / f"{name}.yaml"
         file.write_text(yaml.safe_dump({"name": name, **settings}))
         with self._log.open("ab") as log:
             self._process: Final = subprocess.Popen(
-                [sys.executable, "-c", _MAIN, "--config", str(file), "--verbose"],
+                [sys.executable, "-c", before + _MAIN, "--config", str(file), "--verbose"],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -77,9 +79,12 @@ class BrokerProcess:
 
 
 class Brokers:
-    """Brokers of one tenant; all end with the context."""
+    """Brokers of one tenant; all end with the context. `before` runs in each before it starts."""
 
-    def __init__(self, directory: Path, endpoints: str, **settings: Any) -> None:
+    def __init__(
+        self, directory: Path, endpoints: str, *, before: str = "", **settings: Any
+    ) -> None:
+        self._before: Final = before
         self._directory: Final = directory
         self._settings: Final = {
             "tenant": TENANT,
@@ -96,7 +101,8 @@ class Brokers:
     def start(self, *names: str, **settings: Any) -> list[BrokerProcess]:
         """Start brokers side by side, and wait until they serve."""
         started = [
-            BrokerProcess(self._directory, name, {**self._settings, **settings}) for name in names
+            BrokerProcess(self._directory, name, {**self._settings, **settings}, self._before)
+            for name in names
         ]
         for broker in started:
             self._exit.callback(broker.kill)

@@ -117,6 +117,9 @@ class Commands:
 
     def _parts(self, command: Command[Any], message: Message) -> Sequence[ShardCommand]:
         """Cut a batch by the shards of its items, if these are known."""
+        if len(_items(command, message)) <= 1:
+            # Thousands of coroutines send one item each: there is nothing to cut.
+            return [_whole(command, message)]
         owners = self._topology.owners(command.group) or ()
         shards = [place.shard for place in owners if place is not None]
         if len(shards) < len(owners) or len(set(shards)) <= 1:

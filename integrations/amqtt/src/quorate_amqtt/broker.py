@@ -60,6 +60,8 @@ from quorate_amqtt.v1 import links_pb2
 _FIRST_PACKET_S: Final = 10.0
 #: What the cluster did not answer is tried again after this time.
 _AGAIN_S: Final = 0.5
+#: Connections that wait to be accepted; the system may allow fewer.
+_BACKLOG: Final = 16_384
 _MQTT_5: Final = 5
 #: CONNACK of MQTT 5: unsupported protocol version.
 _NO_MQTT_5: Final = bytes([0x20, 0x03, 0x00, 0x84, 0x00])
@@ -165,8 +167,9 @@ class QuorateBroker(Broker):
         self._clients.deliver(message)
         frame = _frame_of(self._tenant, message)
         self.links.send_all(links_pb2.Frame(message=frame))
-        for member in self._groups.chosen(message.topic):
-            self._share(member, message, frame)
+        for members in self._groups.chosen(message.topic):
+            # Nobody takes it where no member can be reached: a shared message waits for nobody.
+            any(self._share(member, message, frame) for member in members)
 
     async def retain_message(
         self,
@@ -190,26 +193,25 @@ class QuorateBroker(Broker):
         if topic is not None:
             self.spread(Message(topic, bytes(data or b""), force_qos or 0))
 
-    def _share(self, member: Member, message: Message, frame: links_pb2.Message) -> None:
+    def _share(self, member: Member, message: Message, frame: links_pb2.Message) -> bool:
+        """Give a message to a member of a group, wherever it is; tell whether that was possible."""
         if member.broker_epoch == self._epoch:
-            self._take_turn(member, message)
-            return
+            return self._take_turn(member, message)
         share = links_pb2.Share(
             group=member.group, filter=member.filter, client_id=member.client_id, message=frame
         )
-        if not self.links.send(member.broker_epoch, links_pb2.Frame(share=share)):
-            # Its broker is gone: the cluster has not told that the member is, too.
-            for other in self._groups.others(member, self._epoch):
-                return self._take_turn(other, message)
+        return self.links.send(member.broker_epoch, links_pb2.Frame(share=share))
 
-    def _take_turn(self, member: Member, message: Message) -> None:
-        """Give a message to a member that is served here, or to another one that is."""
-        for each in (member, *self._groups.others(member, self._epoch)):
-            client = self._clients.get(each.client_id)
-            if client is not None and client.connection is not None:
-                qos = client.filters.get(f"$share/{each.group}/{each.filter}")
-                if qos is not None:
-                    return self._clients.give(client, message, qos)
+    def _take_turn(self, member: Member, message: Message) -> bool:
+        """Give a message to a member that is served here."""
+        client = self._clients.get(member.client_id)
+        qos = None
+        if client is not None and client.connection is not None:
+            qos = client.filters.get(f"$share/{member.group}/{member.filter}")
+        if client is None or qos is None:
+            return False
+        self._clients.give(client, message, qos)
+        return True
 
     def _receive(self, epoch: int, frame: links_pb2.Frame) -> None:
         """Carry out what another broker sends."""
@@ -221,7 +223,10 @@ class QuorateBroker(Broker):
                 share = frame.share
                 if share.message.tenant == self._tenant:
                     member = Member(share.group, share.filter, share.client_id, self._epoch)
-                    self._take_turn(member, _message_of(share.message))
+                    message = _message_of(share.message)
+                    # It may have left meanwhile.
+                    members = (member, *self._groups.others(member, self._epoch))
+                    any(self._take_turn(each, message) for each in members)
             case "handover":
                 self._take_over(frame.handover)
 
@@ -238,6 +243,17 @@ class QuorateBroker(Broker):
         )
 
     # Clients.
+
+    async def _create_server_instance(self, *arguments: Any) -> Any:
+        """Listen for more clients than amqtt does: thousands come when another broker dies.
+
+        Whom the queue has no room for tries again after one, three, seven and fifteen seconds.
+        """
+        instance = await super()._create_server_instance(*arguments)
+        for listening in instance.sockets:
+            with listening.dup() as sock:
+                sock.listen(_BACKLOG)
+        return instance
 
     async def stream_connected(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listener_name: str

@@ -183,6 +183,9 @@ class Connection(BrokerProtocolHandler):
                 if header is None:
                     break
                 body = await read_body(self.reader, header, self.broker.settings.packet_bytes)
+            if header.packet_type == PUBLISH:
+                # amqtt would make a text of its own of a topic that is no UTF-8.
+                body[2 : 2 + int.from_bytes(body[:2], "big")].decode()
             packet = await packet_class(header).from_stream(BufferReader(body), fixed_header=header)
             await self.plugins_manager.fire_event(
                 MQTTEvents.PACKET_RECEIVED, packet=packet, session=self.session

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
@@ -33,7 +32,7 @@ class Groups:
         self._members: Final[dict[tuple[str, str], dict[str, Member]]] = {}
         #: Groups by their filters.
         self._filters: Final[FilterTree[str]] = FilterTree()
-        self._turns: Final = itertools.count()
+        self._turns: Final[dict[str, int]] = {}
         self._given: set[tuple[str, str, str]] | None = set()
 
     async def follow(self, q: AsyncClient, tenant: str) -> None:
@@ -77,16 +76,21 @@ class Groups:
         members.pop(client_id, None)
         if not members and self._members.pop((group, topic_filter), None) is not None:
             self._filters.drop(topic_filter, group)
+            self._turns.pop(group, None)
 
-    def chosen(self, topic: str) -> Iterator[Member]:
-        """Yield whose turn it is in each group that has subscribed to a topic."""
+    def chosen(self, topic: str) -> Iterator[Sequence[Member]]:
+        """Yield the members of each group that has subscribed to a topic, by their turns.
+
+        The first that can be reached gets the message.
+        """
         if not self._filters:
             return
         fitting: dict[str, list[Member]] = {}
         for group, topic_filter in self._filters.match(topic):
             fitting.setdefault(group, []).extend(self._members[group, topic_filter].values())
-        for members in fitting.values():
-            yield members[next(self._turns) % len(members)]
+        for group, members in fitting.items():
+            turn = self._turns[group] = (self._turns.get(group, 0) + 1) % len(members)
+            yield members[turn:] + members[:turn]
 
     def others(self, member: Member, broker_epoch: int) -> list[Member]:
         """Return the members beside one, through one broker."""

@@ -116,6 +116,8 @@ class Links:
         self._brokers: Final[dict[bytes, Broker]] = {}
         #: The number of the last frame that was received of each.
         self._received: Final[dict[int, int]] = {}
+        #: The latest connection of each: what an earlier one still has is sent again by it.
+        self._latest: Final[dict[int, asyncio.StreamReader]] = {}
         self._changed: Final = asyncio.Condition()
         self._listed = False
 
@@ -202,6 +204,7 @@ class Links:
         self, hello: pb.Hello, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         epoch = hello.broker_epoch
+        self._latest[epoch] = reader
         received = max(self._received.get(epoch, 0), hello.next - 1)
         self._received[epoch] = received
         async with self._changed:
@@ -211,6 +214,8 @@ class Links:
         number, confirmed = received, received
         while True:
             frame = await _read(reader)
+            if self._latest.get(epoch) is not reader:
+                return
             number += 1
             self._received[epoch] = number
             self._receive(epoch, frame)
@@ -256,6 +261,7 @@ class Links:
             del self._links[broker.epoch]
             self._running.pop(broker.epoch).cancel()
             self._received.pop(broker.epoch, None)
+            self._latest.pop(broker.epoch, None)
             _LOG.info("%s is gone", broker.name)
 
 

@@ -47,7 +47,8 @@ class Cluster:
         reply = BatchReply(items=len(logins))
         for position, login in enumerate(logins):
             answer = AuthenticateResponse(authenticated=login.password == RIGHT)
-            reply.replies.append(answer.SerializeToString())
+            if len(logins) > 1 or login.password != REFUSED:
+                reply.replies.append(answer.SerializeToString())
             if login.password == REFUSED:
                 reply.refusals.add(item=position, code="RESOURCE_EXHAUSTED", message="wait")
         return reply
@@ -162,6 +163,11 @@ async def test_a_refusal_is_that_of_its_login_alone() -> None:
     assert found[0] is True
     assert isinstance(found[1], RejectedError)
     assert found[1].code == "RESOURCE_EXHAUSTED"
+
+
+async def test_a_refusal_of_all_has_no_replies() -> None:
+    with pytest.raises(RejectedError, match="RESOURCE_EXHAUSTED"):
+        await Cluster().login(password=REFUSED)
 
 
 async def test_all_logins_of_a_call_that_fails_are_told() -> None:

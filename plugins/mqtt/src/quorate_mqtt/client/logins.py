@@ -10,8 +10,16 @@ from hashlib import blake2b
 from secrets import token_bytes
 from typing import Final
 
-from quorate.client import AsyncClient, ChangeKind, QuorateError, RejectedError, WatchedChange
+from quorate.client import (
+    AsyncClient,
+    ChangeKind,
+    InvalidError,
+    QuorateError,
+    RejectedError,
+    WatchedChange,
+)
 from quorate.plugin import keys
+from quorate.v1.batch_pb2 import ItemRefusal
 
 from quorate_mqtt.client.shared_calls import SharedCalls
 from quorate_mqtt.client.users import Users
@@ -99,12 +107,18 @@ class LoginCache:
         self, logins: Sequence[AuthenticateRequest]
     ) -> list[AuthenticateResponse | QuorateError]:
         reply = await self._users.authenticate_many(logins)
-        answers: list[AuthenticateResponse | QuorateError] = [
-            AuthenticateResponse.FromString(each) for each in reply.replies
+        refused = {refusal.item: _error_of(refusal) for refusal in reply.refusals}
+        # Where all are refused, there are no replies.
+        return [
+            refused.get(position) or AuthenticateResponse.FromString(reply.replies[position])
+            for position in range(len(logins))
         ]
-        for refusal in reply.refusals:
-            answers[refusal.item] = RejectedError(refusal.code, refusal.message)
-        return answers
+
+
+def _error_of(refusal: ItemRefusal) -> QuorateError:
+    if refusal.code == "INVALID_ARGUMENT":
+        return InvalidError("login", refusal.message)
+    return RejectedError(refusal.code, refusal.message)
 
 
 @asynccontextmanager

@@ -53,6 +53,11 @@ class SharedCalls(Generic[Q, A]):
             answers = await self._call([question for question, _ in part])
         except QuorateError as error:
             answers = [error] * len(part)
+        except BaseException as error:
+            for _, waiting in part:
+                if not waiting.done():
+                    waiting.set_exception(error)
+            raise
         for (_, waiting), answer in zip(part, answers, strict=True):
             if waiting.done():
                 continue
