@@ -149,6 +149,11 @@ class Placement:
         replicas = {name: each.replica for name, each in declarations.items()}
         return Places(sites, shards, moving, replicas, drained, wanted, sorted(declared))
 
+    @property
+    def problems(self) -> Sequence[str]:
+        """What kept replicas from where they should be when this node planned last."""
+        return () if self._planned is None else self._planned[1].problems
+
     def answers(self, node: str) -> bool:
         """Whether a node has answered lately."""
         return node == self._shards.me.node or self._census.answers(node)

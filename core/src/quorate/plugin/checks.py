@@ -35,6 +35,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "dev",
         "kv",
         "member",
+        "node",
         "plugin",
         "protos",
         "restore",
