@@ -15,8 +15,12 @@ from quorate.v1.control_pb2 import (
     BeginMemberChange,
     BeginMemberChangeReply,
     CreateShards,
+    DeclaredGroup,
+    DrainNode,
     FinishMemberChange,
+    FinishMove,
     MemberRow,
+    MoveReplica,
     NodeDeclaration,
     ReportDeclaration,
     ShardMember,
@@ -135,3 +139,103 @@ def test_what_cannot_be_begun_changes_nothing(first: Machine, wrong: BeginMember
 
     assert said.startswith("OTHER_REPLICA" if wrong.address and wrong.replica else "INVALID")
     assert (replicas(first), first.rows("core.members")) == before
+
+
+def declares(node: str, replicas: int) -> ReportDeclaration:
+    groups = [DeclaredGroup(name="tested", shards=2, replicas=replicas)]
+    return ReportDeclaration(declaration=NodeDeclaration(node=node, groups=groups))
+
+
+def only(machine: Machine) -> ShardRow:
+    return next(ShardRow.FromString(row[8:]) for row in machine.rows("core.shards").values())
+
+
+def moves(
+    to: ShardMember | None = None, source: ShardMember | None = None, number: int = 0
+) -> MoveReplica:
+    command = MoveReplica(group="tested", number=number, to=to)
+    if source is not None:
+        getattr(command, "from").CopyFrom(source)
+    return command
+
+
+A, B, C = (ShardMember(node=node, replica=each) for each, node in enumerate("abc", start=1))
+
+
+def test_a_replica_moves_and_nobody_founds_the_shard_any_more(first: Machine) -> None:
+    assert first.control(moves(C, A)).refusal is None
+    assert replicas(first) == ["a1 b2 c3", "a1 b2"]
+    found = only(first)
+    assert [each.node for each in found.members] == ["a", "b"]
+    number = found.move.number
+    for other in (moves(C, A), moves(None, B)):
+        refused = first.control(other).refusal
+        assert refused is not None
+        assert refused.code == "MOVE_UNDER_WAY"
+    over = first.control(FinishMove(group="tested", number=0, move=number + 1)).refusal
+    assert over is not None
+    assert over.code == "CHANGE_OVER"
+
+    assert first.control(FinishMove(group="tested", number=0, move=number)).refusal is None
+    assert replicas(first) == ["b2 c3", "a1 b2"]
+    found = only(first)
+    assert not found.members
+    assert not found.HasField("move")
+
+
+def test_a_move_is_taken_back(first: Machine) -> None:
+    first.control(moves(C, A))
+    assert first.control(moves(None, C)).refusal is None
+    found = only(first)
+    assert (
+        first.control(FinishMove(group="tested", number=0, move=found.move.number)).refusal is None
+    )
+    assert replicas(first)[0] == "a1 b2"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (moves(B, A), "ALREADY_EXISTS"),
+        (moves(None, C), "NOT_FOUND"),
+        (moves(C, ShardMember(node="a", replica=9)), "NOT_FOUND"),
+        (moves(), "INVALID_ARGUMENT"),
+        (moves(C, number=7), "NOT_FOUND"),
+        (MoveReplica(group="metadata", number=0, to=C), "NOT_FOUND"),
+    ],
+)
+def test_what_cannot_move(first: Machine, command: MoveReplica, code: str) -> None:
+    refusal = first.control(command).refusal
+    assert refusal is not None
+    assert refusal.code == code
+
+
+def test_a_node_that_is_added_is_named_by_no_shard_with_a_number_of_replicas(
+    first: Machine,
+) -> None:
+    first.control(declares("a", 2))
+    first.control(declares("b", 2))
+    number_of(first.control(adds()))
+    assert replicas(first) == ["a1 b2", "a1 b2"]
+    first.control(CreateShards(shards=[shard(2)]))
+    assert replicas(first)[2] == "a1 b2"
+
+
+def test_numbers_that_differ_count_for_nothing(first: Machine) -> None:
+    first.control(declares("a", 2))
+    first.control(declares("b", 3))
+    number_of(first.control(adds()))
+    assert replicas(first) == ["a1 b2 c3", "a1 b2 c3"]
+
+
+def test_a_node_drains_until_it_is_told_otherwise(first: Machine) -> None:
+    first.control(declares("a", 2))
+    unknown = first.control(DrainNode(node="x", drains=True)).refusal
+    assert unknown is not None
+    assert unknown.code == "NOT_FOUND"
+    assert first.control(DrainNode(node="a", drains=True)).refusal is None
+    found = row(first, "a")
+    assert found is not None
+    assert found.drains
+    assert first.control(DrainNode(node="a", drains=False)).refusal is None
+    assert row(first, "a") is None

@@ -170,6 +170,8 @@ class FakeNode:
         self.status = admin_pb2.NodeStatusResponse()
         self.asked: list[Message] = []
         self.progress: Sequence[admin_pb2.MemberProgress] = ()
+        #: One for each time that it is asked.
+        self.placements: list[admin_pb2.PlacementResponse] = []
         self.purged: Sequence[admin_pb2.PurgedRows] = ()
         self.parts: Sequence[admin_pb2.BackupPart] = ()
         self.records: Sequence[audit_pb2.AuditRecords] = ()
@@ -211,6 +213,18 @@ class FakeNode:
     def RecoverShard(self, request: Message, context: Any) -> Message:
         self.asked.append(request)
         return admin_pb2.RecoverShardResponse(epoch=1)
+
+    def Placement(self, request: Message, context: Any) -> Message:
+        return self.placements.pop(0)
+
+    def DrainNode(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        move = admin_pb2.PlannedMove(shard="toy/0", source="node1", target="node4")
+        return admin_pb2.DrainNodeResponse(replicas=2, moves=[move])
+
+    def MoveReplica(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        return admin_pb2.MoveReplicaResponse()
 
     def PauseController(self, request: Message, context: Any) -> Message:
         self.asked.append(request)

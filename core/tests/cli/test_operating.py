@@ -11,10 +11,15 @@ from quorate.plugin.slots import slot_of
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     ControllerReport,
+    DrainNodeRequest,
     MemberProgress,
     MemberReport,
+    MoveReplicaRequest,
     NodeStatusResponse,
     PauseControllerRequest,
+    PlacedNode,
+    PlacementResponse,
+    PlannedMove,
     PurgedRows,
     PurgePluginRequest,
     RecoverShardRequest,
@@ -344,3 +349,73 @@ def test_a_purge_without_rows_does_not_ask(run: Run, node: FakeNode) -> None:
 
     assert ran.out == "deleted 0 rows of offset in 0 families; nothing is left\n"
     assert len(node.asked) == 2
+
+
+def placed(*nodes: PlacedNode, moving: int = 0, planned: int = 0) -> PlacementResponse:
+    move = PlannedMove(shard="toy/0", source="node1", target="node4")
+    return PlacementResponse(nodes=nodes, moving=[move] * moving, planned=[move] * planned)
+
+
+def test_nodes_are_listed_as_places_for_replicas(run: Run, node: FakeNode) -> None:
+    node.placements = [
+        placed(
+            PlacedNode(node="n1", machine="m", zone="z", replicas=3, leads=1, answers=True),
+            PlacedNode(node="n2", machine="n2", drains=True, replicas=1, answers=True),
+            PlacedNode(node="n3", machine="n3", drains=True, answers=True),
+            PlacedNode(node="n4", machine="n4", replicas=2),
+        )
+    ]
+    rows = json.loads(run("node", "list", "--output", "json").out)
+    assert rows[0] == {
+        "node": "n1",
+        "machine": "m",
+        "zone": "z",
+        "replicas": 3,
+        "leads": 1,
+        "state": "takes replicas",
+    }
+    assert [row["state"] for row in rows[1:]] == ["drains", "drained", "does not answer"]
+
+
+def test_a_node_is_drained_and_told_how_far_it_is(run: Run, node: FakeNode) -> None:
+    node.placements = [
+        placed(PlacedNode(node="node1", replicas=2)),
+        placed(PlacedNode(node="node1", replicas=1)),
+        placed(PlacedNode(node="node1")),
+    ]
+    ran = run("node", "drain", "node1")
+    assert ran.out.splitlines() == [
+        "replicas on node1: 2",
+        "replicas on node1: 1",
+        "node1 is drained of 2 replicas",
+    ]
+    assert node.asked == [DrainNodeRequest(node="node1")]
+    assert run("node", "undrain", "node1").out == "node1 may have replicas again\n"
+    assert node.asked[1:] == [DrainNodeRequest(node="node1", undo=True)]
+
+
+def test_the_plan_of_a_drain_changes_nothing(run: Run, node: FakeNode) -> None:
+    rows = json.loads(run("node", "drain", "node1", "--plan", "--output", "json").out)
+    assert rows == [{"shard": "toy/0", "from": "node1", "to": "node4"}]
+    assert node.asked == [DrainNodeRequest(node="node1", check_only=True)]
+
+
+def test_a_replica_is_moved(run: Run, node: FakeNode) -> None:
+    node.placements = [placed(moving=1), placed()]
+    ran = run("shard", "move", "toy/0", "node1", "node4")
+    assert ran.out.splitlines() == [
+        "toy/0 moves: 1",
+        "the replica of toy/0 has moved from node1 to node4",
+    ]
+    assert node.asked == [MoveReplicaRequest(shard="toy/0", source="node1", target="node4")]
+
+
+def test_what_is_going_to_move_is_shown(run: Run, node: FakeNode) -> None:
+    node.placements = [placed(moving=1, planned=1)]
+    ran = run("shard", "balance", "--plan", "--output", "json")
+    assert [row["state"] for row in json.loads(ran.out)] == ["moves", "planned"]
+    node.placements = [placed(planned=1), placed(planned=1), placed()]
+    assert run("shard", "balance").out.splitlines() == [
+        "replicas to move: 1",
+        "no replica has to move",
+    ]

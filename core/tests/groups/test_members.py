@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
@@ -129,3 +131,33 @@ def test_another_disk_is_another_member() -> None:
     with pytest.raises(Rejected, match=r"toy/0 has d#.*`quorate member replace d") as refused:
         taken(ADD, status(A, B, C, Peer("d", 9)))
     assert refused.value.code == "OTHER_REPLICA"
+
+
+def test_a_learner_is_enough_where_that_is_asked() -> None:
+    enough = Goal("d", D.replica, votes=None)
+    assert members(taken(enough, status(A, B, C))) == "a b c (d)"
+    assert taken(enough, status(A, B, C, learner=D)).done
+    # One that votes stays as it is.
+    step = taken(enough, status(A, B, C, D))
+    assert step.done
+    assert step.configuration is None
+
+
+def test_a_voter_becomes_a_learner_and_a_leader_hands_over_first() -> None:
+    assert members(taken(Goal("c", C.replica, votes=False), status(A, B, C))) == "a b (c)"
+    step = taken(Goal("a", A.replica, votes=False), status(A, B, C))
+    assert step.heir == "c"
+    assert step.configuration is None
+    with pytest.raises(Rejected, match="would have 2 voters, of which b do not answer"):
+        taken(Goal("c", C.replica, votes=False), status(A, B, C, silent={B: 9.0}))
+
+
+def test_a_leader_of_a_moment_ago_goes_when_it_has_heard_what_became_of_its_entries() -> None:
+    probed = replace(status(A, B, C), followers=(follower(B), follower(C, mode="probe")))
+    assert taken(Goal("c", None), probed) == Step(status="waiting")
+    silent = replace(probed, followers=(follower(B), follower(C, mode="probe", silent_s=9.0)))
+    assert members(taken(Goal("c", None), silent)) == "a b"
+
+
+def follower(peer: Peer, *, mode: str = "replicate", silent_s: float = 0.0) -> FollowerStatus:
+    return FollowerStatus(peer=peer, mode=mode, match=90, next=101, silent_s=silent_s)

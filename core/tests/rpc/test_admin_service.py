@@ -54,7 +54,7 @@ class Ports:
     async def transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
         self._ask("transfer", shard, node, timeout_s)
 
-    async def back_up(self) -> AsyncGenerator[FilePart, None]:
+    async def back_up(self, only: object) -> AsyncGenerator[FilePart, None]:
         try:
             while self.parts_left:
                 self.parts_left -= 1

@@ -8,10 +8,15 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
 
+import grpc
 import pytest
 from quorate.cli.failures import ExitCode
 from quorate.client import AsyncClient, WatchedChange, connect
+from quorate.groups.snapshots.backup import read
+from quorate.groups.snapshots.parts import BackupTarget, FilePart
+from quorate.plugin import Stub
 from quorate.testing.cluster import Cluster
+from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import admin_pb2 as pb, kv_pb2, watch_pb2
 
@@ -24,7 +29,7 @@ WATCHES = 3
 KEYS = 60
 
 
-def settings(shards: int) -> dict[str, dict[str, object]]:
+def settings(shards: int) -> Settings:
     return {"timing": TIMING, "groups": {"metadata": {"shards": shards, "replicas": 3}}}
 
 
@@ -43,6 +48,22 @@ async def settled(client: AsyncClient, nodes: int) -> list[int]:
             await asyncio.sleep(0.05)
 
 
+def back_up(address: str, directory: Path) -> None:
+    """Copy every shard, wherever it is, from one node."""
+    target = BackupTarget(directory)
+    with grpc.insecure_channel(address) as channel:
+        admin = Stub(channel, pb.DESCRIPTOR.services_by_name["AdminService"])
+        for each in admin.Backup(pb.BackupRequest(), timeout=PATIENCE_S):
+            target.take(
+                FilePart(path=each.path, offset=each.offset, content=each.content, size=each.size)
+            )
+    assert [str(shard) for shard in read(directory).shards] == [
+        "metadata/0",
+        "metadata/1",
+        "metadata/2",
+    ]
+
+
 async def change(client: AsyncClient, method: str, request: object) -> None:
     async for _ in client.stream(f"{ADMIN}/{method}", request, pb.MemberProgress):  # type: ignore[arg-type]
         pass
@@ -56,9 +77,12 @@ class Traffic:
         self.answered: dict[str, list[str]] = {}
         self.seen: list[list[WatchedChange]] = [[] for _ in range(WATCHES)]
         self.failed: list[Exception] = []
+        self.over = False
 
     async def write(self, client: AsyncClient) -> None:
         for number in count():
+            if self.over:
+                return
             key, value = f"grown{number % KEYS}/k", str(number)
             try:
                 await client.kv.put(key, value.encode())
@@ -95,8 +119,8 @@ async def traffic(client: AsyncClient) -> AsyncIterator[Traffic]:
     writing = asyncio.create_task(made.write(client))
     try:
         yield made
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
+        made.over = True
+        await writing
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 while made.missing():

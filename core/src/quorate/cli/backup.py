@@ -1,4 +1,4 @@
-"""`quorate backup`: a copy of every shard of one node, in a directory here."""
+"""`quorate backup`: a copy of every shard of the cluster, in a directory here."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MANIFEST: Final = "backup.json"
 
 @click.command("backup")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--node", help="Node to copy shards from; default: any node.")
+@click.option("--node", help="Node to ask; default: any node.")
 @click.pass_obj
 def command(terminal: Terminal, directory: Path, node: str | None) -> None:
-    """Copy every shard of a node into DIR, which must be empty, while the cluster goes on.
+    """Copy every shard of the cluster into DIR, which must be empty, while it goes on.
 
     Each shard is copied as it is at one moment. backup.json is written last: a directory without it
     is no backup.

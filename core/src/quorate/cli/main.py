@@ -49,7 +49,7 @@ def completion(ctx: click.Context, shell: str) -> None:
 #: The host's own commands; a plugin's come beside them.
 HOST_COMMANDS: Final = (
     DeferredCommand("audit", "Follow what clients and operators do.", _own("audit"), asks=True),
-    DeferredCommand("backup", "Copy a node's shards.", _own("backup"), asks=True),
+    DeferredCommand("backup", "Copy all shards.", _own("backup"), asks=True),
     DeferredCommand("bench", "Measure a cluster.", _own("bench"), asks=True),
     DeferredCommand("cert", "Make certificates for trials.", _own("cert")),
     DeferredCommand("completion", "Print the completion script of a shell.", lambda: completion),

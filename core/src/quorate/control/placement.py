@@ -11,7 +11,9 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.apply.members import is_placed, replicas_of, replicas_wanted
+from quorate.consensus.refusals import RefusedError
 from quorate.groups.census import Census
+from quorate.groups.members import Goal, next_step, patience_s
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.planner import Move, Placed, Plan, Site, misplaced, plan
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
@@ -43,6 +45,8 @@ LOST_S: Final = 600.0
 #: A move to a node that does not answer for this time is taken back.
 _GIVEN_UP_S: Final = 60.0
 
+#: How long a change of the voters of metadata/0 may take.
+_STEP_S: Final = 5.0
 #: How long operators' questions wait for what was recorded before them.
 _CATCH_UP_S: Final = 2.0
 
@@ -68,6 +72,8 @@ class Places:
     #: The replica of each node.
     replicas: Mapping[str, int]
     drained: frozenset[str]
+    #: The number of replicas of each group that has one.
+    wanted: Mapping[str, int]
     #: The groups whose number of replicas differs between nodes.
     unclear: Sequence[str] = ()
 
@@ -141,7 +147,12 @@ class Placement:
                 )
             )
         replicas = {name: each.replica for name, each in declarations.items()}
-        return Places(sites, shards, moving, replicas, drained, sorted(declared))
+        return Places(sites, shards, moving, replicas, drained, wanted, sorted(declared))
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What kept replicas from where they should be when this node planned last."""
+        return () if self._planned is None else self._planned[1].problems
 
     def answers(self, node: str) -> bool:
         """Whether a node has answered lately."""
@@ -226,6 +237,33 @@ class Placement:
                 await self._submit(METADATA, command)
             except (NotProposedError, OutcomeUnknownError, Rejected) as error:
                 _log.info("shard %s/%d does not move: %s", command.group, command.number, error)
+        await self._seat_voters(places)
+
+    async def _seat_voters(self, places: Places) -> None:
+        """Take a step to as many voters of metadata/0 as it is to have; the other nodes learn."""
+        metadata, wanted = self._shards.get(METADATA), places.wanted.get(METADATA.group, 0)
+        if metadata is None or metadata.configuration is None or not metadata.leads or not wanted:
+            return
+        voters = tuple(peer.node for peer in metadata.configuration.voters)
+        machines = {site.machine for site in places.sites.values() if not site.leaves}
+        placed = Placed(shard=METADATA, nodes=voters, wanted=min(wanted, len(machines)))
+        moves = plan(places.sites.values(), [placed]).moves
+        if not moves:
+            return
+        # One more votes before another one does no more.
+        node, votes = (moves[0].target, True) if moves[0].target else (moves[0].source, False)
+        replica = None if node is None else metadata.configuration.peer_of(node)
+        if node is None or replica is None:
+            return
+        goal, patience = Goal(node, replica.replica, votes), patience_s(metadata)
+        try:
+            step = next_step(METADATA, goal, metadata.replica.status(), patience_s=patience)
+            if step.heir is not None:
+                metadata.transfer(step.heir)
+            elif step.configuration is not None:
+                await metadata.change_membership(step.configuration, _STEP_S)
+        except (NotProposedError, OutcomeUnknownError, Rejected, RefusedError) as error:
+            _log.info("the voters of metadata/0 stay as they are for now: %s", error)
 
     def _next(self, places: Places) -> Iterator[MoveReplica]:
         """Yield what is to begin now."""

@@ -46,8 +46,10 @@ class Goal:
     """The goal of a change for a node."""
 
     node: str
-    #: The replica that is to vote; None to remove the node.
+    #: The replica that is to be a member; None to remove the node.
     replica: int | None
+    #: Whether it is to vote; None: either will do.
+    votes: bool | None = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +115,11 @@ def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: 
             f"shard {shard} has {there} as a member, and {goal.node} has another directory now;"
             f" `quorate member replace {goal.node} ADDRESS` removes the old one first",
         )
-    if wanted in configuration.voters:
-        return Step(status=VOTER, done=True)
+    votes = wanted in configuration.voters
+    if there is not None and goal.votes in (votes, None):
+        return Step(status=VOTER if votes else LEARNER, done=True)
+    if votes:
+        return shard_in.demoting(wanted)
     return shard_in.with_learner(wanted) if there is None else shard_in.with_voter(wanted)
 
 
@@ -163,6 +168,17 @@ class _Shard:
             # It may have led a moment ago, and its callers wait for what it logged.
             return Step(status=WAITING)
         return Step(status=REMOVED, done=True, configuration=Configuration.of(stay))
+
+    def demoting(self, voter: Peer) -> Step:
+        voters = [each for each in self.configuration.voters if each != voter]
+        self._check_majority(voters)
+        if voter == self.status.leader:
+            return Step(status=TRANSFERRED, heir=self._heir(voters))
+        members = [
+            Member(each.peer, voter=each.voter and each.peer != voter)
+            for each in self.configuration.members
+        ]
+        return Step(status=LEARNER, done=True, configuration=Configuration.of(members))
 
     def _check_majority(self, voters: Sequence[Peer], newcomer: Peer | None = None) -> None:
         """Raise `Rejected` when too few of these voters are alive to decide anything."""

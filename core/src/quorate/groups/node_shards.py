@@ -212,6 +212,11 @@ class NodeShards:
         found = self._shards.get(shard)
         return found if found is not None and found.stopped is None else None
 
+    def is_moving(self, shard: ShardId) -> bool:
+        """Whether a replica of a shard is moving, perhaps to this node."""
+        row = self._rows.get(shard)
+        return row is not None and row.HasField("move")
+
     def has_left(self, shard: ShardId) -> bool:
         """Whether this node had a replica of a shard that has moved to other nodes."""
         row = self._rows.get(shard)

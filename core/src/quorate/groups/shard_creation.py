@@ -17,11 +17,12 @@ from quorate.groups.timing import end
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
-from quorate.storage.families import NODES
+from quorate.storage.families import MEMBERS, NODES
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import (
     AdoptSlots,
     CreateShards,
+    MemberRow,
     NodeDeclaration,
     ReportDeclaration,
     ShardMember,
@@ -125,7 +126,11 @@ class ShardCreation:
         groups, difference = declared_alike(declarations)
         missing: list[ShardRow] = []
         if difference is None:
-            sites = {peer: site_of(each) for peer, each in declarations.items() if each is not None}
+            sites = {
+                peer: site_of(each, takes=not self._drains(peer.node))
+                for peer, each in declarations.items()
+                if each is not None
+            }
             missing, difference = missing_shards(groups, self._rows(), sites, configuration.voters)
         if difference != self.difference:
             self.difference = difference
@@ -137,6 +142,10 @@ class ShardCreation:
     def _declared(self, node: str) -> NodeDeclaration | None:
         row = self._metadata.data.get(NODES, node.encode())
         return None if row is None else NodeDeclaration.FromString(value_of(row))
+
+    def _drains(self, node: str) -> bool:
+        row = self._metadata.data.get(MEMBERS, node.encode())
+        return row is not None and MemberRow.FromString(value_of(row)).drains
 
     def _propose(self, shard: ShardId, message: Message) -> None:
         key = (shard, type(message))
@@ -225,7 +234,7 @@ def missing_shards(
     found: list[ShardRow] = []
     lacking: str | None = None
     for group, division in absent.items():
-        machines = len({site.machine for site in sites.values()})
+        machines = len({site.machine for site in sites.values() if site.takes})
         if division.replicas > machines:
             lacking = (
                 f"[groups.{group}] replicas is {division.replicas}, and the nodes run on"

@@ -168,9 +168,10 @@ class AdminService:
     async def Backup(
         self, request: pb.BackupRequest, context: object
     ) -> AsyncIterator[pb.BackupPart]:
-        """Send a copy of every shard of this node."""
+        """Send a copy of every shard of the cluster, or of some with a replica here."""
+        only = [parsed_shard(each) for each in request.shards]
         try:
-            async with aclosing(self._backups.back_up()) as parts:
+            async with aclosing(self._backups.back_up(only)) as parts:
                 async for part in parts:
                     yield pb.BackupPart(
                         path=part.path, offset=part.offset, content=part.content, size=part.size

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from google.protobuf.message import DecodeError, Message
@@ -88,9 +89,10 @@ class Members:
         self._loop: Final = loop
 
     async def add(self, node: str, address: str) -> AsyncIterator[MemberProgress]:
-        """Make a node that is running a voter of metadata/0 and of every shard that is not placed.
+        """Make a node that is running a member of metadata/0 and of every shard that is not placed.
 
-        Replicas of placed shards move to it afterwards.
+        Replicas of placed shards move to it afterwards. With a number of replicas of metadata, as
+        many nodes vote in metadata/0, and the others learn.
         """
         _check_name(node)
         try:
@@ -286,6 +288,12 @@ class Members:
         """Have the leader of a shard take a step, wherever it is."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _PATIENCE_S
+        if (
+            goal.replica is not None
+            and shard == METADATA
+            and METADATA.group in self._shards.wanted()
+        ):
+            goal = replace(goal, votes=None)
         asked = AskedStep(shard=shard, goal=goal, number=number, timeout_s=_STEP_S)
         hint: Peer | None = None
         while True:

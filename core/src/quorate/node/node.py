@@ -162,7 +162,7 @@ class Node:
             loop=self._loop,
         )
 
-        self.backups: Final = Backups(self._replicas, self._loop)
+        self.backups: Final = Backups(self._replicas, channels, self._loop)
         steps = MemberSteps(self.shards.get, self.groups.propose_control)
         reports = NodeReports(
             settings,

@@ -187,5 +187,7 @@ class Readiness:
                 for shard in shards
                 if shard not in here | self._shards.broken.keys()
                 and self._shards.me in self._shards.slot_map.members(shard)
+                # Others serve a shard until its new replica here votes.
+                and not self._shards.is_moving(shard)
             ]
         return missing

@@ -112,7 +112,7 @@ class NodeReports:
             yield f"no shards are created: {self._shards.difference}"
         metadata = self._shards.get(METADATA)
         if metadata is not None and metadata.leads:
-            yield from self._placement.places().plan().problems
+            yield from self._placement.problems
         for each, why in ended(self._shards):
             yield f"shard {each} {why}"
         for status in self._runner.status():

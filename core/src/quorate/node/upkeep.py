@@ -1,7 +1,7 @@
 """What operators have a node do: back up its shards, recover one, purge a plugin's rows."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import aclosing
 from typing import Final
 
@@ -12,8 +12,8 @@ from quorate.apply.control import METADATA
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.snapshots.backup import parts
-from quorate.groups.snapshots.parts import BackupError, FilePart
+from quorate.groups.snapshots.backup import Backup, parts
+from quorate.groups.snapshots.parts import MANIFEST, BackupError, FilePart
 from quorate.node.replicas import Replicas
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected, Stub
@@ -21,6 +21,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import BITMAP_BYTES
 from quorate.rpc.channels import NodeChannels, UnreachableError
+from quorate.storage.data.checkpoint import Manifest
 from quorate.v1 import admin_pb2, control_pb2
 from quorate.v1.admin_pb2 import RecoverShardRequest
 from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
@@ -29,16 +30,21 @@ from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
 class Backups:
     """One at a time: each holds copies of shards on the disk."""
 
-    def __init__(self, replicas: Replicas, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, replicas: Replicas, channels: NodeChannels, loop: asyncio.AbstractEventLoop
+    ) -> None:
         self._replicas: Final = replicas
+        self._channels: Final = channels
         self._loop: Final = loop
         self._under_way = False
         self._stopped = False
 
-    async def back_up(self) -> AsyncGenerator[FilePart, None]:
-        """Yield a backup; a caller that does not read all of it has to close it.
+    async def back_up(self, only: Collection[ShardId] = ()) -> AsyncGenerator[FilePart, None]:
+        """Yield a backup of every shard, or of `only` some that have a replica here.
 
-        Raises `BackupError`, `EngineError` and `OSError`, and `UnreadableError` at the node's end.
+        Shards without a replica here are copied on nodes that have one. A caller that does not read
+        all of it has to close it. Raises `BackupError`, `EngineError` and `OSError`, and
+        `UnreadableError` at the node's end.
         """
         if self._under_way:
             raise BackupError(
@@ -46,10 +52,23 @@ class Backups:
                 " ended, or ask another node."
             )
         self._under_way = True
-        cluster, shards = self._replicas.cluster, self._replicas.shards.all()
-        data = {shard.id: shard.data for shard in shards if shard.stopped is None}
+        cluster, shards = self._replicas.cluster, self._replicas.shards
+        data = {shard.id: shard.data for shard in shards.all() if shard.stopped is None}
+        manifests: dict[ShardId, Manifest] = {}
         try:
-            async with aclosing(parts(data, cluster=cluster, loop=self._loop)) as coming:
+            if only:
+                missing = sorted(set(only) - set(data))
+                if missing:
+                    raise BackupError(f"{missing[0]} has no replica on this node.")
+                data = {shard: data[shard] for shard in only}
+            else:
+                for shard in shards.slot_map.all():
+                    if shard not in data:
+                        async with aclosing(self._elsewhere(shard, manifests)) as copied:
+                            async for part in copied:
+                                yield part
+            made = parts(data, cluster=cluster, loop=self._loop, others=manifests)
+            async with aclosing(made) as coming:
                 async for part in coming:
                     if self._stopped:
                         raise UnreadableError("this node is stopping; back up another node")
@@ -60,6 +79,37 @@ class Backups:
     def stop(self) -> None:
         """End the backup that is under way, with its next part."""
         self._stopped = True
+
+    async def _elsewhere(
+        self, shard: ShardId, manifests: dict[ShardId, Manifest]
+    ) -> AsyncGenerator[FilePart, None]:
+        """Yield the files of a shard from a node that has a replica, and take its manifest."""
+        shards = self._replicas.shards
+        reason = "no node is known to have a replica"
+        for node in shards.slot_map.others(shard, shards.me.node):
+            begun, manifest = False, b""
+            try:
+                route = await self._channels.route(node, _ANSWER_S)
+                asked = admin_pb2.BackupRequest(shards=[str(shard)])
+                async for each in Stub(route.channel, _SERVICE).Backup(asked):
+                    if each.path == MANIFEST:
+                        manifest += each.content
+                        continue
+                    begun = True
+                    yield FilePart(
+                        path=each.path, offset=each.offset, content=each.content, size=each.size
+                    )
+                manifests.update(Backup.decode(manifest).shards)
+                return
+            except UnreachableError as error:
+                reason = str(error)
+            except grpc.aio.AioRpcError as error:
+                reason = f"{node}: {error.details()}"
+            except ValueError as error:
+                reason = f"the manifest of {node} cannot be read: {error}"
+            if begun:
+                break
+        raise BackupError(f"shard {shard} has no replica here and cannot be copied: {reason}")
 
 
 #: A shard that carries out a command within this time has lost nothing.

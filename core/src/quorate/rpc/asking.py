@@ -152,6 +152,7 @@ class NodeMemberSteps:
                     node=asked.goal.node,
                     replica=asked.goal.replica or 0,
                     number=asked.number,
+                    learner=asked.goal.votes is None,
                 ),
                 timeout=asked.timeout_s,
                 metadata=route.metadata,

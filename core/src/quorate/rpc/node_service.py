@@ -125,7 +125,7 @@ class NodeService:
         taken = await self._change_member(
             AskedStep(
                 shard=shard,
-                goal=Goal(request.node, request.replica or None),
+                goal=Goal(request.node, request.replica or None, None if request.learner else True),
                 number=request.number,
                 timeout_s=_STEP_S if remaining_s is None else remaining_s,
             )

@@ -203,16 +203,18 @@ class MembershipResponse(_message.Message):
     def __init__(self, index: _Optional[int] = ..., configuration: _Optional[bytes] = ...) -> None: ...
 
 class ChangeMemberRequest(_message.Message):
-    __slots__ = ("shard", "node", "replica", "number")
+    __slots__ = ("shard", "node", "replica", "number", "learner")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
+    LEARNER_FIELD_NUMBER: _ClassVar[int]
     shard: str
     node: str
     replica: int
     number: int
-    def __init__(self, shard: _Optional[str] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
+    learner: bool
+    def __init__(self, shard: _Optional[str] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., number: _Optional[int] = ..., learner: bool = ...) -> None: ...
 
 class ChangeMemberResponse(_message.Message):
     __slots__ = ("step", "done")

@@ -66,6 +66,8 @@ class Delivery:
         self._loop: Final = loop
         self._limits: Final = limits
         self._run_bytes: Final = run_bytes(limits)
+        #: The last known leaders of shards without a replica here.
+        self._led: Final[dict[ShardId, str]] = {}
 
     async def deliver_all(self, parts: Sequence[Part], call: Call) -> None:
         """Deliver parts to their shards concurrently."""
@@ -102,6 +104,8 @@ class Delivery:
                 return
             error = refused[0][1]
             hint = error.leader if isinstance(error, NoLeaderError) else None
+            if hint is not None:
+                self._led[shard] = hint.node
             # Follow a hint to another leader at once, but only once.
             if hint is not None and hint.node != self._node and not pause.count:
                 pause.count += 1
@@ -161,6 +165,9 @@ class Delivery:
         if known is not None and known.node != self._node:
             return known.node
         if self._shards.get(shard) is None and others:
+            led = self._led.get(shard)
+            if led in others and not attempt:
+                return led
             return others[attempt % len(others)]
         raise NoLeaderError(shard)
 

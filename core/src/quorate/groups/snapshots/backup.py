@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from zlib import crc32
 
@@ -32,6 +33,7 @@ from quorate.storage.rows import revision_of, stored as stored_row, value_of
 from quorate.v1 import control_pb2
 
 _FORMAT: Final = 1
+_NO_MANIFESTS: Final[Mapping[ShardId, Manifest]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +63,25 @@ class Backup:
 
 
 async def parts(
-    shards: Mapping[ShardId, ShardData], *, cluster: bytes, loop: asyncio.AbstractEventLoop
+    shards: Mapping[ShardId, ShardData],
+    *,
+    cluster: bytes,
+    loop: asyncio.AbstractEventLoop,
+    others: Mapping[ShardId, Manifest] = _NO_MANIFESTS,
 ) -> AsyncGenerator[FilePart, None]:
     """Yield the backup of these shards while they serve, the manifest last.
 
-    The copy of a shard takes disk space until its last part was yielded, or this is closed.
-    Raises `BackupError`, `EngineError` or `OSError`.
+    `others` were copied before on other nodes, and belong to the same backup. The copy of a shard
+    takes disk space until its last part was yielded, or this is closed. Raises `BackupError`,
+    `EngineError` or `OSError`.
     """
-    manifests: dict[ShardId, Manifest] = {}
+    manifests = dict(others)
     for shard in sorted(shards, key=lambda each: (each == METADATA, each)):
         data = shards[shard]
         if not data.applied:
             raise BackupError(f"shard {shard} has no state yet: retry when it is formed.")
         if shard == METADATA:
-            _demand_all(data, shards)
+            _demand_all(data, {*shards, *others})
         await loop.run_in_executor(None, data.flush)
         checkpoint = data.checkpoint()
         try:
@@ -162,7 +169,8 @@ def _demand_all(metadata: ShardData, shards: Collection[ShardId]) -> None:
         shard = ShardId(row.group, row.number)
         if shard not in shards:
             raise BackupError(
-                f"shard {shard} has no replica on this node: back up a node that has one of each."
+                f"shard {shard} has no replica on this node, and none was copied elsewhere: try"
+                " again, or ask another node."
             )
 
 
