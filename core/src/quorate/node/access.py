@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from google.protobuf.descriptor import ServiceDescriptor
 
 from quorate.config import Settings
 from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.watching.caches import CacheKeeper
+from quorate.node import admin_service
 from quorate.plugin.access import OPERATIONS, Authority, Open
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.needs import Need, needs_of_core, needs_of_service
+from quorate.rpc import command_service, view_service, watch_service
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.identities import Identities
 from quorate.rpc.node_service import is_node
@@ -25,6 +30,13 @@ _log = logging.getLogger(__name__)
 SHORTEST: Final = 32
 #: How long a file is not read again.
 _READ_S: Final = 1.0
+
+_OF_CORE: Final = (
+    (admin_service.SERVICE, admin_service.ACCESS, OPERATIONS),
+    (command_service.SERVICE, command_service.ACCESS, ""),
+    (view_service.SERVICE, view_service.ACCESS, ""),
+    (watch_service.SERVICE, watch_service.ACCESS, ""),
+)
 
 _NO_SECRET: Final = (
     "anybody could call this node as another node: cluster.token is the default one. Set "
@@ -42,6 +54,24 @@ def authority_of(settings: Settings, catalog: Catalog, caches: Sequence[CacheKee
     obstacle = "" if secret or settings.tls.require_client_cert else _NO_SECRET
     found.host(kept, [*catalog.declared, *catalog.families, OPERATIONS], obstacle)
     return found
+
+
+def needs(catalog: Catalog) -> Mapping[str, Need]:
+    """Return what the callers of each method of a node need, by its path.
+
+    The other methods are for nodes, and for whoever asks whether the node is well.
+    """
+    found: dict[str, Need] = {}
+    for service, access, domain in _OF_CORE:
+        found |= _by_path(service, needs_of_core(service, access, domain))
+    for plugin, declared in catalog.declared.items():
+        for each in declared.services:
+            found |= _by_path(each.service, needs_of_service(plugin, each, catalog.commands))
+    return found
+
+
+def _by_path(service: ServiceDescriptor, found: Mapping[str, Need]) -> dict[str, Need]:
+    return {f"/{service.full_name}/{name}": need for name, need in found.items()}
 
 
 async def authority_known(caches: Sequence[CacheKeeper]) -> None:

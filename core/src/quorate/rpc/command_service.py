@@ -25,7 +25,7 @@ from quorate.v1 import command_pb2 as pb, entry_pb2
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
 
 #: Each command is asked for by itself.
-_ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
+ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: About what an answer takes without a reply: a smaller reply always has room.
 _STATUS_BYTES: Final = 512
 #: What an answer takes beside its reply.
@@ -44,7 +44,7 @@ class CommandService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, ""))
+        server.add(SERVICE, self, needs_of_core(SERVICE, ACCESS, ""))
 
     async def Execute(self, request: pb.ExecuteRequest, context: object) -> pb.ExecuteResponse:
         """Carry out commands side by side, and answer each in its place."""
