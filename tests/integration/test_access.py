@@ -41,7 +41,7 @@ CALLERS: Final[Mapping[str, Mapping[str, str]]] = {
     "nobody": {},
     "stranger": {},
     "wrong tenant": {},
-    "reader": {"*": "read"},
+    "reader": {"*": "read", "operations": "read"},
     "writer": {"*": "write"},
     "operator": {"*": "read", "operations": "write", "tenant": "write", "resource": "write"},
     "admin": {"*": "admin", "auth": "admin", "operations": "admin"},

@@ -116,9 +116,11 @@ def _token_in(file: Path, before: str) -> str:
         if before:
             _log.warning("the root token of auth.root_token_file is not taken: %s", error)
         return ""
-    if found and len(found) < SHORTEST:
+    if found and (len(found) < SHORTEST or len(found.split()) > 1):
         _log.warning(
-            "the root token in %s is not taken: it has less than %d characters", file, SHORTEST
+            "the root token in %s is not taken: it must be one word of %d characters or more",
+            file,
+            SHORTEST,
         )
         return ""
     return found
