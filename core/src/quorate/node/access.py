@@ -16,6 +16,7 @@ from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.watching.caches import CacheKeeper
 from quorate.node import admin_service
+from quorate.node.issuer import Issuer
 from quorate.plugin.access import OPERATIONS, Authority, Open
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import Need, needs_of_core, needs_of_service
@@ -82,11 +83,11 @@ async def authority_known(caches: Sequence[CacheKeeper]) -> None:
 
 
 def identities_of(settings: Settings, authority: Authority, network: PeerNetwork) -> Identities:
-    """Return what finds out who calls a node."""
+    """Return what finds out who calls a node; raises `IssuerError`."""
     return Identities(
         authority,
         root_token(settings.auth.root_token_file),
-        None,
+        Issuer(settings.auth).owner_of if settings.auth.issuer_keys_file else None,
         settings.tls.require_client_cert,
         lambda context: is_node(network, context),
         frozenset({NODE_SERVICE.full_name}),

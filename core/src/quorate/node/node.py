@@ -67,7 +67,7 @@ class Node:
         """Open the node's directory.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
-        `FormationRefusedError`, `EngineError` and `CertificateError`.
+        `FormationRefusedError`, `EngineError`, `CertificateError` and `IssuerError`.
         """
         self._settings: Final = settings
         self._catalog: Final = catalog
