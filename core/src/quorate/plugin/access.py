@@ -208,6 +208,14 @@ def denied(name: str, lacking: str) -> Rejected:
     return Rejected("PERMISSION_DENIED", f"{who} needs {lacking}: have a role granted that has it")
 
 
+def unknown_caller() -> Rejected:
+    """Return the refusal of somebody who has proved no name."""
+    return Rejected(
+        "UNAUTHENTICATED",
+        "this cluster asks who calls: send a token, or show a certificate of a user",
+    )
+
+
 def tenant_place(key: bytes) -> Place:
     """Return the tenant of a packed key, which is its first part, and the part after it."""
     parts = keys.unpack(key)

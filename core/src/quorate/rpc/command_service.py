@@ -81,7 +81,7 @@ class CommandService:
                 proposals.append(self._proposal(command, ends))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 failed[place] = error
-        proposed = iter(await self._groups.propose_many(proposals, caller=callers.caller().name))
+        proposed = iter(await self._groups.propose_many(proposals, caller=callers.caller()))
         return [
             failed[place] if place in failed else next(proposed) for place in range(len(commands))
         ]
@@ -91,7 +91,7 @@ class CommandService:
 
         A message that cannot be right ends the stream, once all before it is answered.
         """
-        ordered = self._groups.ordered(caller=callers.caller().name)
+        ordered = self._groups.ordered(caller=callers.caller())
 
         def put(commands: Iterable[tuple[pb.Command, Answered]]) -> None:
             self._put(ordered, commands)
