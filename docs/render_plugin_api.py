@@ -44,6 +44,7 @@ PARTS: Final = (
         "Resources",
         ("resource/declaration", "resource/handlers", "resource/tenants"),
     ),
+    ("Who may do what", ("access",)),
     ("What handlers and queries hold", ("transaction",)),
     ("What servicers and controllers hold", ("node",)),
     ("How to refuse", ("outcomes",)),

@@ -120,13 +120,19 @@ class Served:
         admitted: bool = False,
         timeout_s: float = CALL_S,
         most: int | None = None,
+        token: str = "",
     ) -> Answer:
         """Send these bytes to a method, and take what it answers, or no more than `most` of it.
 
-        With `admitted` the caller shows that it is another node of the cluster. On the wire a
-        method of one message is a stream of one: any number of them goes to any method.
+        With `admitted` the caller shows that it is another node of the cluster, with a token that
+        it is a user. On the wire a method of one message is a stream of one: any number of them
+        goes to any method.
         """
-        shown = ((PEER_KEY, self.handshake()),) if admitted else None
+        shown: list[tuple[str, str | bytes]] = []
+        if admitted:
+            shown.append((PEER_KEY, self.handshake()))
+        if token:
+            shown.append(("authorization", f"Bearer {token}"))
         call: Any = self.channel.stream_stream(method, None, None)(
             iter(requests), timeout=timeout_s, metadata=shown
         )
@@ -248,7 +254,7 @@ async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield found
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def start() -> Callable[..., AbstractAsyncContextManager[Served]]:
     """Start a node of its own for a test: the directory, and how many shards it has."""
     return serving

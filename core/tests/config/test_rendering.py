@@ -86,7 +86,8 @@ def test_schema_describes_the_whole_file(sections: Sections) -> None:
     document = schema(sections)
     plugins = document["$defs"]["PluginsSection"]["properties"]
     assert set(document["properties"]) == {
-        "node", "cluster", "groups", "storage", "timing", "limits", "tls", "audit", "plugins",
+        "node", "cluster", "groups", "storage", "timing", "limits", "tls", "audit", "auth",
+        "plugins",
     }  # fmt: skip
     assert set(plugins) == {"enabled", "retired", "greeting", "needy", "plain"}
     assert document["additionalProperties"] is False

@@ -17,7 +17,7 @@ from typing import Any, Self
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet, UninterpretedOption
 from google.protobuf.message import Message
-from quorate.plugin import Command, Items, Rejected, Txn, UndeclaredFamilyError, keys
+from quorate.plugin import Access, Command, Items, Rejected, Txn, UndeclaredFamilyError, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.wire import golden_of
 from quorate.storage.engine.port import Batch
@@ -307,6 +307,16 @@ BREACHES: list[tuple[str, Break, str]] = [
         "test_examples_are_valid",
         declared(commands=with_first(shard_key=lambda command: command.owner)),
         "the shard key of the kit_sample.v1.WriteNote is not bytes: {'ada'}",
+    ),
+    (
+        "test_what_callers_need_is_found_in_examples",
+        declared(commands=with_first(access=Access(right="write", key="town"))),
+        "access of the kit_sample.v1.WriteNote cannot be told: AttributeError('town')",
+    ),
+    (
+        "test_what_admins_alone_may_use_is_meant_for_them",
+        declared(commands=with_first(access=None)),
+        "only admins may use kit_sample.v1.WriteNote: give the command, or the method",
     ),
     (
         "test_examples_meet_no_bug",

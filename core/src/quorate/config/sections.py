@@ -591,7 +591,8 @@ class AuthSection(Section):
     root_token_file: Path | None = Field(
         default=None,
         description="A file with a token that may do everything, whatever is stored: the emergency "
-        "door. At least 32 characters; read again when it changes, and no door while it is empty.",
+        "door. One word of 32 characters or more; read again when it changes, and no door while it "
+        "is empty.",
     )
     issuer_keys_file: Path | None = Field(
         default=None,

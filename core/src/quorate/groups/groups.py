@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeVar
 
@@ -36,6 +37,7 @@ from quorate.plugin import (
 )
 from quorate.plugin.access import Authority, Open
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import ShardCommand
 from quorate.v1 import control_pb2
@@ -100,7 +102,7 @@ class Groups:
         if_leader: ShardRef | None = None,
         fence: Fence | None = None,
         timeout_s: float | None = None,
-        caller: str = "",
+        caller: Caller = NODE,
     ) -> Answer:
         """Validate, admit, route and replicate a command; return its answer once it is durable.
 
@@ -126,22 +128,24 @@ class Groups:
         finally:
             ended(result)
 
-    async def _propose(self, proposal: Proposal, if_leader: ShardRef | None, caller: str) -> Answer:
+    async def _propose(
+        self, proposal: Proposal, if_leader: ShardRef | None, caller: Caller
+    ) -> Answer:
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
         if self.admissions.wants(proposal.message):
-            proposal = await self.admissions.one(proposal, Caller(name=caller, via=via))
+            proposal = await self.admissions.one(proposal, replace(caller, via=via))
         answers: list[Answer | Exception] = []
         parts = self._place(proposal, answers.append)
         if parts:
-            await self._delivery.deliver_all(parts, Call(fence=if_leader, caller=caller))
+            await self._delivery.deliver_all(parts, Call(fence=if_leader, caller=_named(caller)))
         return _only(answers)
 
-    def demand(self, message: Message, caller: str) -> None:
+    def demand(self, message: Message, caller: Caller) -> None:
         """Refuse a command of which its caller may not send every item."""
         self._access.demand(message, caller)
 
     async def propose_many(
-        self, proposals: Iterable[Proposal], *, caller: str = ""
+        self, proposals: Iterable[Proposal], *, caller: Caller = NODE
     ) -> list[Answer | Exception]:
         """Propose commands concurrently, in no particular order, and return their answers.
 
@@ -153,13 +157,12 @@ class Groups:
         parts: list[Part] = []
         checked = [self._checked(each, caller) for each in asked]
         try:
-            admitted = await self.admissions.all(checked, Caller(name=caller))
-            for place, proposal in enumerate(admitted):
+            for place, proposal in enumerate(await self.admissions.all(checked, caller)):
                 if isinstance(proposal, Exception):
                     answers[place] = proposal
                 else:
                     parts += self._place(proposal, partial(answers.__setitem__, place))
-            await self._delivery.deliver_all(parts, Call(caller=caller))
+            await self._delivery.deliver_all(parts, Call(caller=_named(caller)))
         finally:
             if self._audit is not None:
                 for place, proposal in enumerate(asked):
@@ -167,7 +170,7 @@ class Groups:
                         ended(answers.get(place, LEFT))
         return [answers[place] for place in range(len(answers))]
 
-    def ordered(self, *, caller: str = "") -> OrderedStream:
+    def ordered(self, *, caller: Caller = NODE) -> OrderedStream:
         """Return a new stream of ordered commands; the caller closes it."""
         return OrderedStream(
             self._place,
@@ -249,7 +252,8 @@ class Groups:
                     self._catalog, shard, each.command, self._limits, self._shards.knowing
                 )
                 if message is not None:
-                    self._access.demand(message, each.caller)
+                    caller = Caller(name=each.caller, node=not each.caller)
+                    self._access.demand(message, caller)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
@@ -267,7 +271,7 @@ class Groups:
             results[place] if place in results else next(ended) for place in range(len(forwarded))
         ]
 
-    def _checked(self, proposal: Proposal, caller: str) -> Proposal | Exception:
+    def _checked(self, proposal: Proposal, caller: Caller) -> Proposal | Exception:
         """Return a proposal without the items that its caller may not send, or the refusal."""
         try:
             refused = self._access.refused(proposal.message, caller)
@@ -306,6 +310,11 @@ class Groups:
             fence=fence,
         )
         return [Part(request, each) for each in shard_commands]
+
+
+def _named(caller: Caller) -> str:
+    """Return what another node is told of a caller: a node acts for itself."""
+    return "" if caller.node else caller.name
 
 
 def _only(answers: Sequence[Answer | Exception]) -> Answer:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
+
+from google.protobuf.descriptor import ServiceDescriptor
 
 from quorate.config import Settings
 from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.watching.caches import CacheKeeper
+from quorate.node import admin_service
+from quorate.node.issuer import Issuer
 from quorate.plugin.access import OPERATIONS, Authority, Open
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.needs import Need, needs_of_core, needs_of_service
+from quorate.rpc import command_service, view_service, watch_service
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.identities import Identities
 from quorate.rpc.node_service import is_node
@@ -25,6 +31,13 @@ _log = logging.getLogger(__name__)
 SHORTEST: Final = 32
 #: How long a file is not read again.
 _READ_S: Final = 1.0
+
+_OF_CORE: Final = (
+    (admin_service.SERVICE, admin_service.ACCESS, OPERATIONS),
+    (command_service.SERVICE, command_service.ACCESS, ""),
+    (view_service.SERVICE, view_service.ACCESS, ""),
+    (watch_service.SERVICE, watch_service.ACCESS, ""),
+)
 
 _NO_SECRET: Final = (
     "anybody could call this node as another node: cluster.token is the default one. Set "
@@ -44,6 +57,24 @@ def authority_of(settings: Settings, catalog: Catalog, caches: Sequence[CacheKee
     return found
 
 
+def needs(catalog: Catalog) -> Mapping[str, Need]:
+    """Return what the callers of each method of a node need, by its path.
+
+    The other methods are for nodes, and for whoever asks whether the node is well.
+    """
+    found: dict[str, Need] = {}
+    for service, access, domain in _OF_CORE:
+        found |= _by_path(service, needs_of_core(service, access, domain))
+    for plugin, declared in catalog.declared.items():
+        for each in declared.services:
+            found |= _by_path(each.service, needs_of_service(plugin, each, catalog.commands))
+    return found
+
+
+def _by_path(service: ServiceDescriptor, found: Mapping[str, Need]) -> dict[str, Need]:
+    return {f"/{service.full_name}/{name}": need for name, need in found.items()}
+
+
 async def authority_known(caches: Sequence[CacheKeeper]) -> None:
     """Wait until a node knows who may call it."""
     filled = [each.filled for each in caches if isinstance(each.view, Authority)]
@@ -52,11 +83,11 @@ async def authority_known(caches: Sequence[CacheKeeper]) -> None:
 
 
 def identities_of(settings: Settings, authority: Authority, network: PeerNetwork) -> Identities:
-    """Return what finds out who calls a node."""
+    """Return what finds out who calls a node; raises `IssuerError`."""
     return Identities(
         authority,
         root_token(settings.auth.root_token_file),
-        None,
+        Issuer(settings.auth).owner_of if settings.auth.issuer_keys_file else None,
         settings.tls.require_client_cert,
         lambda context: is_node(network, context),
         frozenset({NODE_SERVICE.full_name}),
@@ -86,9 +117,11 @@ def _token_in(file: Path, before: str) -> str:
         if before:
             _log.warning("the root token of auth.root_token_file is not taken: %s", error)
         return ""
-    if found and len(found) < SHORTEST:
+    if found and (len(found) < SHORTEST or len(found.split()) > 1):
         _log.warning(
-            "the root token in %s is not taken: it has less than %d characters", file, SHORTEST
+            "the root token in %s is not taken: it must be one word of %d characters or more",
+            file,
+            SHORTEST,
         )
         return ""
     return found

@@ -23,7 +23,7 @@ from quorate.v1 import admin_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AdminService"]
 _OPERATE: Final = Access(right="write")
-_ACCESS: Final = {
+ACCESS: Final = {
     **dict.fromkeys(SERVICE.methods_by_name, _OPERATE),
     "Topology": Access(right="identity"),
     "Status": Access(right="read"),
@@ -52,7 +52,7 @@ class AdminService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, OPERATIONS))
+        server.add(SERVICE, self, needs_of_core(SERVICE, ACCESS, OPERATIONS))
 
     async def Topology(self, request: pb.TopologyRequest, context: object) -> pb.TopologyResponse:
         """Return where the shards are, as far as this node knows."""

@@ -23,6 +23,7 @@ from quorate.groups.watching.caches import CacheKeeper
 from quorate.groups.watching.watches import Watch
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
+    Access,
     Answers,
     CacheView,
     Caller,
@@ -40,6 +41,7 @@ from quorate.plugin import (
 from quorate.plugin.access import Authority
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import readable
+from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.rpc import callers, deadline
@@ -62,7 +64,7 @@ class _Ordered:
     def __init__(self, catalog: Catalog, groups: Groups) -> None:
         self._catalog: Final = catalog
         self._groups: Final = groups
-        self._stream: Final = groups.ordered()
+        self._stream: Final = groups.ordered(caller=callers.caller())
         self._halted = False
 
     def propose(self, command: Message, reply: type[R]) -> Future[R]:
@@ -152,6 +154,12 @@ class PluginNode:
     def caller(self) -> Caller:
         return callers.caller()
 
+    def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
+        enabled = self._authority.enabled
+        if not enabled:
+            return enabled is False
+        return not self._authority.rights(user).lacks(access, access.domain, request)
+
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
         caller = callers.caller()
         if caller.node or self._authority.enabled is False:
@@ -175,7 +183,7 @@ class PluginNode:
 
     def public_command(self, command: pb.Command) -> Message:
         message = routes.parse_public(self._catalog, command.type, command.payload)
-        self._groups.demand(message, callers.caller().name)
+        self._groups.demand(message, callers.caller())
         return message
 
     async def propose(
@@ -195,7 +203,8 @@ class PluginNode:
                 if_leader=if_leader,
                 fence=fence,
                 timeout_s=deadline.remaining_s(),
-                caller=callers.caller().name,
+                # A callback of the loop may still know the call that it was made in.
+                caller=callers.caller() if if_leader is None else NODE,
             )
         except Invalid as invalid:
             raise invalid if batch is None else of_item(invalid) from None

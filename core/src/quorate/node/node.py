@@ -78,7 +78,7 @@ class Node:
         """Open the node's directory.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
-        `FormationRefusedError`, `EngineError`, `CertificateError` and `AuditError`.
+        `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError` and `AuditError`.
         """
         self._settings: Final = settings
         self._catalog: Final = catalog

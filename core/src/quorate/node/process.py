@@ -17,6 +17,7 @@ from quorate.groups.node_shards import GroupsDifferError, StoppedBeforeError
 from quorate.groups.shard.removal import RemovedError
 from quorate.node.certificates import CertificateError
 from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
+from quorate.node.issuer import IssuerError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
 from quorate.observe.audit import AuditError
@@ -33,6 +34,7 @@ _ENDS: Final = (
     EngineError,
     FormationRefusedError,
     GroupsDifferError,
+    IssuerError,
     JournalDamagedError,
     OSError,
     OtherClusterError,

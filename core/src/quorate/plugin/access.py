@@ -37,6 +37,7 @@ class Access:
     Fields are named as in the request, and those of a batch command as in its items.
     """
 
+    #: What is done with what is touched.
     right: Right
     #: A plugin or one of its families; "": the plugin that declares it.
     domain: str = ""
@@ -68,6 +69,7 @@ class Access:
 class Grant:
     """A right on a domain, of one tenant and on keys with a prefix."""
 
+    #: With those that it includes.
     right: Right
     #: A plugin, one of its families, or `*`.
     domain: str
@@ -204,6 +206,14 @@ def denied(name: str, lacking: str) -> Rejected:
     """Return the refusal of somebody who lacks a right."""
     who = name or "a caller without a name"
     return Rejected("PERMISSION_DENIED", f"{who} needs {lacking}: have a role granted that has it")
+
+
+def unknown_caller() -> Rejected:
+    """Return the refusal of somebody who has proved no name."""
+    return Rejected(
+        "UNAUTHENTICATED",
+        "this cluster asks who calls: send a token, or show a certificate of a user",
+    )
 
 
 def tenant_place(key: bytes) -> Place:

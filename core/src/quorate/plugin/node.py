@@ -4,11 +4,12 @@ import ssl
 from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
+from quorate.plugin.access import Access
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Event
 from quorate.v1.command_pb2 import Command
@@ -47,6 +48,10 @@ class Caller:
     via: Literal["client", "service", "controller"] = "client"
     #: Whether it is a node of the cluster, which acts for nobody else and may do everything.
     node: bool = False
+
+
+#: A node for itself: what runs outside of calls, controllers and timers.
+NODE: Final = Caller(node=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +193,12 @@ class NodeApi(Protocol):
 
     def caller(self) -> Caller:
         """Return who makes the call that runs this; outside of a call, the node itself."""
+
+    def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
+        """Return whether a user was granted what something needs; True where nobody is asked.
+
+        For doors of a plugin that are no gRPC services: whoever comes in by them is asked by it.
+        """
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
         """Return what tells whether the caller of this call may read a row, by its key.

@@ -4,12 +4,11 @@ from contextvars import ContextVar
 from typing import Final
 
 from quorate.plugin import Caller
+from quorate.plugin.node import NODE
 from quorate.rpc.methods import Context
 
 #: Nobody has proved who they are.
 NOBODY: Final = Caller()
-#: This node itself: what runs outside of a call acts as it.
-NODE: Final = Caller(node=True)
 
 _caller: Final[ContextVar[Caller]] = ContextVar("quorate_rpc_caller", default=NODE)
 

@@ -25,7 +25,7 @@ from quorate.v1 import command_pb2 as pb, entry_pb2
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
 
 #: Each command is asked for by itself.
-_ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
+ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: The most bytes of the name of a fence.
 LONGEST_FENCE: Final = 1_024
 #: About what an answer takes without a reply: a smaller reply always has room.
@@ -46,7 +46,7 @@ class CommandService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, ""))
+        server.add(SERVICE, self, needs_of_core(SERVICE, ACCESS, ""))
 
     async def Execute(self, request: pb.ExecuteRequest, context: object) -> pb.ExecuteResponse:
         """Carry out commands side by side, and answer each in its place."""
@@ -83,7 +83,7 @@ class CommandService:
                 proposals.append(self._proposal(command, ends))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 failed[place] = error
-        proposed = iter(await self._groups.propose_many(proposals, caller=callers.caller().name))
+        proposed = iter(await self._groups.propose_many(proposals, caller=callers.caller()))
         return [
             failed[place] if place in failed else next(proposed) for place in range(len(commands))
         ]
@@ -93,7 +93,7 @@ class CommandService:
 
         A message that cannot be right ends the stream, once all before it is answered.
         """
-        ordered = self._groups.ordered(caller=callers.caller().name)
+        ordered = self._groups.ordered(caller=callers.caller())
 
         def put(commands: Iterable[tuple[pb.Command, Answered]]) -> None:
             self._put(ordered, commands)

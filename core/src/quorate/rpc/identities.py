@@ -13,8 +13,9 @@ from google.protobuf.message import Message
 from quorate.groups.refusals import NotServingError
 from quorate.groups.timing import end, every
 from quorate.plugin import Caller, Rejected
-from quorate.plugin.access import ROOT, Authority, denied, needed
+from quorate.plugin.access import ROOT, Authority, denied, needed, unknown_caller
 from quorate.plugin.needs import Need
+from quorate.plugin.node import NODE
 from quorate.rpc import callers
 from quorate.rpc.methods import Behaviour, Context, fail
 
@@ -25,10 +26,6 @@ _AUTHORIZATION: Final = "authorization"
 _BEARER: Final = "bearer "
 _UNKNOWN: Final = NotServingError(
     "this node does not know yet who may call it; try again, or ask another node"
-)
-_ASKED: Final = Rejected(
-    "UNAUTHENTICATED",
-    "this cluster asks who calls: send a token, or show a certificate of a user",
 )
 
 #: Tells whose a JWT is; raises `Rejected` (UNAUTHENTICATED).
@@ -124,7 +121,7 @@ class Identities:
                     token = _bearer(value)
                     return Caller(name=self._owner_of(token)), token
         if self._is_node(context):
-            return callers.NODE, ""
+            return NODE, ""
         return callers.certified(context) if self._certificates else callers.NOBODY, ""
 
     def _owner_of(self, token: str) -> str:
@@ -158,7 +155,7 @@ class Guard:
                     return
                 raise _UNKNOWN
             if not caller.name:
-                raise _ASKED
+                raise unknown_caller()
             rights = authority.rights(caller.name)
             if rights.covers(domain, access.right):
                 return

@@ -20,7 +20,7 @@ from quorate.v1 import view_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]
 #: A view is of all rows of a family: who opens it may read them; its name is known to nobody else.
-_ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
+ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: How long a view may take to open when its caller does not say.
 _OPEN_S: Final = 10.0
 
@@ -37,7 +37,7 @@ class ViewService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, ""))
+        server.add(SERVICE, self, needs_of_core(SERVICE, ACCESS, ""))
 
     async def Open(self, request: pb.OpenViewRequest, context: Context) -> pb.OpenViewResponse:
         """Take a view after a read barrier."""

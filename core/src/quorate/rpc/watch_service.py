@@ -25,7 +25,7 @@ from quorate.v1 import watch_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["WatchService"]
 #: Of each family only what its caller may read is shown.
-_ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
+ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: About what the events of several commands in one response come to at most.
 RESPONSE_BYTES: Final = 1 << 20
 #: How long a client that takes nothing holds up the end of a node.
@@ -50,7 +50,7 @@ class WatchService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, ""))
+        server.add(SERVICE, self, needs_of_core(SERVICE, ACCESS, ""))
 
     async def stop(self, why: str) -> None:
         """End every watch, so that its client goes on elsewhere, and refuse new ones."""

@@ -23,6 +23,7 @@ from quorate.groups.routing import queries, routes as routing
 from quorate.groups.routing.admitting import admitted
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import (
+    Access,
     Answers,
     CacheView,
     Caller,
@@ -197,6 +198,10 @@ class MemoryNode:
     def caller(self) -> Caller:
         """Return the node itself: nobody is asked here."""
         return Caller(node=True)
+
+    def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
+        """Return True: nobody is asked here."""
+        return True
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
         """Return that every row may be read."""

@@ -1,7 +1,7 @@
 """What other processes rely on: names that stand in logs and on disks."""
 
 from quorate.builtin.cluster import plugin
-from quorate.plugin import ColumnFamily, Timer
+from quorate.plugin import ColumnFamily, Timer, cluster_place
 from quorate.plugin.catalog import Catalog
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.coordinator_pb2 import Coordinator
@@ -24,8 +24,12 @@ def test_the_names_that_are_kept_for_ever(catalog: Catalog) -> None:
 
 def test_brokers_are_mirrored_to_the_groups_whose_handlers_read_them(catalog: Catalog) -> None:
     assert set(catalog.families.values()) == {
-        ColumnFamily(name="cluster.brokers", group="metadata", row=Broker, mirrored=True),
-        ColumnFamily(name="cluster.coordinators", group="metadata", row=Coordinator),
+        ColumnFamily(
+            name="cluster.brokers", group="metadata", row=Broker, mirrored=True, place=cluster_place
+        ),
+        ColumnFamily(
+            name="cluster.coordinators", group="metadata", row=Coordinator, place=cluster_place
+        ),
         ColumnFamily(name="cluster.coordinator_assignments", group="metadata"),
     }
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -19,6 +19,7 @@ from quorate.groups.routing.proposing import Result, Timed
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Invalid, Reader
+from quorate.plugin.access import Authority
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
@@ -145,7 +146,13 @@ class FakeNode:
         self.cluster = cluster
         self.own_map: SlotMap | None = None
         self.groups = Groups(
-            name, cluster.catalog, self, cluster, loop=cluster.loop, limits=LimitsSection()
+            name,
+            cluster.catalog,
+            self,
+            cluster,
+            loop=cluster.loop,
+            limits=LimitsSection(),
+            authority=cluster.authorities.get(name),
         )
 
     @property
@@ -162,8 +169,11 @@ class FakeNode:
 class Cluster:
     """Nodes `a`, `b` and `c`; those that host a replica of a shard are its members."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(
+        self, catalog: Catalog, authorities: Mapping[str, Authority] | None = None
+    ) -> None:
         self.catalog = catalog
+        self.authorities = authorities or {}
         self.world = World(1)
         self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
         self.slot_map = SlotMap(0, [])
@@ -205,7 +215,8 @@ class Cluster:
         self.forwarded.append(list(commands))
         if node in self.lost:
             return [self.lost[node]] * len(commands)
-        return await self.nodes[node].groups.accept(shard, commands)
+        sent = [each._replace(caller=caller) for each in commands]
+        return await self.nodes[node].groups.accept(shard, sent)
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
         self.hops.append((node, request.type))

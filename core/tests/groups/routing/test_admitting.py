@@ -69,7 +69,7 @@ def test_it_runs_once_and_what_it_returns_is_logged(admitted: Admitted, pb: Any,
     cluster.run(cluster.nodes[on].groups.propose(asked))
 
     # Node b has no replica: the leader does not ask again.
-    assert seen == [(NODE, Caller(via="service"), "")]
+    assert seen == [(NODE, Caller(via="service", node=True), "")]
     assert texts(cluster, pb) == ["by default"]
     assert asked == pb.WriteNote(owner="ada")
 
@@ -82,14 +82,16 @@ def test_every_way_in_says_how_it_is(admitted: Admitted, pb: Any) -> None:
 
     cluster = admitted(admit)
     groups, note = cluster.nodes["a"].groups, pb.WriteNote(owner="ada")
-    ordered = groups.ordered(caller="lane")
+    ordered = groups.ordered(caller=Caller(name="lane"))
     cluster.run(groups.propose(note, if_leader=ShardRef("sample", 1, 1)))
-    cluster.run(groups.propose_many([Proposal(note, groups.deadline())], caller="call"))
+    cluster.run(
+        groups.propose_many([Proposal(note, groups.deadline())], caller=Caller(name="call"))
+    )
     ordered.put(Proposal(note, groups.deadline()), lambda _: None)
     cluster.world.run(cluster.world.now + 1)
 
     assert seen == [
-        Caller(via="controller"),
+        Caller(via="controller", node=True),
         Caller(name="call", via="client"),
         Caller(name="lane", via="client"),
     ]

@@ -49,6 +49,11 @@ class NameServerConfig(BaseModel):
     remoting_connections: int = Field(
         10_000, ge=1, description="Connections of RocketMQ's protocol at most, of each port."
     )
+    remoting_user: str = Field(
+        "",
+        description="As whom RocketMQ's clients and brokers call, once the cluster asks who calls: "
+        "a user with `write` on `name_server`. Without one they are refused then.",
+    )
     remoting_cert_file: str = Field(
         "",
         description="Certificate with which connections are served that begin with TLS; it is read "

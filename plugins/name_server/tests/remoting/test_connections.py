@@ -34,13 +34,23 @@ Opening = Callable[..., Awaitable[Doors]]
 HEADER = b'{"code":106,"opaque":1}'
 
 
-def door_server() -> server.Server:
+def door_server(*, allowed: bool = True) -> server.Server:
     """Return the server of a door that does not listen."""
     node = MemoryNode(["name_server"])
     config = node.config(NameServerConfig)
     door = Door(node, config)
     codes = {code: partial(handle, door) for code, handle in CODES.items()}
-    return server.Server(config, 0, codes, door.lose)
+    return server.Server(config, 0, codes, door.lose, lambda: allowed)
+
+
+async def test_requests_of_a_user_without_the_right_are_refused() -> None:
+    served = door_server(allowed=False)
+
+    answer = served.answer(Unread(served).protocol, Request(105, 1, fields={"topic": "orders"}))
+
+    assert isinstance(answer, Response)
+    assert answer.code == 16
+    assert "remoting_user" in answer.remark
 
 
 class Unread(asyncio.Transport):

@@ -12,7 +12,11 @@ from quorate.v1 import auth_pb2 as pb
 
 ADMIN: Final = "admin"
 
-_READER: Final = (Grant(right="read", domain=EVERY),)
+_READER: Final = (
+    Grant(right="read", domain=EVERY),
+    # What nodes and controllers do is no secret.
+    Grant(right="read", domain=OPERATIONS),
+)
 #: The builtin domains that brokers, and what loads data, write.
 _BROKERS: Final = ("cluster", "kv")
 _LOADS: Final = ("kv",)

@@ -7,8 +7,8 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from quorate.groups.refusals import NotProposedError
-from quorate.plugin import Command, Rejected
-from quorate.plugin.access import Authority, Rights, denied, needed
+from quorate.plugin import Caller, Command, Rejected
+from quorate.plugin.access import Authority, Rights, denied, needed, unknown_caller
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import UNDECLARED, domain_of
 from quorate.v1.batch_pb2 import ItemRefusal
@@ -27,13 +27,12 @@ class CommandAccess:
         }
         self._commands: Final = catalog.commands
 
-    def refused(self, message: Message, caller: str) -> tuple[ItemRefusal, ...]:
+    def refused(self, message: Message, caller: Caller) -> tuple[ItemRefusal, ...]:
         """Return the items of a command that its caller may not send.
 
-        Raises `Rejected` (PERMISSION_DENIED) when nothing is left. A caller without a name is a
-        node, which acts for itself.
+        Raises `Rejected` (UNAUTHENTICATED, or PERMISSION_DENIED when nothing is left).
         """
-        if not caller or self._authority.enabled is False:
+        if caller.node or self._authority.enabled is False:
             return ()
         name = message.DESCRIPTOR.full_name
         domain = self._domains.get(name)
@@ -41,17 +40,19 @@ class CommandAccess:
             return ()
         if self._authority.enabled is None:
             raise NotProposedError("this node does not know yet what callers may do: retry")
-        command, rights = self._commands[name], self._authority.rights(caller)
+        if not caller.name:
+            raise unknown_caller()
+        command, rights = self._commands[name], self._authority.rights(caller.name)
         access = command.access or UNDECLARED
         if rights.covers(domain, access.right):
             return ()
         if command.access is None or command.items is None:
             if lacking := rights.lacks(access, domain, message):
-                raise denied(caller, lacking)
+                raise denied(caller.name, lacking)
             return ()
         return _refused_items(rights, command, domain, message)
 
-    def demand(self, message: Message, caller: str) -> None:
+    def demand(self, message: Message, caller: Caller) -> None:
         """Refuse a forwarded command of which its caller may not send every item."""
         if items := self.refused(message, caller):
             raise Rejected("PERMISSION_DENIED", items[0].message)

@@ -33,7 +33,7 @@ class OrderedStream:
         admissions: Admissions,
         check: Callable[[Proposal], Proposal | Exception],
         *,
-        caller: str,
+        caller: Caller,
         audit: Audit | None = None,
     ) -> None:
         self._audit: Final = audit
@@ -43,8 +43,8 @@ class OrderedStream:
         self._delivery: Final = carrier
         self._loop: Final = loop
         self._check: Final = check
-        self._call: Final = Call(caller=caller, ordered=True)
-        self._entrance: Final = AdmissionQueue(admissions, Caller(name=caller), loop, self._enter)
+        self._call: Final = Call(caller="" if caller.node else caller.name, ordered=True)
+        self._entrance: Final = AdmissionQueue(admissions, caller, loop, self._enter)
         self._waiting: Final[dict[ShardId, deque[Part]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()
         self._patience: Final = Alarm(loop, self._expire)

@@ -12,6 +12,7 @@ from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from pydantic import BaseModel, ConfigDict, Field
 from quorate.plugin import (
+    Access,
     Cache,
     ColumnFamily,
     Command,
@@ -171,6 +172,7 @@ def quorate_commands() -> Sequence[Command[Any]]:
             shard_key=lambda command: note_key(command.owner),
             validate=check_note,
             public=True,
+            access=Access(right="write", key="owner"),
         ),
         Command(
             message=pb.WriteNotes,

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
-from quorate.plugin import Invalid, NodeApi, Rejected
+from quorate.plugin import Access, Invalid, NodeApi, Rejected
 
 from quorate_name_server.brokers.confirming import may_be_retried
 from quorate_name_server.config import NameServerConfig
@@ -31,6 +31,13 @@ _log = logging.getLogger(__name__)
 _SYSTEM_ERROR: Final = 1
 _SYSTEM_BUSY: Final = 2
 _NOT_SUPPORTED: Final = 3
+_NO_PERMISSION: Final = 16
+_NOBODY: Final = (
+    "this cluster asks who calls, which this protocol does not tell: set remoting_user of "
+    "[plugins.name_server] to a user with write on name_server"
+)
+#: What everybody is who comes by this protocol.
+_NEEDED: Final = Access(right="write", domain="name_server")
 #: A connection is closed on which nothing has passed for so long.
 IDLE_S: Final = 120.0
 _IDLE_CHECK_S: Final = 5.0
@@ -59,7 +66,7 @@ class Server:
 
     `tls` is what connections are encrypted with if the section names no certificate of its own.
     `codes` says what answers each request, and `lose` is called with connections that have closed
-    by which somebody has registered.
+    by which somebody has registered. `allowed` tells whether requests are answered.
     """
 
     def __init__(
@@ -68,6 +75,7 @@ class Server:
         port: int,
         codes: Mapping[int, Handle],
         lose: Callable[[Connection], Coroutine[Any, Any, None]],
+        allowed: Callable[[], bool],
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._tls: Final = tls
@@ -75,6 +83,7 @@ class Server:
         self._port: Final = port
         self._codes: Final = codes
         self._lose: Final = lose
+        self._allowed: Final = allowed
         self.tls_only: Final = config.remoting_tls_only
         self.room: Final = Room(ROOM_BYTES)
         self._certificates: Final = (
@@ -158,6 +167,8 @@ class Server:
         handle = self._codes.get(request.code)
         if handle is None:
             return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
+        if not self._allowed():
+            return Response(_NO_PERMISSION, _NOBODY)
         try:
             answer = handle(connection, request)
         except Exception as error:  # noqa: BLE001 - one request alone fails
@@ -213,18 +224,22 @@ async def serving(node: NodeApi) -> AsyncIterator[None]:
     is_served = config.remoting_port or config.controller_port
     if is_served and config.remoting_tls_only and not (tls or config.remoting_cert_file):
         raise UnencryptedError
+
+    def allowed() -> bool:
+        return node.allows(config.remoting_user, _NEEDED)
+
     async with AsyncExitStack() as open_ports:
         if config.remoting_port:
             door = Door(node, config)
             codes = {code: partial(handle, door) for code, handle in CODES.items()}
-            server = Server(config, config.remoting_port, codes, door.lose, tls)
+            server = Server(config, config.remoting_port, codes, door.lose, allowed, tls)
             await server.open()
             open_ports.push_async_callback(server.close)
             server.start(notify_forever(door))
         if config.controller_port:
             controller = Controller(node, config)
             own = {code: partial(handle, controller) for code, handle in CONTROLLER_CODES.items()}
-            server = Server(config, config.controller_port, own, controller.lose, tls)
+            server = Server(config, config.controller_port, own, controller.lose, allowed, tls)
             await server.open()
             open_ports.push_async_callback(server.close)
         yield

@@ -1,0 +1,151 @@
+"""Whose a JWT is, by the public keys of its issuer in a file."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from quorate.config.sections import AuthSection
+from quorate.plugin import Rejected
+
+if TYPE_CHECKING:
+    pass
+
+_log = logging.getLogger(__name__)
+
+#: Signatures by a key that nobody but the issuer has.
+ALGORITHMS: Final = (
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "EdDSA",
+)
+#: Tokens that were verified and need not be again.
+_KNOWN: Final = 1_024
+#: How long the file is not read again.
+_READ_S: Final = 1.0
+#: Clocks may differ by so much.
+_LEEWAY_S: Final = 5.0
+
+
+class IssuerError(Exception):
+    """The keys of `[auth]` cannot be used; the text says what to do."""
+
+
+class Issuer:
+    """Tells whose a JWT is; the keys are read again when their file was replaced.
+
+    The constructor raises `IssuerError`.
+    """
+
+    def __init__(self, auth: AuthSection) -> None:
+        assert auth.issuer_keys_file is not None
+        self._auth: Final = auth
+        self._file: Final[Path] = auth.issuer_keys_file
+        #: By their ids; "" is the only one of a PEM file.
+        self._keys: Mapping[str, Any] = {}
+        self._content: bytes | None = None
+        self._read_at = float("-inf")
+        #: Whose a verified token is, and until when.
+        self._known: Final[dict[str, tuple[str, float]]] = {}
+        self._read()
+
+    def owner_of(self, token: str) -> str:
+        """Return the name in a token; raises `Rejected` (UNAUTHENTICATED)."""
+        if time.monotonic() - self._read_at >= _READ_S:
+            self._read_again()
+        known = self._known.get(token)
+        if known is not None and time.time() < known[1]:
+            return known[0]
+        claims = self._verified(token)
+        name = claims.get(self._auth.name_claim)
+        if not isinstance(name, str) or not name:
+            raise _refused(f"it has no claim {self._auth.name_claim}")
+        if len(self._known) >= _KNOWN:
+            self._known.clear()
+        self._known[token] = (name, claims["exp"] + _LEEWAY_S)
+        return name
+
+    def _verified(self, token: str) -> Mapping[str, Any]:
+        import jwt
+
+        try:
+            key_id = jwt.get_unverified_header(token).get("kid", "")
+            key = self._keys.get(key_id) or (
+                next(iter(self._keys.values())) if len(self._keys) == 1 and not key_id else None
+            )
+            if key is None:
+                raise _refused("its key is not one of the issuer's that are known here")
+            claims: Mapping[str, Any] = jwt.decode(
+                token,
+                key,
+                algorithms=list(ALGORITHMS),
+                audience=self._auth.audience,
+                issuer=self._auth.issuer,
+                leeway=_LEEWAY_S,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except jwt.ExpiredSignatureError:
+            raise _refused("it has ended: ask for a new one") from None
+        except jwt.PyJWTError as error:
+            raise _refused(f"it is none of the issuer's for this cluster ({error})") from None
+        return claims
+
+    def _read_again(self) -> None:
+        try:
+            self._read()
+        except IssuerError as error:
+            if self._read_at != float("inf"):
+                _log.warning("the issuer's keys of before are used: %s", error)
+        self._read_at = time.monotonic()
+
+    def _read(self) -> None:
+        try:
+            content = self._file.read_bytes()
+        except OSError as error:
+            raise IssuerError(
+                f"{self._file} cannot be read: {error.strerror}; correct auth.issuer_keys_file"
+            ) from error
+        if content != self._content:
+            self._keys = _keys_in(self._file, content)
+            self._known.clear()
+            self._content = content
+        self._read_at = time.monotonic()
+
+
+def _keys_in(file: Path, content: bytes) -> Mapping[str, Any]:
+    try:
+        import jwt
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    except ImportError as error:
+        raise IssuerError(
+            f"auth.issuer_keys_file needs {error.name}: pip install 'quorate[server,auth]'"
+        ) from error
+    try:
+        if not content.lstrip().startswith(b"{"):
+            return {"": load_pem_public_key(content)}
+        found = jwt.PyJWKSet.from_dict(json.loads(content)).keys
+    except (ValueError, jwt.PyJWTError) as error:
+        raise IssuerError(
+            f"{file} holds neither a JWK set nor a public key in PEM: {error}"
+        ) from error
+    usable = {each.key_id or "": each for each in found if each.algorithm_name in ALGORITHMS}
+    if not usable:
+        raise IssuerError(
+            f"{file} holds no public key for {', '.join(ALGORITHMS)}: keys that sign with a shared "
+            "secret are not taken"
+        )
+    return usable
+
+
+def _refused(why: str) -> Rejected:
+    return Rejected("UNAUTHENTICATED", f"the token is not taken: {why}")

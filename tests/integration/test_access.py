@@ -1,0 +1,279 @@
+"""Every public method, called by everybody: allowed or not exactly as the reference says."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import grpc
+import pytest
+import pytest_asyncio
+from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from quorate.node.access import needs
+from quorate.plugin import Command
+from quorate.plugin.access import GUARDED, RIGHTS
+from quorate.v1 import auth_pb2, command_pb2, view_pb2, watch_pb2
+
+if TYPE_CHECKING:
+    from tests.integration.conftest import Answer, Served
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.ci]
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "auth.md"
+#: What nodes ask each other, and what anybody may ask.
+UNASKED: Final = frozenset(
+    {
+        "grpc.health.v1.Health",
+        "grpc.reflection.v1alpha.ServerReflection",
+        "quorate.v1.NodeService",
+        "quorate.v1.PeerService",
+        "quorate.v1.SnapshotService",
+    }
+)
+#: By the caller: the right that it has on a domain, and `*` on any other that is not guarded.
+CALLERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "nobody": {},
+    "stranger": {},
+    "wrong tenant": {},
+    "reader": {"*": "read", "operations": "read"},
+    "writer": {"*": "write"},
+    "operator": {"*": "read", "operations": "write", "tenant": "write", "resource": "write"},
+    "admin": {"*": "admin", "auth": "admin", "operations": "admin"},
+}
+DENIED: Final = grpc.StatusCode.PERMISSION_DENIED
+UNKNOWN: Final = grpc.StatusCode.UNAUTHENTICATED
+#: How long a call may take whose answer does not matter.
+SHORT_S: Final = 3.0
+
+
+class Row(NamedTuple):
+    """A line of the reference."""
+
+    right: str
+    domain: str
+    tenant: str
+    key: str
+    how: str
+
+
+def reference() -> dict[str, Row]:
+    """Return the lines of the reference by the paths of their methods."""
+    found, service = {}, ""
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if heading := re.fullmatch(r"## ([\w.]+Service)", line):
+            service = heading[1]
+        elif service and (cells := re.fullmatch(r"\| `(\w+)` \|(.*)\|", line)):
+            said = [each.strip().strip("`") for each in cells[2].split("|")]
+            found[f"/{service}/{cells[1]}"] = Row(*said)
+    return found
+
+
+def has(caller: str, domain: str, right: str) -> bool:
+    """Whether a caller has a right in all of a domain."""
+    granted = CALLERS[caller]
+    plugin = domain.partition(".")[0]
+    if plugin in GUARDED:
+        level = granted.get(plugin, "identity")
+    else:
+        level = granted.get(plugin) or granted.get("*", "identity")
+    return RIGHTS.index(level) >= RIGHTS.index(right)
+
+
+def expected(row: Row, caller: str) -> grpc.StatusCode | None:
+    """Return how a call ends; None: it is let in."""
+    if caller == "nobody":
+        return UNKNOWN
+    if row.right == "identity" or has(caller, row.domain, row.right):
+        return None
+    if caller == "wrong tenant" and row.how == "filtered" and not row.tenant:
+        # It sees its own rows, of which there are none.
+        return None if row.domain.partition(".")[0] not in GUARDED else DENIED
+    return DENIED
+
+
+def filled(kind: Any, depth: int = 3) -> Any:
+    """Return a message about something of the tenant acme in every field."""
+    message = kind()
+    for field in kind.DESCRIPTOR.fields:
+        value = _value(field, depth)
+        if value is None or ((oneof := field.containing_oneof) and message.WhichOneof(oneof.name)):
+            continue
+        if field.is_repeated:
+            if field.message_type is None or not field.message_type.GetOptions().map_entry:
+                getattr(message, field.name).append(value)
+        elif isinstance(value, Message):
+            getattr(message, field.name).CopyFrom(value)
+        else:
+            setattr(message, field.name, value)
+    return message
+
+
+def _value(field: Any, depth: int) -> Any:
+    if field.message_type is not None:
+        if depth and not field.message_type.GetOptions().map_entry:
+            return filled(GetMessageClass(field.message_type), depth - 1)
+        return None
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        text = "acme" if field.name == "tenant" else "x"
+        return text.encode() if field.type == FieldDescriptor.TYPE_BYTES else text
+    return 0 if field.cpp_type != FieldDescriptor.CPPTYPE_BOOL else False
+
+
+class Site:
+    """A node that asks its callers, and the tokens of all of them."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.tokens: dict[str, str] = {"nobody": ""}
+        #: By their paths, as they were reflected while nobody was asked.
+        self.methods: dict[str, MethodDescriptor] = {}
+
+    async def found(self) -> None:
+        """Enable, and make the callers."""
+        self.methods = await self.served.methods()
+        request = auth_pb2.EnableAuth(administrator="admin")
+        self.tokens["admin"] = (await self.new("Auth/Enable", request)).text
+        grant = auth_pb2.RoleGrant(right=auth_pb2.GRANTED_RIGHT_WRITE, domain="*")
+        role = auth_pb2.Role(name="writer", grants=[grant])
+        await self.ask("Role/Create", auth_pb2.CreateRoles(roles=[role]))
+        for caller, role_name, tenants in (
+            ("stranger", "", ()),
+            ("wrong tenant", "writer", ("bolt",)),
+            ("reader", "reader", ()),
+            ("writer", "writer", ()),
+            ("operator", "operator", ()),
+        ):
+            name = caller.replace(" ", "-")
+            await self.ask("User/Create", auth_pb2.CreateUsers(users=[auth_pb2.User(name=name)]))
+            if role_name:
+                bound = auth_pb2.Binding(user=name, role=role_name, tenants=tenants)
+                await self.ask("Binding/Put", auth_pb2.PutBindings(bindings=[bound]))
+            request_ = auth_pb2.CreateToken(user=name)
+            self.tokens[caller] = (await self.new("Token/Create", request_)).text
+
+    async def new(self, method: str, request: Message) -> auth_pb2.NewToken:
+        return auth_pb2.NewToken.FromString(await self.ask(method, request))
+
+    async def ask(self, method: str, request: Message) -> bytes:
+        service, _, name = method.partition("/")
+        path = f"/quorate.v1.{service}Service/{name}"
+        answer = await self.served.call(
+            path, request.SerializeToString(), token=self.tokens.get("admin", "")
+        )
+        assert answer.code is grpc.StatusCode.OK, answer.details
+        return answer.messages[0]
+
+    async def call(self, caller: str, path: str, *requests: Message) -> Answer:
+        """Call as one of them, and take the first answer."""
+        return await self.served.call(
+            path,
+            *(each.SerializeToString() for each in requests),
+            token=self.tokens[caller],
+            most=1,
+            timeout_s=SHORT_S,
+        )
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def site(
+    start: Callable[..., AbstractAsyncContextManager[Served]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncIterator[Site]:
+    async with start(tmp_path_factory.mktemp("access")) as served:
+        site = Site(served)
+        await site.found()
+        yield site
+
+
+async def test_the_reference_has_every_method(site: Site) -> None:
+    served = {path for path in site.methods if path.split("/")[1] not in UNASKED}
+
+    assert set(reference()) == served == set(needs(site.served.catalog))
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+async def test_every_method_is_open_to_whom_the_reference_says(site: Site, caller: str) -> None:
+    methods = site.methods
+    wrong: dict[str, str] = {}
+    few = asyncio.Semaphore(16)
+
+    async def ask(path: str, row: Row) -> None:
+        wanted = expected(row, caller)
+        if path == "/quorate.v1.AuthService/Disable" and wanted is None:
+            return
+        async with few:
+            request = filled(GetMessageClass(methods[path].input_type))
+            answer = await site.call(caller, path, request)
+        found = answer.code if answer.code in (DENIED, UNKNOWN) else None
+        if found is not wanted:
+            wrong[path] = f"{found} and not {wanted}: {answer.code} {answer.details}"
+
+    await asyncio.gather(*(ask(path, row) for path, row in reference().items()))
+
+    assert wrong == {}
+
+
+async def test_nodes_methods_take_no_user(site: Site) -> None:
+    for path in site.methods:
+        if path.startswith("/quorate.v1.NodeService/"):
+            answer = await site.call("admin", path, command_pb2.ExecuteRequest())
+            assert answer.code is grpc.StatusCode.INVALID_ARGUMENT, path
+
+
+def _expected_of_command(command: Command[Any], domain: str, caller: str) -> str:
+    right = "admin" if command.access is None else command.access.right
+    return "" if has(caller, domain, right) else "PERMISSION_DENIED"
+
+
+@pytest.mark.parametrize("caller", [each for each in CALLERS if each != "nobody"])
+async def test_lanes_ask_for_each_command_what_its_method_asks(site: Site, caller: str) -> None:
+    catalog = site.served.catalog
+    wrong: dict[str, str] = {}
+    for plugin, declared in catalog.declared.items():
+        for command in declared.commands:
+            if not command.public:
+                continue
+            name = command.message.DESCRIPTOR.full_name
+            domain = (command.access.domain if command.access else "") or plugin
+            message = filled(command.message)
+            sent = command_pb2.Command(type=name, payload=message.SerializeToString())
+            answer = await site.call(
+                caller,
+                "/quorate.v1.CommandService/Execute",
+                command_pb2.ExecuteRequest(commands=[sent]),
+            )
+            [found] = command_pb2.ExecuteResponse.FromString(answer.messages[0]).answers
+            denied = found.status.code == DENIED.value[0]
+            if denied != bool(_expected_of_command(command, domain, caller)):
+                wrong[name] = found.status.message
+
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+async def test_views_and_watches_are_for_readers(site: Site, caller: str) -> None:
+    wrong: dict[str, str] = {}
+    for name, family in site.served.catalog.families.items():
+        if family.row is None:
+            continue
+        view = view_pb2.OpenViewRequest(family=name, shard=0, ttl_ms=1)
+        watch = watch_pb2.WatchRequest(families=[watch_pb2.WatchedFamily(name=name)])
+        may = None if has(caller, name, "read") else DENIED
+        # Who may read some rows watches those.
+        some = None if caller == "wrong tenant" and name.split(".")[0] not in GUARDED else may
+        for path, request, wanted in (
+            ("ViewService/Open", view, may),
+            ("WatchService/Watch", watch, some),
+        ):
+            answer = await site.call(caller, f"/quorate.v1.{path}", request)
+            found = answer.code if answer.code in (DENIED, UNKNOWN) else None
+            if found is not (UNKNOWN if caller == "nobody" else wanted):
+                wrong[f"{path} of {name}"] = f"{answer.code} {answer.details}"
+
+    assert wrong == {}
