@@ -63,6 +63,9 @@ class Shards:
     def all(self) -> Iterable[Replica]:
         return self.here
 
+    def is_moving(self, shard: ShardId) -> bool:
+        return False
+
     def found(self, *members: Peer) -> None:
         """Let the rows of the group come."""
         listed = [ShardMember(node=peer.node, replica=peer.replica) for peer in members]
