@@ -21,7 +21,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--secure",
         action="store_true",
-        help="encrypt all clusters of real nodes; clients and nodes show certificates",
+        help="clusters of real nodes ask for certificates, and for roles",
     )
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -10,13 +10,15 @@ from typing import Final, Self
 import tomlkit
 
 from quorate.cli.authority import make_authority, sign
-from quorate.client import Client, Tls
+from quorate.client import Client, RejectedError, Tls
 from quorate.testing.cluster.node_process import NodeProcess
 from quorate.testing.ports import HeldPort
 from quorate.testing.waiting import until
+from quorate.v1 import auth_pb2
 
 #: Names a directory with an authority, as `quorate cert init` and `quorate cert client client`
-#: write it: all clusters are encrypted with it, and expect clients to be.
+#: write it: all clusters are encrypted with it, and ask clients for its certificates. The user
+#: `client` is their administrator.
 CERTIFICATES: Final = "QUORATE_TEST_CERTIFICATES"
 #: Sections of a node's file.
 Settings = Mapping[str, Mapping[str, object]]
@@ -44,6 +46,7 @@ class Cluster:
         self.certificates: Final = Path(shared) if shared else directory / "certs"
         #: What a client connects with; None: nothing is encrypted.
         self.tls: Final = self._certified("client") if tls or shared else None
+        self._asks_callers = bool(shared)
         self._plugins: Final = tuple(plugins)
         self._settings: Final = settings or {}
         self._exit: Final = ExitStack()
@@ -86,7 +89,20 @@ class Cluster:
         for node in self.nodes.values():
             if node.runs:
                 node.ready()
+        if self._asks_callers:
+            self._asks_callers = False
+            self._ask_callers()
         return self
+
+    def _ask_callers(self) -> None:
+        """Let the nodes serve only whom they know: so far the user `client`."""
+        request = auth_pb2.EnableAuth(administrator="client")
+        with (
+            Client(self.endpoints, tls=self.tls) as client,
+            # A cluster that was restored asks already.
+            suppress(RejectedError),
+        ):
+            client.call("/quorate.v1.AuthService/Enable", request, auth_pb2.NewToken)
 
     def leader(self, shard: str = "metadata/0") -> NodeProcess:
         """Wait for the leader of the latest term of a shard, and return it."""
