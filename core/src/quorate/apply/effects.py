@@ -103,7 +103,7 @@ def decode(payload: bytes) -> Effects:
 
 
 def unpack_into(layer: Layer, effects: Effects) -> set[str]:
-    """Write the effects to a layer; return changed families and full names of emitted messages."""
+    """Move the effects to a layer; return changed families and full names of emitted messages."""
     for family, table in effects.tables.items():
         layer.merge(family, table)
     seen: set[str] = set()

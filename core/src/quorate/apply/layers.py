@@ -168,12 +168,12 @@ class Layer:
         self._below = below
 
     def merge_into(self, below: "Layer") -> None:
-        """Apply every change to the layer below; this one must not change any more."""
+        """Move every change to the layer below; this one must not be used any more."""
         for family, table in self.tables.items():
             below.merge(family, table)
 
     def merge(self, family: str, table: Table) -> None:
-        """Apply the changes of a table, which must not change any more."""
+        """Apply the changes of a table, which becomes part of this layer."""
         mine = self.tables.get(family)
         if mine is None:
             self.tables[family] = table

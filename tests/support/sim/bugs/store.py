@@ -239,8 +239,8 @@ def effects_stored_twice(self: Any, entry: Entry, found: Effects) -> None:
     before = vars(self._applier).get("before")
     _take_effects(self, entry, found)
     if before is not None:
-        effects.unpack_into(self.layer, before)
-    vars(self._applier)["before"] = found
+        effects.unpack_into(self.layer, effects.decode(before))
+    vars(self._applier)["before"] = entry.payload
 
 
 # Evaluation.
