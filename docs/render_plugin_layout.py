@@ -6,7 +6,15 @@ from typing import Final
 DOCS: Final = Path(__file__).parent
 PAGE: Final = DOCS / "explanation" / "plugin-layout.md"
 MARKER: Final = "<!-- Below this line: written by docs/render_plugin_layout.py, not by hand. -->"
-PLUGINS: Final = ("connector", "mqtt", "name_server", "offset", "spark", "storage_engine")
+PLUGINS: Final = (
+    "connector",
+    "coordination",
+    "mqtt",
+    "name_server",
+    "offset",
+    "spark",
+    "storage_engine",
+)
 
 
 def render() -> str:
