@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
-from quorate.plugin import Rejected, RowEvent, SessionRef, ShardRef
+from quorate.plugin import Fence, Rejected, RowEvent, SessionRef, ShardRef
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector.families import CURSORS, GROUP, TASKS, key_of
@@ -92,6 +92,7 @@ class _Slowed:
         *,
         session: SessionRef | None = None,
         if_leader: ShardRef | None = None,
+        fence: Fence | None = None,
     ) -> M:
         """Propose at once, or some time."""
         if self._rng.random() < 0.7:
