@@ -22,6 +22,7 @@ from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
     Answers,
     CacheView,
+    Caller,
     Consistency,
     Fence,
     Invalid,
@@ -104,7 +105,7 @@ class PluginNode:
             )
         return replica.now_ms()
 
-    def public_command(self, command: pb.Command) -> Message:
+    def public_command(self, command: pb.Command, caller: Caller) -> Message:
         return routes.parse_public(self._catalog, command.type, command.payload)
 
     async def propose(
