@@ -8,6 +8,7 @@ PAGE: Final = DOCS / "explanation" / "plugin-layout.md"
 MARKER: Final = "<!-- Below this line: written by docs/render_plugin_layout.py, not by hand. -->"
 PLUGINS: Final = (
     "connector",
+    "coordination",
     "mqtt",
     "name_server",
     "offset",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -39,7 +39,7 @@ def fenced(machine: Machine, token: int, *steps: Any, name: bytes = b"lock") -> 
     return machine.script(*steps or (PUT,))._replace(fence=Fence(name, token))
 
 
-def codes(outcomes: list[Outcome]) -> list[str]:
+def codes(outcomes: Sequence[Outcome]) -> list[str]:
     return [outcome.refusal.code if outcome.refusal else "" for outcome in outcomes]
 
 

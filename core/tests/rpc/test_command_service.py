@@ -8,7 +8,7 @@ import pytest
 from quorate.apply.entries import Stamp, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.groups.refusals import ExhaustedError, OutcomeUnknownError
-from quorate.plugin import Stub
+from quorate.plugin import Fence, Stub
 from quorate.v1 import command_pb2, control_pb2, entry_pb2
 from quorate.v1.command_pb2 import (
     CloseSessionRequest,
@@ -91,15 +91,17 @@ async def test_one_that_fails_does_not_hide_the_others(
     assert [each.metadata.get("retry", "") for each in found] == ["", "safe", "session", ""]
 
 
-async def test_a_stamp_and_a_deadline_come_to_the_leader(
+async def test_a_stamp_a_fence_and_a_deadline_come_to_the_leader(
     stub: Any, leader: FakeReplica, note: Callable[[str], Command]
 ) -> None:
     command = note("a")
     command.stamp.CopyFrom(entry_pb2.Stamp(session=9, sequence=2, lowest_unanswered=1))
+    command.fence.CopyFrom(entry_pb2.Fence(name=b"lock", token=7))
 
     await stub.Execute(ExecuteRequest(commands=[command]), timeout=25)
 
     assert leader.proposed[0].stamp == Stamp(9, 2, 1)
+    assert leader.proposed[0].fence == Fence(b"lock", 7)
     assert leader.timeouts == [pytest.approx(25, abs=5)]
 
 
@@ -145,6 +147,12 @@ async def test_a_call_of_too_many_commands(
         (Command(type=NOTE, payload=b"\x0a\x01a\x12\xb4\x10" + b"x" * 2_100), "payload"),
         (Command(type=NOTE, payload=b"\x0a\x01a", stamp={"sequence": 1}), "stamp"),
         (Command(type=NOTE, payload=b"\x0a\x01a", stamp={"session": 1}), "stamp"),
+        (Command(type=NOTE, payload=b"\x0a\x01a", fence={"name": b"lock"}), "fence"),
+        (Command(type=NOTE, payload=b"\x0a\x01a", fence={"token": 1}), "fence"),
+        (
+            Command(type=NOTE, payload=b"\x0a\x01a", fence={"name": bytes(1_025), "token": 1}),
+            "fence",
+        ),
         (Command(type=NOTE), "owner"),
         (Command(type=NOTE, payload=b"\x0a\x01a\x12\xe9\x07" + b"x" * 1_001), "text"),
     ],

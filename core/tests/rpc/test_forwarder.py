@@ -18,6 +18,7 @@ from quorate.groups.refusals import (
     UnansweredInTimeError,
 )
 from quorate.groups.routing.proposing import Result, Timed
+from quorate.plugin import Fence
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
 from quorate.rpc import forwarder
@@ -121,6 +122,8 @@ async def test_a_callers_commands_stay_together_and_in_order(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
 ) -> None:
     requests = [forwarded(owner) for owner in "abcdef"]
+    fenced = requests[3].command._replace(fence=Fence(b"lock", 7))
+    requests[3] = requests[3]._replace(command=fenced)
 
     results = await begin(nodes, *requests)
 

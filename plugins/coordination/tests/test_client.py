@@ -9,8 +9,9 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from quorate.client import AsyncClient, Client, RejectedError, connect
+from quorate.client import AsyncClient, Client, InvalidError, RejectedError, connect
 from quorate.testing.cluster import Cluster
+from quorate.v1.kv_pb2 import PutPair, PutPairReply
 from quorate_coordination.client import (
     Coordination,
     Held,
@@ -61,6 +62,13 @@ def test_a_lock_passes_from_one_holder_to_the_next(cluster: Cluster) -> None:
             assert await task > held.token
             with pytest.raises(RejectedError, match="FENCED"):
                 await q.fenced(held).kv.delete("jobs/last")
+            with pytest.raises(InvalidError, match=r"^fence: .*/Put cannot carry one"):
+                await q.fenced(held).call("/quorate.v1.KvService/Put", PutPair(), PutPairReply)
+            assert await q.fenced(held).kv.exists("jobs/last")
+            late = PutPair(key=b"jobs/last")
+            session = await q.fenced(held).sessions.open("metadata", b"jobs", "load")
+            with pytest.raises(RejectedError, match="FENCED"):
+                await session.execute(late, 1, lowest_unanswered=1)
             assert (found := await q.kv.get("jobs/last")) is not None
             assert found.value == b"b"
             assert [lock async for lock in Coordination(q).locks.list()] == []

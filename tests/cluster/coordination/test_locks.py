@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -24,9 +24,6 @@ TTL_S: Final = 2.0
 WORKERS: Final = ("a", "b", "c")
 #: Writes under the lock that must be let through between two faults.
 PROGRESS: Final = 5
-SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
-}
 #: Holds the lock again and again, and says when it did, as every process of this machine sees it.
 _WORKER: Final = """
 import asyncio, json, sys
@@ -90,7 +87,7 @@ class Worker:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(tmp_path, plugins=["coordination"], settings=SETTINGS) as cluster:
+    with Cluster(tmp_path, plugins=["coordination"]) as cluster:
         yield cluster.ready()
 
 

@@ -44,7 +44,7 @@ def detach(**fields: Any) -> leases.DetachFromLeases:
 
 
 LEASES: Final = {
-    "Create": Row(
+    "CreateBatch": Row(
         empty=None,
         large=(
             (lease(name=TEXT), InPlace("leases[0].name")),
@@ -56,7 +56,7 @@ LEASES: Final = {
             (lease(ttl_ms=0), InPlace("leases[0].ttl_ms")),
         ),
     ),
-    "Renew": Row(
+    "RenewBatch": Row(
         empty=None,
         large=(
             (
@@ -65,7 +65,9 @@ LEASES: Final = {
             ),
         ),
     ),
-    "Delete": Row(empty=None, large=((leases.DeleteLeases(names=[TEXT]), InPlace("names[0]")),)),
+    "DeleteBatch": Row(
+        empty=None, large=((leases.DeleteLeases(names=[TEXT]), InPlace("names[0]")),)
+    ),
     "Get": Row(empty=None, large=((leases.GetLeases(names=["j"] * TOO_MANY), "names"),)),
     "List": Row(
         empty=None,

@@ -181,9 +181,9 @@ class PluginNode:
             )
         return replica.now_ms()
 
-    def public_command(self, command: pb.Command) -> Message:
+    def public_command(self, command: pb.Command, caller: Caller) -> Message:
         message = routes.parse_public(self._catalog, command.type, command.payload)
-        self._groups.demand(message, callers.caller())
+        self._groups.demand(message, caller)
         return message
 
     async def propose(

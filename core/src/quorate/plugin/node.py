@@ -219,10 +219,11 @@ class NodeApi(Protocol):
         written. Raises `Rejected` (ABORTED) once this node does not lead the shard in that term.
         """
 
-    def public_command(self, command: Command) -> Message:
-        """Return the message of a command that clients may send; raises `Invalid` for any other.
+    def public_command(self, command: Command, caller: Caller) -> Message:
+        """Return the message of a command that a client may send; raises `Invalid` for any other.
 
-        Raises `Rejected` (PERMISSION_DENIED) for what the caller of this call may not send.
+        The caller is who wants it to be carried out, now or later. Raises `Rejected`
+        (PERMISSION_DENIED) for what it may not send.
         """
 
     async def propose(

@@ -224,7 +224,7 @@ class MemoryNode:
         self._check_fence(shard)
         return self.now_ms
 
-    def public_command(self, command: pb.Command) -> Message:
+    def public_command(self, command: pb.Command, caller: Caller) -> Message:
         """Return the message of a command that clients may send."""
         return routing.parse_public(self.catalog, command.type, command.payload)
 

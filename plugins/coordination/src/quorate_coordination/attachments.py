@@ -138,7 +138,7 @@ async def _carry_out_elsewhere(node: NodeApi, shard: ShardRef) -> None:
 
 async def _propose(node: NodeApi, attachment: pb.Attachment) -> None:
     try:
-        command = node.public_command(attachment.on_end)
+        command = node.public_command(attachment.on_end, Caller(via="controller"))
         await node.propose(command, Empty, fence=_fence_of_end(attachment))
     except Rejected as refusal:
         if refusal.code in _PASSING:
@@ -161,11 +161,11 @@ def _check(new: pb.NewAttachment, path: str) -> None:
             raise Invalid(f"{path}on_end.{field.name}", "must not be set")
 
 
-async def _admit(node: NodeApi, _: Caller, command: pb.AttachToLeases) -> None:
+async def _admit(node: NodeApi, caller: Caller, command: pb.AttachToLeases) -> None:
     """Refuse what no client may send, now and not when the lease ends."""
     for position, new in enumerate(command.attachments):
         try:
-            node.public_command(new.on_end)
+            node.public_command(new.on_end, caller)
         except Invalid as invalid:
             field = f"attachments[{position}].on_end.{invalid.field}"
             raise Invalid(field, invalid.reason) from None

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _AGAIN_S: Final = 0.1
+#: How often who waits asks besides watching, in its time to live.
+_ASKED: Final = 0.5
 #: The only claim of a lease that a lock has for itself.
 _ID: Final = "1"
 
@@ -148,15 +150,17 @@ async def _acquired(q: AsyncClient, wanted: pb.Acquisition, lease: KeptLease) ->
     claim = await _claimed(q, wanted, lease)
     if claim.token:
         return claim
-    waiting = asyncio.ensure_future(_granted(q, claim))
+    watching = asyncio.ensure_future(_granted(q, claim))
+    asking = asyncio.ensure_future(_granted_if_asked(q, claim, lease.ttl_s * _ASKED))
     losing = asyncio.ensure_future(lease.wait_lost())
+    tasks = (watching, asking, losing)
     try:
-        await asyncio.wait([waiting, losing], return_when=asyncio.FIRST_COMPLETED)
-        granted = await waiting if waiting.done() else None
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        granted = next((each.result() for each in (watching, asking) if each.done()), None)
     finally:
-        for task in (waiting, losing):
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(waiting, losing, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
     if granted is None:
         raise LockLostError(f"the claim on {wanted.lock} was lost while it waited: claim it again")
     return granted
@@ -193,6 +197,21 @@ async def _granted(q: AsyncClient, claim: pb.Claim) -> pb.Claim | None:
                 if found.token:
                     return found
     return None
+
+
+async def _granted_if_asked(q: AsyncClient, claim: pb.Claim, pause_s: float) -> pb.Claim | None:
+    """Return the same, asked for now and then: a watch hangs for seconds when its node does, and a
+    claim would hold its lock whose claimant does not know.
+    """
+    while True:
+        await asyncio.sleep(pause_s)
+        try:
+            key = (claim.lock, claim.number)
+            found: pb.Claim | None = await q.records(CLAIM).get(*key, timeout_s=pause_s)
+        except (UnavailableError, OutcomeUnknownError):
+            continue
+        if found is None or found.token:
+            return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
