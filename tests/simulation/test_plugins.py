@@ -12,7 +12,8 @@ BESIDE = ("cluster", "resource", "tenant")
 
 @pytest.mark.ci
 @pytest.mark.parametrize(
-    "plugin", ["cluster", "connector", "kv", "mqtt", "offset", "schema", "storage_engine"]
+    "plugin",
+    ["cluster", "connector", "kv", "mqtt", "offset", "schema", "storage_engine", "zookeeper"],
 )
 def test_commands_survive_faults(plugin: str) -> None:
     catalog = catalog_of([plugin, *BESIDE])

@@ -39,24 +39,24 @@ _SETTINGS: Final = {
 }
 
 
-def missing() -> str:
-    """Return why the stock parts cannot run here; empty when they can."""
+def missing(project: Path = _HERE) -> str:
+    """Return why the stock parts of a project cannot run here; empty when they can."""
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
             return f"{program} is not installed"
     try:
-        class_path()
+        class_path(project)
     except subprocess.SubprocessError as error:
-        return f"Maven cannot fetch Kafka: {error}"
+        return f"Maven cannot fetch what {project / 'pom.xml'} names: {error}"
     return ""
 
 
 @functools.cache
-def class_path() -> str:
-    """Fetch what is not here yet, and return the class path of brokers and tools."""
+def class_path(project: Path = _HERE) -> str:
+    """Fetch what is not here yet, and return the class path of a project."""
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory, "class_path")
-        command = ["mvn", "-q", "-B", "-f", str(_HERE / "pom.xml")]
+        command = ["mvn", "-q", "-B", "-f", str(project / "pom.xml")]
         command += ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
         # What was fetched before needs no network.
         for more, check in (["-o"], False), ([], True):

@@ -14,7 +14,7 @@ from quorate_zookeeper.wire.codes import WRITES, Error, Op
 from quorate_zookeeper.wire.jute import Record, ShortRecordError
 from quorate_zookeeper.wire.requests import UndecodableError
 
-from tests.support.zookeeper.peers import Door, Peer, create, read
+from tests.support.zookeeper.peers import Door, Peer, create, read, set_data
 
 Opening = Callable[..., Awaitable[Door]]
 
@@ -39,6 +39,14 @@ async def test_the_largest_request_is_served(open_door: Opening) -> None:
     assert (await peer.ask(Op.CREATE, create("/a", bytes(room)))).error == 0
     peer.send(Op.CREATE, create("/b", bytes(room + 1)))
     assert await peer.is_closed()
+
+
+async def test_large_writes_are_taken_up_as_room_is_made(peer: Peer) -> None:
+    """More than a connection may have in flight, all of which is answered in order."""
+    await peer.ask(Op.CREATE, create("/a"))
+    sent = [peer.send(Op.SET_DATA, set_data("/a", bytes(900_000))) for _ in range(16)]
+    sent.append(peer.send(Op.EXISTS, read("/a")))
+    assert [(await peer.reply()).xid for _ in sent] == sent
 
 
 async def test_a_body_that_ends_early_is_refused_alone(peer: Peer) -> None:

@@ -34,7 +34,7 @@ _PASSWORD_BYTES: Final = 16
 _CONNECT_S: Final = 10.0
 #: How long a client waits for a node that is behind what it has seen.
 _CATCH_UP_S: Final = 3.0
-#: Requests that are read ahead, and writes that are in flight.
+#: Requests that are read ahead, and writes that are in flight; each of so many bytes.
 _MOST_WAITING: Final = 256
 _MOST_WAITING_BYTES: Final = 4 << 20
 _MOST_WRITES: Final = 1_024
@@ -54,10 +54,12 @@ _MODES: Final = {0: Kind.PERSISTENT, 1: Kind.RECURSIVE}
 class _Slot:
     """The place of a reply among those of its connection."""
 
-    __slots__ = ("body", "done", "error", "last", "xid", "zxid")
+    __slots__ = ("body", "done", "error", "last", "size", "xid", "zxid")
 
-    def __init__(self, xid: int) -> None:
+    def __init__(self, xid: int, size: int = 0) -> None:
         self.xid: Final = xid
+        #: Bytes of the request, of a write.
+        self.size: Final = size
         #: It is sent once every event up to this transaction was; 0: at once.
         self.zxid = 0
         self.error = 0
@@ -85,6 +87,7 @@ class Connection(asyncio.Protocol):
         self._stream: OrderedCommands | None = None
         #: Writes that were not answered yet.
         self._writes = 0
+        self._writes_bytes = 0
         self._closes_session = False
         #: Who the client has proved to be.
         self.identities: list[pb.Identity] = []
@@ -265,7 +268,12 @@ class Connection(asyncio.Protocol):
             await self._awake
 
     def _may_go_on(self) -> bool:
-        return bool(self._frames) and self._writable and self._writes < _MOST_WRITES
+        return (
+            bool(self._frames)
+            and self._writable
+            and self._writes < _MOST_WRITES
+            and self._writes_bytes < _MOST_WAITING_BYTES
+        )
 
     def _has_written(self) -> bool:
         return not self._writes
@@ -379,7 +387,7 @@ class Connection(asyncio.Protocol):
             enforce_quotas=self._server.config.enforce_quotas,
         )
         types = [each.type for each in operations]
-        slot = _Slot(xid)
+        slot = _Slot(xid, command.ByteSize())
         self._slots.append(slot)
         self._submit(slot, command, partial(_result_of, types, alone))
 
@@ -391,6 +399,7 @@ class Connection(asyncio.Protocol):
     ) -> None:
         assert self._stream is not None
         self._writes += 1
+        self._writes_bytes += slot.size
         future = self._stream.propose(command, pb.Transacted)
         future.add_done_callback(partial(self._written, slot, result_of))
 
@@ -401,6 +410,7 @@ class Connection(asyncio.Protocol):
         future: asyncio.Future[pb.Transacted],
     ) -> None:
         self._writes -= 1
+        self._writes_bytes -= slot.size
         if self._transport is None or future.cancelled():
             return
         error = future.exception()
