@@ -60,6 +60,9 @@ from quorate_amqtt.v1 import links_pb2
 _FIRST_PACKET_S: Final = 10.0
 #: What the cluster did not answer is tried again after this time.
 _AGAIN_S: Final = 0.5
+#: Clients that are connected at a time: enough for large calls, and few enough that clients which
+#: are connected already are served meanwhile.
+_AT_A_TIME: Final = 250
 #: Connections that wait to be accepted; the system may allow fewer.
 _BACKLOG: Final = 16_384
 _MQTT_5: Final = 5
@@ -111,6 +114,7 @@ class QuorateBroker(Broker):
         self._clients: Final = Clients()
         self._groups: Final = Groups()
         self._connection_ids: Final = itertools.count(1)
+        self._connecting: Final = asyncio.Semaphore(_AT_A_TIME)
         #: Messages that came from another broker before their clients were connected here.
         self._handed_over: Final[dict[str, list[Message]]] = {}
         #: Clients of which a session has ended, and it is not known whether it is this one.
@@ -304,7 +308,8 @@ class QuorateBroker(Broker):
         connection.attach(client_session, reader, writer)
         try:
             try:
-                present = await self._connect(connection)
+                async with self._connecting:
+                    present = await self._connect(connection)
             except Refused as refused:
                 self.logger.info("refusing %s: %s", client_session.client_id, refused)
                 await connection.answer(refused.code)
