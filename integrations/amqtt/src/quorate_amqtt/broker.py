@@ -120,6 +120,7 @@ class QuorateBroker(Broker):
         #: Clients of which a session has ended, and it is not known whether it is this one.
         self._doubtful: set[str] = set()
         self._doubt: Final = asyncio.Event()
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._stopping = False
         self.retained: Final = RetainedMessages(self._state)
         self.links: Final = Links(registered, settings.peers, self._receive)
@@ -589,11 +590,12 @@ class QuorateBroker(Broker):
             return
         row = sessions_pb2.Session.FromString(change.value)
         if row.generation > client.generation and row.broker_epoch != self._epoch:
-            messages = client.outbox.take_all()
+            handing_over = asyncio.create_task(
+                self._hand_over(client, client.connection, row.broker_epoch)
+            )
+            self._tasks.add(handing_over)
+            handing_over.add_done_callback(self._tasks.discard)
             self._end(client)
-            messages += client.outbox.take_all()
-            if messages:
-                self._hand_over(client.client_id, row.broker_epoch, messages)
 
     def _end(self, client: Client) -> None:
         connection, client.connection = client.connection, None
@@ -602,10 +604,15 @@ class QuorateBroker(Broker):
         if connection is not None:
             connection.end()
 
-    def _hand_over(self, client_id: str, epoch: int, messages: Sequence[Message]) -> None:
-        waiting = [_frame_of(self._tenant, each) for each in messages]
-        handover = links_pb2.Handover(client_id=client_id, messages=waiting)
-        self.links.send(epoch, links_pb2.Frame(handover=handover))
+    async def _hand_over(self, client: Client, connection: Connection | None, epoch: int) -> None:
+        """Send what waits for a client to the broker that serves it now."""
+        if connection is not None:
+            # What it has not acknowledged waits again, then.
+            await connection.ended.wait()
+        if messages := client.outbox.take_all():
+            waiting = [_frame_of(self._tenant, each) for each in messages]
+            handover = links_pb2.Handover(client_id=client.client_id, messages=waiting)
+            self.links.send(epoch, links_pb2.Frame(handover=handover))
 
     async def _check(self) -> None:
         """End the clients of which a session has ended, if it was theirs; without an end."""
