@@ -83,6 +83,8 @@ class Connection(BrokerProtocolHandler):
     #: Set once, before the connection is started.
     broker: QuorateBroker
     client: Client
+    #: What the connect was answered with.
+    generation: int
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
