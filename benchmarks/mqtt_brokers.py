@@ -288,7 +288,11 @@ def main() -> None:
         try:
             steps, outcome = run(measure(options, cluster, one, two))
         except BaseException:
-            tell(one.said[-5_000:] + two.said[-5_000:])
+            tell(
+                "\n".join(each for each in (one.said + two.said).splitlines() if "refus" in each)[
+                    -3_000:
+                ]
+            )
             raise
     report(steps, [outcome], as_json=options.json)
 

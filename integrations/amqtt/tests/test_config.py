@@ -29,7 +29,7 @@ def test_a_name_and_a_tenant_are_enough(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("tenant: acme", "name"),
-        (SMALLEST + "nmae: south", "nmae"),
+        (SMALLEST + "nickname: south", "nickname"),
         (SMALLEST + "ttl_ms: 10", "ttl_ms"),
         (SMALLEST + "listeners: {other: {}}", "default"),
         (SMALLEST + "listeners: {default: {bnid: x}}", "bnid"),

@@ -72,7 +72,24 @@ async def test_what_is_not_acknowledged_goes_to_the_next_connection_first() -> N
     await after.has_sent(4)
 
     assert [each.payload for each in after.sent] == [b"0", b"1", b"2", b"3"]
+    assert [each.again for each in after.sent] == [True, True, True, False]
     await after.lose()
+
+
+async def test_what_comes_back_wakes_a_connection_that_has_begun_already() -> None:
+    outbox = Outbox(100)
+    before = Network(outbox)
+    outbox.put(message(1))
+    await before.has_sent(1)
+    after = Network(outbox)
+    await settle()
+
+    await before.lose()
+
+    await after.has_sent(1)
+    assert after.sent[0].again
+    await after.lose()
+    assert len(outbox) == 1
 
 
 async def test_no_more_than_a_window_is_sent_without_acknowledgements() -> None:

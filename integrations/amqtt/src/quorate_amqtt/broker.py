@@ -42,24 +42,24 @@ from quorate.v1.cluster_pb2 import Broker as Registered
 from quorate_mqtt.client import Access, AccessCache, Action, LoginCache, Mqtt
 from quorate_mqtt.names import check_identity, check_topic_filter, check_topic_name
 from quorate_mqtt.sessions.families import SESSIONS
-from quorate_mqtt.topic_filters import group_of, unshared
 from quorate_mqtt.v1 import sessions_pb2, wills_pb2
 
-from quorate_amqtt.clients import Client, Clients
+from quorate_amqtt.clients import Client
 from quorate_amqtt.config import Settings
 from quorate_amqtt.connection import BROKEN, Connection, Writer, read_body
-from quorate_amqtt.groups import Groups, Member
-from quorate_amqtt.links import Links
 from quorate_amqtt.messages import Message
 from quorate_amqtt.outbox import Outbox
 from quorate_amqtt.retained import RetainedMessages
+from quorate_amqtt.router import Router
 from quorate_amqtt.state import State
-from quorate_amqtt.v1 import links_pb2
 
 #: A client that has connected and says nothing is let go.
 _FIRST_PACKET_S: Final = 10.0
 #: What the cluster did not answer is tried again after this time.
 _AGAIN_S: Final = 0.5
+#: Clients that are connected at a time: enough for large calls, and few enough that clients which
+#: are connected already are served meanwhile.
+_AT_A_TIME: Final = 250
 #: Connections that wait to be accepted; the system may allow fewer.
 _BACKLOG: Final = 16_384
 _MQTT_5: Final = 5
@@ -108,24 +108,23 @@ class QuorateBroker(Broker):
         self._state: Final = State(
             q, settings.tenant, registered.name, registered.epoch, settings.timeout_s
         )
-        self._clients: Final = Clients()
-        self._groups: Final = Groups()
+        self._router: Final = Router(settings, registered)
+        self._clients: Final = self._router.clients
         self._connection_ids: Final = itertools.count(1)
-        #: Messages that came from another broker before their clients were connected here.
-        self._handed_over: Final[dict[str, list[Message]]] = {}
+        self._connecting: Final = asyncio.Semaphore(_AT_A_TIME)
         #: Clients of which a session has ended, and it is not known whether it is this one.
         self._doubtful: set[str] = set()
         self._doubt: Final = asyncio.Event()
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._stopping = False
         self.retained: Final = RetainedMessages(self._state)
-        self.links: Final = Links(registered, settings.peers, self._receive)
+        self.links: Final = self._router.links
 
     async def follow(self) -> None:
         """Follow what the cluster and the other brokers tell, without an end."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.links.follow(self._q))
+            tasks.create_task(self._router.follow(self._q))
             tasks.create_task(self.retained.follow(self._q, self._tenant))
-            tasks.create_task(self._groups.follow(self._q, self._tenant))
             tasks.create_task(self._follow_sessions())
             tasks.create_task(self._check())
             tasks.create_task(self._publish_wills())
@@ -160,16 +159,7 @@ class QuorateBroker(Broker):
         )
         if packet.retain_flag:
             await self.retained.publish(message)
-        self.spread(message)
-
-    def spread(self, message: Message) -> None:
-        """Give a message to the subscribers of all brokers."""
-        self._clients.deliver(message)
-        frame = _frame_of(self._tenant, message)
-        self.links.send_all(links_pb2.Frame(message=frame))
-        for members in self._groups.chosen(message.topic):
-            # Nobody takes it where no member can be reached: a shared message waits for nobody.
-            any(self._share(member, message, frame) for member in members)
+        self._router.spread(message)
 
     async def retain_message(
         self,
@@ -191,56 +181,7 @@ class QuorateBroker(Broker):
     ) -> None:
         """Publish a message of a plugin of amqtt."""
         if topic is not None:
-            self.spread(Message(topic, bytes(data or b""), force_qos or 0))
-
-    def _share(self, member: Member, message: Message, frame: links_pb2.Message) -> bool:
-        """Give a message to a member of a group, wherever it is; tell whether that was possible."""
-        if member.broker_epoch == self._epoch:
-            return self._take_turn(member, message)
-        share = links_pb2.Share(
-            group=member.group, filter=member.filter, client_id=member.client_id, message=frame
-        )
-        return self.links.send(member.broker_epoch, links_pb2.Frame(share=share))
-
-    def _take_turn(self, member: Member, message: Message) -> bool:
-        """Give a message to a member that is served here."""
-        client = self._clients.get(member.client_id)
-        qos = None
-        if client is not None and client.connection is not None:
-            qos = client.filters.get(f"$share/{member.group}/{member.filter}")
-        if client is None or qos is None:
-            return False
-        self._clients.give(client, message, qos)
-        return True
-
-    def _receive(self, epoch: int, frame: links_pb2.Frame) -> None:
-        """Carry out what another broker sends."""
-        match frame.WhichOneof("content"):
-            case "message":
-                if frame.message.tenant == self._tenant:
-                    self._clients.deliver(_message_of(frame.message))
-            case "share":
-                share = frame.share
-                if share.message.tenant == self._tenant:
-                    member = Member(share.group, share.filter, share.client_id, self._epoch)
-                    message = _message_of(share.message)
-                    # It may have left meanwhile.
-                    members = (member, *self._groups.others(member, self._epoch))
-                    any(self._take_turn(each, message) for each in members)
-            case "handover":
-                self._take_over(frame.handover)
-
-    def _take_over(self, handover: links_pb2.Handover) -> None:
-        """Take what waited for a client that has connected here, or is about to be told so."""
-        messages = list(map(_message_of, handover.messages))
-        client = self._clients.get(handover.client_id)
-        if client is not None:
-            client.outbox.extend(messages)
-            return
-        self._handed_over[handover.client_id] = messages
-        asyncio.get_running_loop().call_later(
-            self.settings.timeout_s, self._handed_over.pop, handover.client_id, None
-        )
+            self._router.spread(Message(topic, bytes(data or b""), force_qos or 0))
 
     # Clients.
 
@@ -304,7 +245,8 @@ class QuorateBroker(Broker):
         connection.attach(client_session, reader, writer)
         try:
             try:
-                present = await self._connect(connection)
+                async with self._connecting:
+                    present = await self._connect(connection)
             except Refused as refused:
                 self.logger.info("refusing %s: %s", client_session.client_id, refused)
                 await connection.answer(refused.code)
@@ -343,8 +285,15 @@ class QuorateBroker(Broker):
                     will=will,
                 )
             )
+        except (QuorateError, TimeoutError) as error:
+            raise Refused(SERVER_UNAVAILABLE, str(error) or "Quorate did not answer") from error
+        try:
             filters = await self._state.subscriptions(client_id) if reply.session_present else {}
         except (QuorateError, TimeoutError) as error:
+            undone = self._until_done(
+                lambda: self._state.disconnect(client_id, reply.generation, discard_will=False)
+            )
+            self._keep(asyncio.create_task(undone))
             raise Refused(SERVER_UNAVAILABLE, str(error) or "Quorate did not answer") from error
         earlier = self._clients.get(client_id)
         if earlier is not None and earlier.generation > reply.generation:
@@ -361,7 +310,8 @@ class QuorateBroker(Broker):
         client.generation = reply.generation
         client.persistent = not session.clean_session
         client.connection, connection.client = connection, client
-        client.outbox.extend(self._handed_over.pop(client_id, ()))
+        connection.generation = reply.generation
+        client.outbox.extend(self._router.handed_over(client_id))
         self._clients.set_filters(client, filters)
         await self._join(client, list(filters))
         session.parent = int(reply.session_present)
@@ -427,7 +377,7 @@ class QuorateBroker(Broker):
             refused = await self._keep_subscriptions(client, wanted)
             for topic_filter in wanted.keys() - refused:
                 self._clients.subscribe(client, topic_filter, wanted[topic_filter])
-                self._enter(client, topic_filter)
+                self._router.enter(client, topic_filter)
                 await self.plugins_manager.fire_event(
                     BrokerEvents.CLIENT_SUBSCRIBED,
                     client_id=client.client_id,
@@ -466,7 +416,7 @@ class QuorateBroker(Broker):
             await self._state.unsubscribe(client.client_id, client.generation, known)
         for topic_filter in known:
             self._clients.unsubscribe(client, topic_filter)
-            self._groups.drop(group_of(topic_filter), unshared(topic_filter), client.client_id)
+            self._router.leave(client, topic_filter)
             await self.plugins_manager.fire_event(
                 BrokerEvents.CLIENT_UNSUBSCRIBED, client_id=client.client_id, topic=topic_filter
             )
@@ -486,30 +436,25 @@ class QuorateBroker(Broker):
         await self.plugins_manager.fire_event(
             BrokerEvents.CLIENT_DISCONNECTED, client_id=client.client_id, client_session=session
         )
-        try:
+        for topic_filter in client.filters:
+            self._router.leave(client, topic_filter)
+        await self._until_done(lambda: self._record_end(client, connection))
+
+    async def _record_end(self, client: Client, connection: Connection) -> None:
+        """Tell the cluster that a client is gone; forget it if its session ends with that."""
+        generation = client.generation
+        if client.connection is None:
             await self._state.leave(client.client_id, list(client.filters))
-            goes_on = await self._state.disconnect(
-                client.client_id, client.generation, discard_will=connection.took_leave
-            )
-        except (QuorateError, TimeoutError) as error:
-            # While this broker is registered, the session is connected through it as the cluster
-            # sees it: no will is published, and no time runs, until the client is back.
-            self.logger.warning("the end of %s is not recorded: %s", client.client_id, error)
-            return
-        for topic_filter in filter(group_of, client.filters):
-            self._groups.drop(group_of(topic_filter), unshared(topic_filter), client.client_id)
-        if not goes_on and client.connection is None:
+        ended = await self._state.disconnect(
+            client.client_id, connection.generation, discard_will=connection.took_leave
+        )
+        if ended and client.connection is None and client.generation == generation:
             self._drop(client)
 
     async def _join(self, client: Client, filters: Sequence[str]) -> None:
         await self._state.join(client.client_id, filters)
         for topic_filter in filters:
-            self._enter(client, topic_filter)
-
-    def _enter(self, client: Client, topic_filter: str) -> None:
-        """Let a client take its turn here before the watch has told of it."""
-        if group := group_of(topic_filter):
-            self._groups.put(Member(group, unshared(topic_filter), client.client_id, self._epoch))
+            self._router.enter(client, topic_filter)
 
     def _drop(self, client: Client) -> None:
         if self._clients.get(client.client_id) is client:
@@ -584,11 +529,14 @@ class QuorateBroker(Broker):
             return
         row = sessions_pb2.Session.FromString(change.value)
         if row.generation > client.generation and row.broker_epoch != self._epoch:
-            messages = client.outbox.take_all()
+            handing_over = self._router.hand_over(client, client.connection, row.broker_epoch)
+            self._keep(asyncio.create_task(handing_over))
             self._end(client)
-            messages += client.outbox.take_all()
-            if messages:
-                self._hand_over(client.client_id, row.broker_epoch, messages)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        """Hold a task until it is done: the loop does not."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def _end(self, client: Client) -> None:
         connection, client.connection = client.connection, None
@@ -596,11 +544,6 @@ class QuorateBroker(Broker):
         self._sessions.pop(client.client_id, None)
         if connection is not None:
             connection.end()
-
-    def _hand_over(self, client_id: str, epoch: int, messages: Sequence[Message]) -> None:
-        waiting = [_frame_of(self._tenant, each) for each in messages]
-        handover = links_pb2.Handover(client_id=client_id, messages=waiting)
-        self.links.send(epoch, links_pb2.Frame(handover=handover))
 
     async def _check(self) -> None:
         """End the clients of which a session has ended, if it was theirs; without an end."""
@@ -635,11 +578,11 @@ class QuorateBroker(Broker):
         message = Message(will.topic, will.payload, will.qos)
         if due.tenant != self._tenant:
             # Its tenant's clients are at other brokers.
-            self.links.send_all(links_pb2.Frame(message=_frame_of(due.tenant, message)))
+            self._router.forward(due.tenant, message)
         else:
             if will.retain:
                 await self._until_done(lambda: self.retained.publish(message))
-            self.spread(message)
+            self._router.spread(message)
         await self._until_done(lambda: self._mqtt.wills.acknowledge(due))
 
     async def _until_done(self, call: Callable[[], Awaitable[object]]) -> None:
@@ -648,7 +591,7 @@ class QuorateBroker(Broker):
             try:
                 await call()
             except (RejectedError, InvalidError) as error:
-                self.logger.warning("the cluster refuses what a will asks for: %s", error)
+                self.logger.warning("the cluster refuses it: %s", error)
             except (QuorateError, TimeoutError):
                 await asyncio.sleep(_AGAIN_S)
                 continue
@@ -663,13 +606,3 @@ class QuorateBroker(Broker):
 
     async def _session_monitor(self) -> None:
         """Sessions expire in Quorate."""
-
-
-def _frame_of(tenant: str, message: Message) -> links_pb2.Message:
-    return links_pb2.Message(
-        tenant=tenant, topic=message.topic, payload=message.payload, qos=message.qos
-    )
-
-
-def _message_of(frame: links_pb2.Message) -> Message:
-    return Message(frame.topic, frame.payload, frame.qos)

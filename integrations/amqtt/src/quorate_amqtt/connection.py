@@ -42,7 +42,7 @@ from amqtt.mqtt.puback import PubackPacket
 from amqtt.mqtt.pubcomp import PubcompPacket
 from amqtt.mqtt.publish import PublishPacket
 from amqtt.mqtt.pubrec import PubrecPacket
-from amqtt.session import Session
+from amqtt.session import OutgoingApplicationMessage, Session
 from quorate.client import QuorateError
 
 from quorate_amqtt.messages import Message
@@ -83,11 +83,15 @@ class Connection(BrokerProtocolHandler):
     #: Set once, before the connection is started.
     broker: QuorateBroker
     client: Client
+    #: What the connect was answered with.
+    generation: int
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._inbox: Final[asyncio.Queue[Any]] = asyncio.Queue(_WAITING)
         self._tasks: Final[list[asyncio.Task[None]]] = []
+        #: Nothing is done for the client any more.
+        self.ended: Final = asyncio.Event()
         #: The client has said goodbye: its will is not published.
         self.took_leave = False
 
@@ -117,6 +121,7 @@ class Connection(BrokerProtocolHandler):
     async def stop(self) -> None:
         """Close the network connection."""
         self.end()
+        self.ended.set()
         self._stop_waiters()
         if self.writer is not None:
             try:
@@ -128,10 +133,17 @@ class Connection(BrokerProtocolHandler):
 
     async def deliver(self, message: Message) -> bool:
         """Send a message; tell whether the client has acknowledged it, where it is to do so."""
+        session = self.owner
         try:
-            await self.mqtt_publish(
-                message.topic, message.payload, message.qos, retain=message.retained
+            packet_id = session.next_packet_id if message.qos else None
+            sent = OutgoingApplicationMessage(
+                packet_id, message.topic, message.qos, message.payload, message.retained
             )
+            if message.again and packet_id is not None:
+                # amqtt takes a message with a packet for one that it sends again.
+                sent.publish_packet = sent.build_publish_packet()
+                session.inflight_out[packet_id] = sent
+            await self._handle_message_flow(sent)
         except BROKEN:
             # The next connection gets it again.
             return False

@@ -14,3 +14,5 @@ class Message(NamedTuple):
     qos: int = 0
     #: It is given to a new subscriber because it was retained.
     retained: bool = False
+    #: It was sent on an earlier connection, and not acknowledged there.
+    again: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
@@ -21,9 +22,6 @@ class Outbox:
     def __init__(self, most: int) -> None:
         self._most: Final = most
         self._waiting: deque[Message] = deque()
-        #: What the client of this connection has not acknowledged, in the order of sending.
-        self._sent: Final[dict[int, Message]] = {}
-        self._numbers = 0
         self._arrived: Final = asyncio.Event()
         #: Messages that did not fit.
         self.dropped = 0
@@ -53,6 +51,9 @@ class Outbox:
         `deliver` tells whether the client has the message.
         """
         free = asyncio.Semaphore(WINDOW)
+        #: What was not acknowledged, in the order of sending.
+        sent: dict[int, Message] = {}
+        numbers = itertools.count()
         flights: set[asyncio.Task[None]] = set()
         try:
             while True:
@@ -68,9 +69,9 @@ class Outbox:
                     free.release()
                     await deliver(message)
                     continue
-                self._numbers += 1
-                self._sent[self._numbers] = message
-                flight = asyncio.create_task(self._fly(deliver, self._numbers, message))
+                number = next(numbers)
+                sent[number] = message
+                flight = asyncio.create_task(_fly(deliver, message, sent, number))
                 flights.add(flight)
                 flight.add_done_callback(flights.discard)
                 flight.add_done_callback(lambda _: free.release())
@@ -78,12 +79,16 @@ class Outbox:
             for flight in flights:
                 flight.cancel()
             await asyncio.gather(*flights, return_exceptions=True)
-            self._waiting.extendleft(reversed(self._sent.values()))
-            self._sent.clear()
-
-    async def _fly(self, deliver: Deliver, number: int, message: Message) -> None:
-        if await deliver(message):
-            del self._sent[number]
+            again = [message._replace(again=True) for message in sent.values()]
+            self._waiting.extendleft(reversed(again))
+            # The next connection may have begun already.
+            self._arrived.set()
 
     def __len__(self) -> int:
-        return len(self._waiting) + len(self._sent)
+        """Return how many messages wait to be sent."""
+        return len(self._waiting)
+
+
+async def _fly(deliver: Deliver, message: Message, sent: dict[int, Message], number: int) -> None:
+    if await deliver(message):
+        del sent[number]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from typing import Final
 
-from quorate.client import AsyncClient, Registration, connect
+from quorate.client import AsyncClient, Client, Registration, connect
 from quorate_mqtt.client import Mqtt
 
 from quorate_amqtt.broker import QuorateBroker
 from quorate_amqtt.config import Settings
 from quorate_amqtt.links import ADDRESS, ROLE, incoming
+
+#: How often is looked whether the registration is over.
+_LOOK_S: Final = 0.1
 
 
 async def serve(settings: Settings, say: Callable[[str], None]) -> str:
@@ -43,13 +47,7 @@ async def serving(
         peers,
         Mqtt(q).following_access(allow_unmatched=settings.allow_unmatched) as access,
         Mqtt(q).following_logins() as logins,
-        q.brokers.registered(
-            settings.name,
-            settings.cluster,
-            roles=[ROLE],
-            addresses={ADDRESS: address, "mqtt": settings.listeners["default"].bind},
-            ttl_ms=settings.ttl_ms,
-        ) as registration,
+        _registered(settings, address) as registration,
     ):
         broker = QuorateBroker(settings, q, registration.broker, access, logins)
         ready.set_result(broker)
@@ -67,14 +65,36 @@ async def serving(
             await asyncio.gather(following, return_exceptions=True)
 
 
+@asynccontextmanager
+async def _registered(settings: Settings, address: str) -> AsyncIterator[Registration]:
+    """Have the broker registered meanwhile.
+
+    A thread of its own sends the heartbeats: while thousands of clients connect, those of the
+    broker's loop would come so late that the cluster holds the broker to be dead.
+    """
+    with ExitStack() as entered:
+        q = entered.enter_context(Client(settings.endpoints))
+        registering = q.brokers.registered(
+            settings.name,
+            settings.cluster,
+            roles=[ROLE],
+            addresses={ADDRESS: address, "mqtt": settings.listeners["default"].bind},
+            ttl_ms=settings.ttl_ms,
+        )
+        registration = await asyncio.to_thread(registering.__enter__)
+        try:
+            yield registration
+        finally:
+            await asyncio.to_thread(registering.__exit__, None, None, None)
+
+
 async def _ended(registration: Registration, following: asyncio.Task[None]) -> str:
     """Wait until the registration is over, or what the cluster tells cannot be followed."""
-    lost = asyncio.ensure_future(registration.lost())
-    await asyncio.wait({lost, following}, return_when=asyncio.FIRST_COMPLETED)
-    if lost.done():
-        return str(lost.result())
-    lost.cancel()
-    return f"it cannot follow the cluster: {following.exception()!r}"
+    while not registration.is_lost:
+        await asyncio.wait({following}, timeout=_LOOK_S)
+        if following.done():
+            return f"it cannot follow the cluster: {following.exception()!r}"
+    return "another process has its name, or the cluster has not heard of it in time"
 
 
 async def _unless_ended(following: asyncio.Task[None], awaited: Awaitable[None]) -> None:

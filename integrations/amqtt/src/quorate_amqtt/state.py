@@ -127,7 +127,10 @@ class State:
             await self._settled(lambda: self._mqtt.shared_group_members.do("Leave", items))
 
     async def disconnect(self, client_id: str, generation: int, *, discard_will: bool) -> bool:
-        """Tell that a connection has ended; returns whether the session goes on, here."""
+        """Tell that a connection has ended; returns whether the session has ended with it.
+
+        It may be another connection's by now, of this broker or another one: then it goes on there.
+        """
         try:
             reply = await self._settled(
                 lambda: self._mqtt.sessions.disconnect(
@@ -136,9 +139,9 @@ class State:
             )
         except RejectedError as error:
             if error.code in _GONE:
-                return False
+                return error.code == "NOT_FOUND"
             raise
-        return not reply.ended
+        return reply.ended
 
     async def retain(self, message: Message) -> int:
         """Keep a message as the retained one of its topic; returns when it was stored."""
