@@ -42,6 +42,7 @@ from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
+from quorate.v1.node_pb2 import ClockResponse
 
 _log = logging.getLogger(__name__)
 
@@ -178,7 +179,7 @@ class Node:
                     wall_ms,
                     watches,
                     lambda: self._serving.forwarding(),
-                    self.shards.led,
+                    lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(HeldViews(self._loop), self.shards.get, catalog),
