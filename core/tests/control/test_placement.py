@@ -71,7 +71,7 @@ class World:
 
     def hear(self, nodes: Iterable[str], led: Iterable[LedShard] = ()) -> None:
         for node in nodes:
-            self.census.hear(node, led)
+            self.census.hear(peer(node), led)
 
     async def submit(self, shard: ShardId, message: Message) -> None:
         assert shard == METADATA
@@ -126,6 +126,18 @@ def test_a_node_is_lost_when_it_has_not_answered_for_long() -> None:
     world.now = LOST_S + 1
     world.hear("abd")
     assert world.run() == ["0:c>d"]
+
+
+def test_a_node_that_lost_its_directory_gets_nothing_and_is_lost_in_the_end() -> None:
+    world = World("abcd", "abc", "abc", "abc")
+    world.now = SILENT_S + 1
+    world.hear("abc")
+    world.census.hear(Peer("d", 7), [])
+    assert world.run() == []
+    world.now = LOST_S + SILENT_S + 2
+    world.hear("abd")
+    world.census.hear(Peer("c", 7), [])
+    assert "0:c>d" in world.run()
 
 
 def test_a_move_to_a_node_that_does_not_answer_is_taken_back() -> None:
@@ -205,17 +217,19 @@ def test_a_census_knows_leaders_of_the_latest_term_and_loads() -> None:
     now = 0.0
     census = Census(lambda: now)
     toy = ShardId("toy", 0)
-    assert not census.answers("a")
-    census.hear("a", [LedShard(shard="toy/0", term=3, done=100), LedShard(shard="odd", term=1)])
-    census.hear("b", [LedShard(shard="toy/0", term=2, done=100)])
+    assert not census.answers(peer("a"))
+    census.hear(
+        peer("a"), [LedShard(shard="toy/0", term=3, done=100), LedShard(shard="odd", term=1)]
+    )
+    census.hear(peer("b"), [LedShard(shard="toy/0", term=2, done=100)])
     assert census.leader(toy) == (3, "a")
     now = 10.0
-    census.hear("a", [LedShard(shard="toy/0", term=3, done=1_100)])
+    census.hear(peer("a"), [LedShard(shard="toy/0", term=3, done=1_100)])
     assert census.load(toy) == pytest.approx(30.0)
     # It began anew.
     now = 20.0
-    census.hear("a", [LedShard(shard="toy/0", term=4, done=0)])
+    census.hear(peer("a"), [LedShard(shard="toy/0", term=4, done=0)])
     assert census.load(toy) == pytest.approx(21.0)
-    assert census.answers("a")
-    assert not census.answers("b")
-    assert census.silent_s("b") == 20.0
+    assert census.answers(peer("a"))
+    assert not census.answers(peer("b"))
+    assert census.silent_s(peer("b")) == 20.0

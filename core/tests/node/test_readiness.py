@@ -53,6 +53,7 @@ class Shards:
         self.broken: dict[ShardId, Exception] = {}
         self.declared = {"kv": 2, "metadata": 1}
         self.slot_map = SlotMap(0, ())
+        self.moving: set[ShardId] = set()
         self.metadata = Replica(METADATA)
         self.here = [self.metadata]
 
@@ -64,7 +65,7 @@ class Shards:
         return self.here
 
     def is_moving(self, shard: ShardId) -> bool:
-        return False
+        return shard in self.moving
 
     def found(self, *members: Peer) -> None:
         """Let the rows of the group come."""
@@ -116,6 +117,15 @@ async def test_shards_of_other_nodes_are_not_waited_for(shards: Shards) -> None:
     waiting = asyncio.create_task(ready(shards).hosted())
     await until(lambda: shards.metadata.told is not None)
     shards.found(Peer("n2", 2))
+
+    assert len(await waiting) == 1
+
+
+async def test_a_replica_that_is_on_its_way_here_is_not_waited_for(shards: Shards) -> None:
+    waiting = asyncio.create_task(ready(shards).hosted())
+    await until(lambda: shards.metadata.told is not None)
+    shards.moving = {ShardId("kv", 0), ShardId("kv", 1)}
+    shards.found(ME)
 
     assert len(await waiting) == 1
 

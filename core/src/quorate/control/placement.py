@@ -11,6 +11,7 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.apply.members import is_placed, replicas_of, replicas_wanted
+from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.census import Census
 from quorate.groups.members import Goal, next_step, patience_s
@@ -72,6 +73,8 @@ class Places:
     #: The replica of each node.
     replicas: Mapping[str, int]
     drained: frozenset[str]
+    #: The nodes that have answered lately.
+    answering: frozenset[str]
     #: The number of replicas of each group that has one.
     wanted: Mapping[str, int]
     #: The groups whose number of replicas differs between nodes.
@@ -120,7 +123,11 @@ class Placement:
             name for name, row in rows.items() if row.drains or row.change == MEMBER_CHANGE_REMOVE
         )
         declarations = self._declarations()
-        sites = {name: self._site(each, name in drained) for name, each in declarations.items()}
+        answering = frozenset(name for name, each in declarations.items() if self._answers(each))
+        sites = {
+            name: self._site(each, drained=name in drained, answers=name in answering)
+            for name, each in declarations.items()
+        }
         wanted = replicas_wanted(declarations.values())
         declared = {
             group.name
@@ -147,16 +154,12 @@ class Placement:
                 )
             )
         replicas = {name: each.replica for name, each in declarations.items()}
-        return Places(sites, shards, moving, replicas, drained, wanted, sorted(declared))
+        return Places(sites, shards, moving, replicas, drained, answering, wanted, sorted(declared))
 
     @property
     def problems(self) -> Sequence[str]:
         """What kept replicas from where they should be when this node planned last."""
         return () if self._planned is None else self._planned[1].problems
-
-    def answers(self, node: str) -> bool:
-        """Whether a node has answered lately."""
-        return node == self._shards.me.node or self._census.answers(node)
 
     # For operators.
 
@@ -219,7 +222,7 @@ class Placement:
     def _check_majorities(self, places: Places, shards: Sequence[ShardId]) -> None:
         chosen = set(shards)
         for each in places.shards:
-            silent = [node for node in each.nodes if not self.answers(node)]
+            silent = [node for node in each.nodes if node not in places.answering]
             if each.shard in chosen and 2 * len(silent) >= len(each.nodes) > 0:
                 raise Rejected(
                     "NO_MAJORITY",
@@ -291,7 +294,8 @@ class Placement:
     def _is_given_up(self, target: ShardMember, places: Places) -> bool:
         if target.node in places.drained or places.replicas.get(target.node) != target.replica:
             return True
-        return not self.answers(target.node) and self._census.silent_s(target.node) > _GIVEN_UP_S
+        silent_s = self._census.silent_s(Peer(target.node, target.replica))
+        return target.node not in places.answering and silent_s > _GIVEN_UP_S
 
     def _plan(self, places: Places) -> Plan:
         """Plan again when more than loads has changed, or the loads are old."""
@@ -316,10 +320,13 @@ class Placement:
             target = ShardMember(node=move.target, replica=places.replicas[move.target])
         return _moved(move.shard, source=source, target=target)
 
-    def _site(self, declaration: NodeDeclaration, drained: bool) -> Site:
-        node = declaration.node
-        answers = self.answers(node)
-        lost = not answers and self._census.silent_s(node) > self._lost_s
+    def _answers(self, declaration: NodeDeclaration) -> bool:
+        peer = Peer(declaration.node, declaration.replica)
+        return peer == self._shards.me or self._census.answers(peer)
+
+    def _site(self, declaration: NodeDeclaration, *, drained: bool, answers: bool) -> Site:
+        peer = Peer(declaration.node, declaration.replica)
+        lost = not answers and self._census.silent_s(peer) > self._lost_s
         return site_of(declaration, takes=answers and not drained, leaves=drained or lost)
 
     def _declarations(self) -> dict[str, NodeDeclaration]:

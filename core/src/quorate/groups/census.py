@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.node_pb2 import LedShard
 
@@ -30,16 +31,19 @@ class _Answer(NamedTuple):
 
 
 class Census:
-    """Keeps the last answer of every node; whoever asks the nodes passes it on."""
+    """Keeps the last answer of every node; whoever asks the nodes passes it on.
+
+    A node that lost its directory has another replica, and does not answer for the one before.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock: Final = clock
         self._began: Final = clock()
-        self._answers: Final[dict[str, _Answer]] = {}
+        self._answers: Final[dict[Peer, _Answer]] = {}
         #: Who leads each shard in the latest term that is known.
-        self._leaders: Final[dict[ShardId, tuple[int, str]]] = {}
+        self._leaders: Final[dict[ShardId, tuple[int, Peer]]] = {}
 
-    def hear(self, node: str, led: Iterable[LedShard]) -> None:
+    def hear(self, node: Peer, led: Iterable[LedShard]) -> None:
         """Record the answer of a node."""
         now, before = self._clock(), self._answers.get(node)
         found: dict[ShardId, Led] = {}
@@ -54,7 +58,7 @@ class Census:
                 rate = max(0, each.done - known.done) / (now - before.at)
                 load = known.load + _NEW * (rate - known.load)
             found[shard] = Led(each.term, each.done, load)
-            if self._leaders.get(shard, (0, ""))[0] <= each.term:
+            if shard not in self._leaders or self._leaders[shard][0] <= each.term:
                 self._leaders[shard] = each.term, node
         self._answers[node] = _Answer(now, found)
 
@@ -62,23 +66,24 @@ class Census:
         """Return the time of its clock."""
         return self._clock()
 
-    def silent_s(self, node: str) -> float:
+    def silent_s(self, node: Peer) -> float:
         """Return for how long a node has not answered."""
         answer = self._answers.get(node)
         return self._clock() - (self._began if answer is None else answer.at)
 
-    def answers(self, node: str) -> bool:
+    def answers(self, node: Peer) -> bool:
         """Whether a node has answered lately."""
         return node in self._answers and self.silent_s(node) < SILENT_S
 
-    def led(self, node: str) -> Mapping[ShardId, Led]:
+    def led(self, node: Peer) -> Mapping[ShardId, Led]:
         """Return the shards that a node said that it leads."""
         answer = self._answers.get(node)
         return {} if answer is None else answer.led
 
     def leader(self, shard: ShardId) -> tuple[int, str] | None:
         """Return the latest known term in which a shard is led, and the node that leads it."""
-        return self._leaders.get(shard)
+        found = self._leaders.get(shard)
+        return None if found is None else (found[0], found[1].node)
 
     def load(self, shard: ShardId) -> float:
         """Return the commands and reads of a shard per second."""

@@ -150,7 +150,7 @@ class NodeShards:
         self._moves: Moves | None = None
         #: Shards whose replica here begins, starts again after a recovery, or ends.
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
-        #: Shards whose replica here may begin: that it is here is durable.
+        #: Shards whose replica here may begin: nothing is left of an earlier one.
         self._assigned: Final = set[ShardId]()
         self._stopped = False
 
@@ -390,13 +390,11 @@ class NodeShards:
     # Moves.
 
     async def _assign(self, shard: ShardId, note: Note, new_shard: NewShard) -> None:
-        """Open a new replica of a shard once it is durable that this node has one.
+        """Open a new replica of a shard once nothing is left of an earlier one.
 
-        A row of before that, read after a power loss, would have it removed.
+        The removal of its log may never have been made durable.
         """
         try:
-            await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
-            # An earlier replica may have left its log, whose removal was never made durable.
             await self._remove(shard, note.epoch)
             failpoint("replica.assigned")
             self._assigned.add(shard)

@@ -127,7 +127,7 @@ class Members:
         if all(await self._reached(goal)) and not self._is_known(node):
             raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
         number = await self._begin(pb.BeginMemberChange(node=node, change=pb.MEMBER_CHANGE_REMOVE))
-        if self._placement.answers(node):
+        if node in self._placement.places().answering:
             # It takes no more calls now, and carries out those that it has.
             await pause(self._loop, _FAREWELL_S)
         async for progress in self._go(goal, number):

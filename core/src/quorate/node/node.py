@@ -50,6 +50,7 @@ from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
+from quorate.v1.node_pb2 import ClockResponse
 
 _log = logging.getLogger(__name__)
 
@@ -209,7 +210,7 @@ class Node:
                     watches,
                     lambda: self._serving.forwarding(),
                     call_limits.trust,
-                    self.shards.led,
+                    lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),

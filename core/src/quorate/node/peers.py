@@ -137,7 +137,7 @@ class Peers:
             lambda: sorted(self.network.addresses),
             loop,
             heard=self.census.hear,
-            before=lambda: self.census.hear(shards.me.node, shards.led()),
+            before=lambda: self.census.hear(shards.me, shards.led()),
         )
         self._transfers: Final = NetworkSnapshots(self.network, limits)
         self.snapshots: Final = SnapshotQueue(self._transfers, loop=loop)

@@ -35,7 +35,7 @@ class Placing:
                     machine=site.machine,
                     zone=site.zone,
                     drains=name in places.drained,
-                    answers=self._placement.answers(name),
+                    answers=name in places.answering,
                     replicas=len(places.held(name)),
                     leads=sum(
                         1

@@ -10,6 +10,7 @@ import grpc.aio
 from google.rpc import status_pb2
 
 from quorate.consensus.membership import Configuration
+from quorate.consensus.messages import Peer
 from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
 from quorate.groups.shard.removal import Membership
@@ -44,7 +45,7 @@ class NodeClocks:
         nodes: Callable[[], Iterable[str]],
         loop: asyncio.AbstractEventLoop,
         *,
-        heard: Callable[[str, Iterable[node_pb2.LedShard]], None] = lambda node, led: None,
+        heard: Callable[[Peer, Iterable[node_pb2.LedShard]], None] = lambda node, led: None,
         before: Callable[[], None] = lambda: None,
         every_s: float = _EVERY_S,
     ) -> None:
@@ -94,7 +95,7 @@ class NodeClocks:
             return
         # It was read about halfway between asking and hearing.
         self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
-        self._heard(node, answer.led)
+        self._heard(Peer(node, answer.replica), answer.led)
 
 
 class NodeMembership:

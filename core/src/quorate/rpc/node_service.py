@@ -45,8 +45,8 @@ class NodeService:
     _under_way: Callable[[], AbstractContextManager[None]]
     #: Given each call of a node, whose connection is no client's.
     _trust: Callable[[Context], None]
-    #: The shards that are led here.
-    _led: Callable[[], Sequence[pb.LedShard]] = list
+    #: What a census hears of this node.
+    _census: Callable[[], pb.ClockResponse] = pb.ClockResponse
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -135,7 +135,9 @@ class NodeService:
     async def Clock(self, request: pb.ClockRequest, context: Context) -> pb.ClockResponse:
         """Return the wall clock, and what is led here."""
         await self._admit(context)
-        return pb.ClockResponse(wall_ms=self._wall_ms(), led=self._led())
+        answer = self._census()
+        answer.wall_ms = self._wall_ms()
+        return answer
 
     async def _admit(self, context: Context, *, of_old: bool = False) -> Handshake:
         """Let a node of this cluster in, and end the call of anyone else.

@@ -237,12 +237,14 @@ class ClockRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ClockResponse(_message.Message):
-    __slots__ = ("wall_ms", "led")
+    __slots__ = ("wall_ms", "led", "replica")
     WALL_MS_FIELD_NUMBER: _ClassVar[int]
     LED_FIELD_NUMBER: _ClassVar[int]
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
     wall_ms: int
     led: _containers.RepeatedCompositeFieldContainer[LedShard]
-    def __init__(self, wall_ms: _Optional[int] = ..., led: _Optional[_Iterable[_Union[LedShard, _Mapping]]] = ...) -> None: ...
+    replica: int
+    def __init__(self, wall_ms: _Optional[int] = ..., led: _Optional[_Iterable[_Union[LedShard, _Mapping]]] = ..., replica: _Optional[int] = ...) -> None: ...
 
 class LedShard(_message.Message):
     __slots__ = ("shard", "term", "done")

@@ -14,14 +14,17 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.members import MOVING, replicas_of
 from quorate.groups import moves
 from quorate.groups.members import Goal, Step, next_step
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.refusals import NoLeaderError, NotProposedError, OutcomeUnknownError
 from quorate.observe.failpoints import arm
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import control_pb2 as pb
 
 if TYPE_CHECKING:
+    from quorate.apply.outcomes import Outcome
+    from quorate.consensus.membership import Configuration
     from quorate.consensus.status import ReplicaStatus
+    from quorate.groups.shard.shard import Shard
 
     from core.tests.groups.replicas.conftest import Cluster, Node
 
@@ -226,20 +229,58 @@ def test_a_move_is_taken_back_before_its_replica_votes(moving: Moving) -> None:
 
 
 def test_founders_that_come_back_do_not_found_the_shard_again(moving: Moving) -> None:
-    """All three founders leave and return: were one to begin anew, it would vote as it must not."""
-    cluster, founders = moving.cluster, moving.assigned
-    for source, target in zip(founders, [*moving.spare, founders[0]], strict=True):
-        moving.begin(source, target)
+    """One that did would vote as it must not: it has forgotten what it voted for, and its log."""
+    cluster, founder, target = moving.cluster, moving.assigned[0], moving.spare[0]
+    opened: list[Configuration | None] = []
+
+    def note(shard: Shard) -> None:
+        if shard.id == TOY:
+            opened.append(shard.configuration)
+
+    moving.begin(founder, target)
+    moving.check()
+    cluster.nodes[founder].run(lambda: cluster.nodes[founder].shards.on_open(note))
+    moving.begin(target, founder)
+    moving.check()
+    assert founder in moving.held
+    assert opened == [None]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_replica_that_came_back_outlives_a_loss_of_power(
+    moving: Moving, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its node reads rows of the time before it came back, and must not delete what votes now."""
+    cluster, founder, target = moving.cluster, moving.assigned[0], moving.spare[0]
+    for source, to in ((founder, target), (target, founder)):
+        moving.begin(source, to)
         moving.check()
-    for source, target in zip(moving.assigned, founders, strict=True):
-        if source != target:
-            if target in moving.assigned:
-                continue
-            moving.begin(source, target)
-            moving.check()
-    for name in moving.held:
-        first = cluster.nodes[name][TOY].replica.log.configuration_index
-        assert first > 1
+    home, destroyed = cluster.nodes[founder].homes[TOY], list[bool]()
+    monkeypatch.setattr(home, "destroy", lambda: destroyed.append(True))
+    moving.crash(founder, Random(seed), power=True)
+    cluster.pass_time(0.5)
+    moving.restart(founder)
+    moving.write(3)
+    moving.check()
+    assert not destroyed
+
+
+def test_every_caller_of_a_leader_that_moves_away_is_answered(moving: Moving) -> None:
+    cluster = moving.cluster
+    source, target = cluster.leader_of(TOY), moving.spare[0]
+    answers: list[asyncio.Future[tuple[Outcome, ...]]] = []
+    moving.begin(source.name, target)
+    while moving.moves:
+        replica = source.shards.get(TOY)
+        if replica is not None and replica.leads:
+            row = moving.new_row("key", str(len(answers)))
+            answers.append(cluster.proposal(source, row, shard=TOY))
+        cluster.pass_time(0.001)
+    moving.check()
+    cluster.until(lambda: all(answer.done() for answer in answers))
+    failed = [answer.exception() for answer in answers if answer.exception() is not None]
+    assert len(answers) - len(failed) > 20
+    assert {type(each) for each in failed} <= {NoLeaderError, NotProposedError}
 
 
 @pytest.mark.parametrize("power", [False, True])
