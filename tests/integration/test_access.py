@@ -141,7 +141,7 @@ class Site:
         self.tokens["admin"] = (await self.new("Auth/Enable", request)).text
         grant = auth_pb2.RoleGrant(right=auth_pb2.GRANTED_RIGHT_WRITE, domain="*")
         role = auth_pb2.Role(name="writer", grants=[grant])
-        await self.ask("Role/Create", auth_pb2.CreateRoles(roles=[role]))
+        await self.ask("Role/CreateBatch", auth_pb2.CreateRoles(roles=[role]))
         for caller, role_name, tenants in (
             ("stranger", "", ()),
             ("wrong tenant", "writer", ("bolt",)),
@@ -150,12 +150,14 @@ class Site:
             ("operator", "operator", ()),
         ):
             name = caller.replace(" ", "-")
-            await self.ask("User/Create", auth_pb2.CreateUsers(users=[auth_pb2.User(name=name)]))
+            await self.ask(
+                "User/CreateBatch", auth_pb2.CreateUsers(users=[auth_pb2.User(name=name)])
+            )
             if role_name:
                 bound = auth_pb2.Binding(user=name, role=role_name, tenants=tenants)
-                await self.ask("Binding/Put", auth_pb2.PutBindings(bindings=[bound]))
-            request_ = auth_pb2.CreateToken(user=name)
-            self.tokens[caller] = (await self.new("Token/Create", request_)).text
+                await self.ask("Binding/PutBatch", auth_pb2.PutBindings(bindings=[bound]))
+            request_ = auth_pb2.IssueToken(user=name)
+            self.tokens[caller] = (await self.new("Token/Issue", request_)).text
 
     async def new(self, method: str, request: Message) -> auth_pb2.NewToken:
         return auth_pb2.NewToken.FromString(await self.ask(method, request))

@@ -45,7 +45,7 @@ class Site:
             client.records(USER).create(pb.User(name=user))
             client.records(BINDING).put(pb.Binding(user=user, role=role))
             return client.call(
-                "/quorate.v1.TokenService/Create", pb.CreateToken(user=user), pb.NewToken
+                "/quorate.v1.TokenService/Issue", pb.IssueToken(user=user), pb.NewToken
             ).text
 
     def on_every_node(self, act: Callable[[Client], object], token: str | None = None) -> None:

@@ -86,8 +86,8 @@ def tokens() -> None:
 @click.pass_obj
 def create(console: Any, user: str, description: str, ttl: int) -> None:
     """Create one token, and show it: it is kept nowhere else."""
-    request = pb.CreateToken(user=user, description=description, ttl_ms=ttl)
-    _print_new(console, _call(console.client(), "Token/Create", request, pb.NewToken))
+    request = pb.IssueToken(user=user, description=description, ttl_ms=ttl)
+    _print_new(console, _call(console.client(), "Token/Issue", request, pb.NewToken))
 
 
 def _print_new(console: Any, made: pb.NewToken) -> None:
