@@ -54,8 +54,8 @@ Handle = Callable[[Connection, Request], Response | Awaitable[Response]]
 class Server:
     """Serves the connections of a port until it is closed.
 
-    `codes` says what answers each request, and `lose` is told of connections that have closed by
-    which somebody has registered. `allowed` tells whether requests are answered.
+    `codes` says what answers each request, and `lose` is called with connections that have closed
+    by which somebody has registered. `allowed` returns whether requests are answered.
     """
 
     def __init__(
