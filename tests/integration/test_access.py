@@ -82,7 +82,7 @@ def has(caller: str, domain: str, right: str) -> bool:
         level = granted.get(plugin, "identity")
     else:
         level = granted.get(plugin) or granted.get("*", "identity")
-    return RIGHTS.index(level) >= RIGHTS.index(right)  # type: ignore[arg-type]
+    return RIGHTS.index(level) >= RIGHTS.index(right)
 
 
 def expected(row: Row, caller: str) -> grpc.StatusCode | None:
