@@ -1,7 +1,8 @@
-"""The page on TLS: three nodes by its files and commands, a client each way, a new certificate."""
+"""The page on security: three nodes by its files and commands, clients each way, users, roles."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -25,9 +26,15 @@ NODES = ("q1", "q2", "q3")
 pytestmark = pytest.mark.ci
 
 
-def block(kind: str) -> str:
-    [found, *_] = re.findall(rf"^```{kind}\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    return str(found)
+def block(kind: str, holding: str = "") -> str:
+    found = re.findall(rf"^```{kind}\n(.+?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    wanted, *_ = [each for each in found if holding in each]
+    return str(wanted)
+
+
+def variables(holding: str) -> dict[str, str]:
+    """Return what a block exports."""
+    return dict(re.findall(r"^export (\w+)=(.+)$", block("sh", holding), re.MULTILINE))
 
 
 class Trial:
@@ -89,10 +96,32 @@ def test_the_page_s_clients_are_served(trial: Trial, monkeypatch: pytest.MonkeyP
     exec(block("python"), scope)
     assert scope["main"](trial.endpoints) == b"open"
 
-    [command] = [each for each in COMMANDS if each.startswith("--tls-ca")]
+    [command] = [each for each in COMMANDS if each.endswith("kv get jobs/1")]
     assert trial.run(command) == "open"
-    variables = dict(re.findall(r"^export (\w+)=(.+)$", block("sh"), re.MULTILINE))
-    assert trial.run(command[command.index("kv") :], **variables) == "open"
+    assert trial.run(command[command.index("kv") :], **variables("QUORATE_TLS_CA")) == "open"
+
+
+def test_users_do_what_their_roles_say(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trial.directory)
+    [enable] = [each for each in COMMANDS if "auth enable" in each]
+    [made] = json.loads(trial.run(f"{enable} --output json"))
+    token = variables("QUORATE_TOKEN_FILE")
+    (trial.directory / token["QUORATE_TOKEN_FILE"]).write_text(made["token"])
+    known = variables("QUORATE_TLS_CA")
+    for command in COMMANDS:
+        if command.startswith("auth "):
+            trial.run(command, **known, **token)
+    [status] = json.loads(trial.run("auth status --output json", **known, **token))
+    assert (status["caller"], status["right"], status["domain"]) == ("ada", "admin", "*")
+
+    # The client of the page has the certificate of loader, and no token.
+    scope: dict[str, Any] = {}
+    exec(block("python"), scope)
+    assert scope["main"](trial.endpoints) == b"open"
+    with pytest.raises(AssertionError, match="loader needs write on kv at b'other'"):
+        trial.run("kv put other open", **known)
+    with pytest.raises(AssertionError, match="loader needs read on auth"):
+        trial.run("auth users list", **known)
 
 
 def test_a_certificate_is_replaced_while_its_node_runs(trial: Trial) -> None:

@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 from quorate.node.access import needs
 from quorate.plugin import Command
 from quorate.plugin.access import GUARDED, RIGHTS
-from quorate.v1 import auth_pb2, command_pb2, view_pb2, watch_pb2
+from quorate.v1 import auth_pb2, command_pb2, kv_pb2, tenant_pb2, view_pb2, watch_pb2
 
 if TYPE_CHECKING:
     from tests.integration.conftest import Answer, Served
@@ -141,7 +141,7 @@ class Site:
         self.tokens["admin"] = (await self.new("Auth/Enable", request)).text
         grant = auth_pb2.RoleGrant(right=auth_pb2.GRANTED_RIGHT_WRITE, domain="*")
         role = auth_pb2.Role(name="writer", grants=[grant])
-        await self.ask("Role/Create", auth_pb2.CreateRoles(roles=[role]))
+        await self.ask("Role/CreateBatch", auth_pb2.CreateRoles(roles=[role]))
         for caller, role_name, tenants in (
             ("stranger", "", ()),
             ("wrong tenant", "writer", ("bolt",)),
@@ -150,12 +150,14 @@ class Site:
             ("operator", "operator", ()),
         ):
             name = caller.replace(" ", "-")
-            await self.ask("User/Create", auth_pb2.CreateUsers(users=[auth_pb2.User(name=name)]))
+            await self.ask(
+                "User/CreateBatch", auth_pb2.CreateUsers(users=[auth_pb2.User(name=name)])
+            )
             if role_name:
                 bound = auth_pb2.Binding(user=name, role=role_name, tenants=tenants)
-                await self.ask("Binding/Put", auth_pb2.PutBindings(bindings=[bound]))
-            request_ = auth_pb2.CreateToken(user=name)
-            self.tokens[caller] = (await self.new("Token/Create", request_)).text
+                await self.ask("Binding/PutBatch", auth_pb2.PutBindings(bindings=[bound]))
+            request_ = auth_pb2.IssueToken(user=name)
+            self.tokens[caller] = (await self.new("Token/Issue", request_)).text
 
     async def new(self, method: str, request: Message) -> auth_pb2.NewToken:
         return auth_pb2.NewToken.FromString(await self.ask(method, request))
@@ -277,3 +279,94 @@ async def test_views_and_watches_are_for_readers(site: Site, caller: str) -> Non
                 wrong[f"{path} of {name}"] = f"{answer.code} {answer.details}"
 
     assert wrong == {}
+
+
+async def _narrow(site: Site) -> None:
+    """Make a user who reads pairs below `a/`, and tenants whose names begin with `ac`."""
+    if "narrow" in site.tokens:
+        return
+    grants = [
+        auth_pb2.RoleGrant(right=auth_pb2.GRANTED_RIGHT_READ, domain=domain, prefix=prefix)
+        for domain, prefix in (("kv", "a/"), ("tenant", "ac"))
+    ]
+    await site.ask("Role/Create", auth_pb2.Role(name="narrow", grants=grants))
+    await site.ask("User/Create", auth_pb2.User(name="narrow"))
+    await site.ask("Binding/Put", auth_pb2.Binding(user="narrow", role="narrow"))
+    made = await site.new("Token/Issue", auth_pb2.IssueToken(user="narrow"))
+    site.tokens["narrow"] = made.text
+    for name in ("aa", "acme", "ad", "acre"):
+        await site.ask("Tenant/Create", tenant_pb2.CreateTenant(name=name))
+    for key in (b"a/1", b"a/2", b"b/1", b"c/1"):
+        await site.ask("Kv/Put", kv_pb2.PutPair(key=key, value=b"v"))
+
+
+async def test_lists_have_what_their_callers_may_read_and_no_word_of_the_rest(site: Site) -> None:
+    await _narrow(site)
+    tenants, pairs = [], []
+    request: Any = tenant_pb2.ListTenants(page_size=1)
+    while True:
+        answer = await site.call("narrow", "/quorate.v1.TenantService/List", request)
+        assert b"aa" not in answer.messages[0]
+        assert b"ad" not in answer.messages[0]
+        page = tenant_pb2.TenantPage.FromString(answer.messages[0])
+        tenants += [each.name for each in page.tenants]
+        if not page.next_page_token:
+            break
+        request.page_token = page.next_page_token
+    request = kv_pb2.ListPairsRequest(page_size=1)
+    while True:
+        answer = await site.call("narrow", "/quorate.v1.KvService/List", request)
+        listed = kv_pb2.ListPairsResponse.FromString(answer.messages[0])
+        pairs += [each.key for each in listed.pairs]
+        assert b"/" not in listed.next_page_token.replace(b"a/", b"")
+        if not listed.next_page_token:
+            break
+        request.page_token = listed.next_page_token
+
+    assert tenants == ["acme", "acre"]
+    assert pairs == [b"a/1", b"a/2"]
+    get = await site.call("narrow", "/quorate.v1.KvService/Get", kv_pb2.GetPairRequest(key=b"b/1"))
+    assert get.code is DENIED
+    found = await site.call(
+        "narrow", "/quorate.v1.KvService/Get", kv_pb2.GetPairRequest(key=b"a/1")
+    )
+    assert found.code is grpc.StatusCode.OK
+
+
+async def test_watches_show_what_their_callers_may_read_at_the_time(site: Site) -> None:
+    await _narrow(site)
+    request = watch_pb2.WatchRequest(families=[watch_pb2.WatchedFamily(name="kv.pairs")])
+    call: Any = site.served.channel.stream_stream("/quorate.v1.WatchService/Watch", None, None)(
+        iter([request.SerializeToString()]),
+        metadata=(("authorization", f"Bearer {site.tokens['narrow']}"),),
+    )
+    seen: list[bytes] = []
+
+    async def until(key: bytes) -> None:
+        async for message in call:
+            response = watch_pb2.WatchResponse.FromString(message)
+            assert response.events or response.token
+            seen.extend(each.key for each in response.events)
+            if key in seen:
+                return
+
+    async with asyncio.timeout(20):
+        await until(b"a/2")
+        for key in (b"b/3", b"a/3", b"c/3", b"a/4"):
+            await site.ask("Kv/Put", kv_pb2.PutPair(key=key, value=b"v"))
+        await until(b"a/4")
+        assert set(seen) == {b"a/1", b"a/2", b"a/3", b"a/4"}
+
+        role = auth_pb2.Role(name="narrow")
+        role.grants.add(right=auth_pb2.GRANTED_RIGHT_READ, domain="kv", prefix="c/")
+        await site.ask("Role/Put", role)
+        granted = auth_pb2.AuthStatus()
+        while [each.prefix for each in granted.grants] != ["c/"]:
+            path = "/quorate.v1.AuthService/Status"
+            answer = await site.call("narrow", path, auth_pb2.AuthStatusRequest())
+            granted = auth_pb2.AuthStatus.FromString(answer.messages[0])
+        for key in (b"a/5", b"c/4"):
+            await site.ask("Kv/Put", kv_pb2.PutPair(key=key, value=b"v"))
+        await until(b"c/4")
+    call.cancel()
+    assert b"a/5" not in seen

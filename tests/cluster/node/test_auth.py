@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -45,14 +46,14 @@ class Site:
             client.records(USER).create(pb.User(name=user))
             client.records(BINDING).put(pb.Binding(user=user, role=role))
             return client.call(
-                "/quorate.v1.TokenService/Create", pb.CreateToken(user=user), pb.NewToken
+                "/quorate.v1.TokenService/Issue", pb.IssueToken(user=user), pb.NewToken
             ).text
 
     def on_every_node(self, act: Callable[[Client], object], token: str | None = None) -> None:
         """Wait until every node lets somebody do something."""
         for name in self.cluster.nodes:
             with self.client(token, name) as client:
-                until(lambda client=client: None if refused(lambda: act(client)) else True)
+                until(partial(_let, act, client))
 
 
 def refused(act: Callable[[], object]) -> str:
@@ -62,6 +63,14 @@ def refused(act: Callable[[], object]) -> str:
     except RejectedError as error:
         return error.code
     return ""
+
+
+def _refused(act: Callable[[], object]) -> str | None:
+    return refused(act) or None
+
+
+def _let(act: Callable[[Client], object], client: Client) -> bool | None:
+    return None if refused(partial(act, client)) else True
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +87,7 @@ def test_a_certificate_is_its_users(site: Site) -> None:
     site.on_every_node(lambda client: client.kv.get("a"))
     for name in site.cluster.nodes:
         with site.client(node=name) as client:
-            assert refused(lambda client=client: client.kv.put("a", b"1")) == "PERMISSION_DENIED"
+            assert refused(partial(client.kv.put, "a", b"1")) == "PERMISSION_DENIED"
 
 
 def test_a_writer_writes_through_every_node(site: Site) -> None:
@@ -94,9 +103,13 @@ def test_a_revoked_token_and_role_are_without_effect_on_every_node(site: Site) -
     watched: list[str] = []
     begun = threading.Event()
 
+    def follow(client: Client) -> None:
+        for _ in client.watch("kv.pairs"):
+            begun.set()
+
     def watch() -> None:
         with site.client(token) as client:
-            watched.append(refused(lambda: [begun.set() for _ in client.watch("kv.pairs")]))
+            watched.append(refused(lambda: follow(client)))
 
     watching = threading.Thread(target=watch)
     watching.start()
@@ -110,9 +123,9 @@ def test_a_revoked_token_and_role_are_without_effect_on_every_node(site: Site) -
     for each, code in ((token, "UNAUTHENTICATED"), (roleless, "PERMISSION_DENIED")):
         for name in site.cluster.nodes:
             with site.client(each, name) as client:
-                until(lambda client=client: refused(lambda: client.kv.get("a")) or None)
-                assert refused(lambda client=client: client.kv.get("a")) == code
-                assert refused(lambda client=client: client.kv.put("a", b"2")) == code
+                until(partial(_refused, partial(client.kv.get, "a")))
+                assert refused(partial(client.kv.get, "a")) == code
+                assert refused(partial(client.kv.put, "a", b"2")) == code
     assert time.monotonic() - began < REVOKED_S
     watching.join(REVOKED_S)
     assert watched == ["UNAUTHENTICATED"]

@@ -124,6 +124,7 @@ from quorate.v1.tenant_pb2 import (
 from quorate.v1.view_pb2 import CloseViewRequest, OpenViewRequest, ReadViewRequest
 from quorate.v1.watch_pb2 import WatchedFamily, WatchRequest
 
+from tests.integration.rows import auth
 from tests.integration.rows.row import (
     COMMAND,
     KEY,
@@ -799,6 +800,7 @@ QUOTA: Final = {
 
 ROWS: Final = by_method(
     {
+        **auth.SERVICES,
         "grpc.health.v1.Health": HEALTH,
         "grpc.reflection.v1alpha.ServerReflection": REFLECTION,
         "quorate.v1.AdminService": ADMIN,

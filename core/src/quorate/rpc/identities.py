@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from quorate.groups.refusals import NotServingError
 from quorate.groups.timing import end, every
 from quorate.plugin import Caller, Rejected
-from quorate.plugin.access import ROOT, Authority, denied, needed, unknown_caller
+from quorate.plugin.access import OPERATIONS, ROOT, Authority, denied, needed, unknown_caller
 from quorate.plugin.needs import Need
 from quorate.plugin.node import NODE
 from quorate.rpc import callers
@@ -151,7 +151,8 @@ class Guard:
             if caller.node:
                 return
             if authority.enabled is None:
-                if access.right == "identity":
+                if domain == OPERATIONS and access.right in ("identity", "read"):
+                    # A node that waits for its cluster tells where it is, and what it does.
                     return
                 raise _UNKNOWN
             if not caller.name:

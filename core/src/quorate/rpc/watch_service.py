@@ -126,7 +126,10 @@ class WatchService:
         if watch.token:
             await context.write(pb.WatchResponse(token=watch.token, listed=True))
         while self._stopping is None and (portion := await watch.portion()) is not None:
-            portion = replace(portion, events=self._shown(portion.events))
+            if portion.events:
+                portion = replace(portion, events=self._shown(portion.events))
+                if not (portion.events or portion.token):
+                    continue
             for response in self._responses(watch, portion):
                 await context.write(response)
         if self._stopping is not None:

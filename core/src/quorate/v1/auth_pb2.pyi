@@ -95,11 +95,11 @@ class DeleteUsers(_message.Message):
     users: _containers.RepeatedCompositeFieldContainer[DeleteUser]
     def __init__(self, users: _Optional[_Iterable[_Union[DeleteUser, _Mapping]]] = ...) -> None: ...
 
-class GetUsers(_message.Message):
-    __slots__ = ("names",)
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
+class GetUser(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class ListUsers(_message.Message):
     __slots__ = ("prefix", "page_size", "page_token")
@@ -141,7 +141,7 @@ class TokenSecret(_message.Message):
     hash: bytes
     def __init__(self, salt: _Optional[bytes] = ..., hash: _Optional[bytes] = ...) -> None: ...
 
-class CreateToken(_message.Message):
+class IssueToken(_message.Message):
     __slots__ = ("user", "description", "ttl_ms")
     USER_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -158,14 +158,6 @@ class NewToken(_message.Message):
     token: Token
     text: str
     def __init__(self, token: _Optional[_Union[Token, _Mapping]] = ..., text: _Optional[str] = ...) -> None: ...
-
-class TokenName(_message.Message):
-    __slots__ = ("user", "id")
-    USER_FIELD_NUMBER: _ClassVar[int]
-    ID_FIELD_NUMBER: _ClassVar[int]
-    user: str
-    id: str
-    def __init__(self, user: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
 class DeleteToken(_message.Message):
     __slots__ = ("user", "id", "missing_ok", "force")
@@ -185,11 +177,13 @@ class DeleteTokens(_message.Message):
     tokens: _containers.RepeatedCompositeFieldContainer[DeleteToken]
     def __init__(self, tokens: _Optional[_Iterable[_Union[DeleteToken, _Mapping]]] = ...) -> None: ...
 
-class GetTokens(_message.Message):
-    __slots__ = ("tokens",)
-    TOKENS_FIELD_NUMBER: _ClassVar[int]
-    tokens: _containers.RepeatedCompositeFieldContainer[TokenName]
-    def __init__(self, tokens: _Optional[_Iterable[_Union[TokenName, _Mapping]]] = ...) -> None: ...
+class GetToken(_message.Message):
+    __slots__ = ("user", "id")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    id: str
+    def __init__(self, user: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
 class ListTokens(_message.Message):
     __slots__ = ("user", "prefix", "page_size", "page_token")
@@ -263,11 +257,11 @@ class DeleteRoles(_message.Message):
     roles: _containers.RepeatedCompositeFieldContainer[DeleteRole]
     def __init__(self, roles: _Optional[_Iterable[_Union[DeleteRole, _Mapping]]] = ...) -> None: ...
 
-class GetRoles(_message.Message):
-    __slots__ = ("names",)
-    NAMES_FIELD_NUMBER: _ClassVar[int]
-    names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, names: _Optional[_Iterable[str]] = ...) -> None: ...
+class GetRole(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
 
 class ListRoles(_message.Message):
     __slots__ = ("prefix", "page_size", "page_token")
@@ -307,14 +301,6 @@ class PutBindings(_message.Message):
     bindings: _containers.RepeatedCompositeFieldContainer[Binding]
     def __init__(self, bindings: _Optional[_Iterable[_Union[Binding, _Mapping]]] = ...) -> None: ...
 
-class BindingName(_message.Message):
-    __slots__ = ("user", "role")
-    USER_FIELD_NUMBER: _ClassVar[int]
-    ROLE_FIELD_NUMBER: _ClassVar[int]
-    user: str
-    role: str
-    def __init__(self, user: _Optional[str] = ..., role: _Optional[str] = ...) -> None: ...
-
 class DeleteBinding(_message.Message):
     __slots__ = ("user", "role", "missing_ok")
     USER_FIELD_NUMBER: _ClassVar[int]
@@ -331,11 +317,13 @@ class DeleteBindings(_message.Message):
     bindings: _containers.RepeatedCompositeFieldContainer[DeleteBinding]
     def __init__(self, bindings: _Optional[_Iterable[_Union[DeleteBinding, _Mapping]]] = ...) -> None: ...
 
-class GetBindings(_message.Message):
-    __slots__ = ("bindings",)
-    BINDINGS_FIELD_NUMBER: _ClassVar[int]
-    bindings: _containers.RepeatedCompositeFieldContainer[BindingName]
-    def __init__(self, bindings: _Optional[_Iterable[_Union[BindingName, _Mapping]]] = ...) -> None: ...
+class GetBinding(_message.Message):
+    __slots__ = ("user", "role")
+    USER_FIELD_NUMBER: _ClassVar[int]
+    ROLE_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    role: str
+    def __init__(self, user: _Optional[str] = ..., role: _Optional[str] = ...) -> None: ...
 
 class ListBindings(_message.Message):
     __slots__ = ("user", "prefix", "role", "page_size", "page_token")

@@ -47,11 +47,11 @@ class Site:
 
     async def user(self, name: str, *roles: str, tenants: tuple[str, ...] = ()) -> str:
         """Make a user with roles; return a token of it."""
-        await self.call("User.Create", pb.CreateUsers(users=[pb.User(name=name)]))
+        await self.call("User.CreateBatch", pb.CreateUsers(users=[pb.User(name=name)]))
         bindings = [pb.Binding(user=name, role=role, tenants=tenants) for role in roles]
         if bindings:
-            await self.call("Binding.Put", pb.PutBindings(bindings=bindings))
-        made: pb.NewToken = await self.call("Token.Create", pb.CreateToken(user=name))
+            await self.call("Binding.PutBatch", pb.PutBindings(bindings=bindings))
+        made: pb.NewToken = await self.call("Token.Issue", pb.IssueToken(user=name))
         return made.text
 
 
@@ -97,7 +97,7 @@ async def test_what_is_no_token_proves_nothing(site: Site, change: Callable[[str
 
 async def test_a_token_ends(site: Site) -> None:
     await site.user("eve")
-    made = await site.call("Token.Create", pb.CreateToken(user="eve", ttl_ms=1))
+    made = await site.call("Token.Issue", pb.IssueToken(user="eve", ttl_ms=1))
 
     while time.time() * 1_000 < made.token.ends_at_ms:
         await asyncio.sleep(0)
@@ -111,9 +111,11 @@ async def test_a_revoked_token_and_one_of_a_disabled_user_prove_nothing(site: Si
     [token] = (await site.call("Token.List", pb.ListTokens(user="eve"))).tokens
 
     await site.call(
-        "Token.Delete", pb.DeleteTokens(tokens=[pb.DeleteToken(user="eve", id=token.id)])
+        "Token.DeleteBatch", pb.DeleteTokens(tokens=[pb.DeleteToken(user="eve", id=token.id)])
     )
-    await site.call("User.Update", pb.UpdateUsers(users=[pb.UserChange(name="bob", disabled=True)]))
+    await site.call(
+        "User.UpdateBatch", pb.UpdateUsers(users=[pb.UserChange(name="bob", disabled=True)])
+    )
 
     for text in (first, second):
         with pytest.raises(Rejected, match="UNAUTHENTICATED"):
@@ -123,7 +125,7 @@ async def test_a_revoked_token_and_one_of_a_disabled_user_prove_nothing(site: Si
 async def test_a_user_leaves_with_its_tokens_and_bindings(site: Site) -> None:
     await site.user("eve", "reader")
 
-    await site.call("User.Delete", pb.DeleteUsers(users=[pb.DeleteUser(name="eve")]))
+    await site.call("User.DeleteBatch", pb.DeleteUsers(users=[pb.DeleteUser(name="eve")]))
 
     for family in (families.USERS, families.TOKENS, families.SECRETS, families.BINDINGS):
         assert not site.node.rows(family)
@@ -135,18 +137,20 @@ async def test_the_rights_of_a_user_are_those_of_its_roles_at_once(site: Site) -
     assert not site.rows.rights("eve").some("kv", "read")
 
     bound = pb.Binding(user="eve", role="reader")
-    await site.call("Binding.Put", pb.PutBindings(bindings=[bound]))
+    await site.call("Binding.PutBatch", pb.PutBindings(bindings=[bound]))
     assert site.rows.rights("eve").covers("kv", "read")
     assert not site.rows.rights("eve").some("kv", "write")
 
     gone = pb.DeleteBinding(user="eve", role="reader")
-    await site.call("Binding.Delete", pb.DeleteBindings(bindings=[gone]))
+    await site.call("Binding.DeleteBatch", pb.DeleteBindings(bindings=[gone]))
     assert not site.rows.rights("eve").some("kv", "read")
 
 
 async def test_a_role_of_ones_own_reaches_as_far_as_it_says(site: Site) -> None:
     grant = pb.RoleGrant(right=pb.GRANTED_RIGHT_WRITE, domain="kv", prefix="shop/")
-    await site.call("Role.Create", pb.CreateRoles(roles=[pb.Role(name="shop", grants=[grant])]))
+    await site.call(
+        "Role.CreateBatch", pb.CreateRoles(roles=[pb.Role(name="shop", grants=[grant])])
+    )
     await site.user("eve", "shop")
 
     rights = site.rows.rights("eve")
@@ -154,7 +158,7 @@ async def test_a_role_of_ones_own_reaches_as_far_as_it_says(site: Site) -> None:
     assert not rights.reaches("kv.pairs", "write", ("", b"shoe"))
     assert not rights.reaches("mqtt.topics", "read", ("", ""))
 
-    await site.call("Role.Put", pb.PutRoles(roles=[pb.Role(name="shop")]))
+    await site.call("Role.PutBatch", pb.PutRoles(roles=[pb.Role(name="shop")]))
     assert not site.rows.rights("eve").some("kv", "read")
 
 
@@ -195,33 +199,33 @@ async def test_a_role_of_an_unknown_domain_is_refused_with_those_there_are(site:
 async def test_a_binding_is_of_what_there_is(site: Site, binding: pb.Binding, code: str) -> None:
     await site.user("eve")
 
-    reply = await site.call("Binding.Put", pb.PutBindings(bindings=[binding]))
+    reply = await site.call("Binding.PutBatch", pb.PutBindings(bindings=[binding]))
 
     assert refusals(reply) == [code]
 
 
 async def test_a_role_that_somebody_has_stays(site: Site) -> None:
-    await site.call("Role.Create", pb.CreateRoles(roles=[pb.Role(name="shop")]))
+    await site.call("Role.CreateBatch", pb.CreateRoles(roles=[pb.Role(name="shop")]))
     await site.user("eve", "shop")
     gone = pb.DeleteRoles(roles=[pb.DeleteRole(name="shop")])
 
-    assert refusals(await site.call("Role.Delete", gone)) == ["FAILED_PRECONDITION"]
+    assert refusals(await site.call("Role.DeleteBatch", gone)) == ["FAILED_PRECONDITION"]
 
-    await site.call("User.Delete", pb.DeleteUsers(users=[pb.DeleteUser(name="eve")]))
-    assert not refusals(await site.call("Role.Delete", gone))
+    await site.call("User.DeleteBatch", pb.DeleteUsers(users=[pb.DeleteUser(name="eve")]))
+    assert not refusals(await site.call("Role.DeleteBatch", gone))
 
 
 @pytest.mark.parametrize(
     ("method", "request_"),
     [
-        ("User.Delete", pb.DeleteUsers(users=[pb.DeleteUser(name="admin")])),
-        ("User.Update", pb.UpdateUsers(users=[pb.UserChange(name="admin", disabled=True)])),
+        ("User.DeleteBatch", pb.DeleteUsers(users=[pb.DeleteUser(name="admin")])),
+        ("User.UpdateBatch", pb.UpdateUsers(users=[pb.UserChange(name="admin", disabled=True)])),
         (
-            "Binding.Delete",
+            "Binding.DeleteBatch",
             pb.DeleteBindings(bindings=[pb.DeleteBinding(user="admin", role="admin")]),
         ),
         (
-            "Binding.Put",
+            "Binding.PutBatch",
             pb.PutBindings(bindings=[pb.Binding(user="admin", role="admin", tenants=["acme"])]),
         ),
     ],
@@ -241,12 +245,12 @@ async def test_the_last_token_of_administrators_stays_unless_it_is_forced(site: 
     [token] = (await site.call("Token.List", pb.ListTokens(user="admin"))).tokens
     gone = pb.DeleteToken(user="admin", id=token.id)
 
-    assert refusals(await site.call("Token.Delete", pb.DeleteTokens(tokens=[gone]))) == [
+    assert refusals(await site.call("Token.DeleteBatch", pb.DeleteTokens(tokens=[gone]))) == [
         "FAILED_PRECONDITION"
     ]
 
     gone.force = True
-    assert not refusals(await site.call("Token.Delete", pb.DeleteTokens(tokens=[gone])))
+    assert not refusals(await site.call("Token.DeleteBatch", pb.DeleteTokens(tokens=[gone])))
 
 
 async def test_callers_are_asked_from_the_first_administrator_on(site: Site) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 from google.protobuf.empty_pb2 import Empty
@@ -11,9 +11,6 @@ from google.protobuf.message import Message
 
 from quorate.plugin.console import columns_of
 from quorate.v1 import auth_pb2 as pb
-
-if TYPE_CHECKING:
-    from quorate.client import Client
 
 M = TypeVar("M", bound=Message)
 
@@ -86,14 +83,15 @@ def tokens() -> None:
 @click.pass_obj
 def create(console: Any, user: str, description: str, ttl: int) -> None:
     """Create one token, and show it: it is kept nowhere else."""
-    request = pb.CreateToken(user=user, description=description, ttl_ms=ttl)
-    _print_new(console, _call(console.client(), "Token/Create", request, pb.NewToken))
+    request = pb.IssueToken(user=user, description=description, ttl_ms=ttl)
+    _print_new(console, _call(console.client(), "Token/Issue", request, pb.NewToken))
 
 
 def _print_new(console: Any, made: pb.NewToken) -> None:
     console.print([{"user": made.token.user, "id": made.token.id, "token": made.text}])
 
 
-def _call(client: Client, method: str, request: Message, reply: type[M]) -> M:
+def _call(client: Any, method: str, request: Message, reply: type[M]) -> M:
     service, _, name = method.partition("/")
-    return client.call(f"/quorate.v1.{service}Service/{name}", request, reply)
+    answer: M = client.call(f"/quorate.v1.{service}Service/{name}", request, reply)
+    return answer

@@ -32,12 +32,13 @@ from quorate.plugin import (
     write_row,
 )
 from quorate.plugin.access import EVERY, ROOT
-from quorate.plugin.checking import check_count, check_description, check_name
+from quorate.plugin.checking import check_count, check_description, check_longest, check_name
 from quorate.v1 import auth_pb2 as pb
 
 #: One shard has all of it: a change can look at whatever it depends on.
 GROUP: Final = "metadata"
 MOST_GRANTS: Final = 100
+LONGEST_PREFIX: Final = 1_024
 MOST_TENANTS: Final = 1_000
 
 _THE_SWITCH: Final = keys.pack("switch")
@@ -64,6 +65,7 @@ def check_role(role: pb.Role, path: str) -> None:
                 check_name(f"{within}domain", part)
         if grant.tenant:
             check_name(f"{within}tenant", grant.tenant)
+        check_longest(f"{within}prefix", grant.prefix, LONGEST_PREFIX)
 
 
 def check_binding(binding: pb.Binding, path: str) -> None:
@@ -227,7 +229,7 @@ TOKEN: Final = Resource(
     service=_service("TokenService"),
     key=("user", "id"),
     servicer=TokenServicer,
-    access={"Create": Access(right="write", domain=TOKENS, key="user")},
+    access={"Issue": Access(right="write", domain=TOKENS, key="user")},
     table=False,
     verbs={
         "Keep": Verb(

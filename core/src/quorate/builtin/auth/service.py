@@ -25,7 +25,7 @@ class TokenServicer:
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
-    async def Create(self, request: pb.CreateToken, context: object) -> pb.NewToken:
+    async def Issue(self, request: pb.IssueToken, context: object) -> pb.NewToken:
         """Make a token of a user, and show it once."""
         check_name("user", request.user)
         kept, text = _made(request.user, request.description, request.ttl_ms)
@@ -50,6 +50,8 @@ class AuthServicer:
 
     async def Disable(self, request: pb.DisableAuth, context: object) -> Empty:
         """Ask callers no more."""
+        if not self._rows().enabled:
+            return Empty()
         return await self._node.propose(pb.SwitchAuth(), Empty)
 
     async def Status(self, request: pb.AuthStatusRequest, context: object) -> pb.AuthStatus:

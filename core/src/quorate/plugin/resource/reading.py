@@ -199,16 +199,19 @@ class Reads:
         if token:
             _check_token(token)
             start = max(start, keys.successor(token))
-        more, rows = True, list[StoredRow]()
-        while more and not rows:
-            found, token, age_ms = await self._page(
+        readable = node.readable(self.family)
+        while True:
+            rows, token, age_ms = await self._page(
                 node, request, start, end, shard_key, size or PAGE
             )
-            rows, more = self._shown(node, found), bool(token)
+            if readable is None:
+                break
+            rows = [row for row in rows if readable(row.key)]
+            if rows or not token:
+                # A token that named a row of others would tell of it.
+                token = token and rows[-1].key
+                break
             start = keys.successor(token)
-        if len(rows) < len(found):
-            # A token that named a row of others would tell of it.
-            token = rows[-1].key if more else b""
         show, wrap, _ = shown(self.binding), *_wrapping(self.binding, read)
         page = b"".join(wrap(show(row.key, row.value, row.revision)) for row in rows)
         fields = read.response.DESCRIPTOR.fields_by_name
@@ -233,21 +236,16 @@ class Reads:
     async def count(self, node: NodeApi, read: Read, request: Any) -> bytes:
         """Return how many rows a request asks for."""
         start, end, shard_key = self.range_of(request)
-        total, token = 0, b""
+        total, token, readable = 0, b"", node.readable(self.family)
         while True:
             rows, token, _ = await self._page(
                 node, request, start, end, shard_key, LARGEST_PAGE, keys_only=True
             )
-            total += len(self._shown(node, rows))
+            total += len(rows) if readable is None else sum(readable(row.key) for row in rows)
             if not token:
                 field = read.response.DESCRIPTOR.fields[0].number
                 return number(field, total) if total else b""
             start = keys.successor(token)
-
-    def _shown(self, node: NodeApi, rows: list[StoredRow]) -> list[StoredRow]:
-        """Return those rows of a page that the caller may read."""
-        readable = node.readable(self.family)
-        return rows if readable is None else [row for row in rows if readable(row.key)]
 
     async def keys_of(self, node: NodeApi, *leading: str) -> AsyncIterator[list[bytes]]:
         """Yield the keys that begin with these parts, page by page."""

@@ -66,7 +66,7 @@ class Server:
 
     `tls` is what connections are encrypted with if the section names no certificate of its own.
     `codes` says what answers each request, and `lose` is called with connections that have closed
-    by which somebody has registered. `allowed` tells whether requests are answered.
+    by which somebody has registered. `allowed` returns whether requests are answered.
     """
 
     def __init__(
