@@ -27,6 +27,8 @@ ACCESS: Final = {
     **dict.fromkeys(SERVICE.methods_by_name, _OPERATE),
     "Topology": Access(right="identity"),
     "Status": Access(right="read"),
+    "QuotaUsage": Access(right="read"),
+    "Placement": Access(right="read"),
 }
 #: What is answered whatever the node is doing.
 ALWAYS: Final = (f"{SERVICE.full_name}/Topology", f"{SERVICE.full_name}/Status")

@@ -163,7 +163,10 @@ class CallLimits:
             held.release()
 
     async def _serve(self, path: str, serve: Behaviour, request: Any, context: Context) -> Any:
-        peer, name = context.peer(), callers.caller().name
+        made_by = callers.caller()
+        if made_by.node:
+            return await serve(request, context)
+        peer, name = context.peer(), made_by.name
         caller = Subject(IDENTITY, name) if name else Subject(ADDRESS, address_of(peer))
         calling.set(caller)
         held = _Held(caller.name)

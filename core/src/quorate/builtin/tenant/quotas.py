@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import Invalid, Resource, Txn, Verb, find_row, keys, write_row
+from quorate.plugin import Access, Invalid, Resource, Txn, Verb, find_row, keys, write_row
 from quorate.plugin.checking import LARGEST_PAGE, check_name, check_text
 from quorate.plugin.resource.tenants import EVERYONE, QUOTAS as FAMILY, USAGES as USAGE_FAMILY
 from quorate.v1 import quota_pb2 as pb
@@ -44,6 +44,7 @@ def report(txn: Txn, usage: pb.TenantUsage) -> pb.TenantUsage:
     return usage
 
 
+_ADMIN: Final = Access(right="admin", domain=FAMILY)
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["QuotaService"]
 
 QUOTAS: Final[Resource[pb.Quota]] = Resource(
@@ -55,6 +56,8 @@ QUOTAS: Final[Resource[pb.Quota]] = Resource(
     check=check_quota,
     check_key={"kind": check_kind, "name": check_whose},
     table=False,
+    # Who may write rows must not lift what bounds them.
+    verbs={verb: Verb(access=_ADMIN) for verb in ("Create", "Update", "Put", "Delete")},
     examples=(
         pb.Quota(kind="tenant", name="acme", rows=100_000, bytes=1 << 30, commands_per_s=5_000),
         pb.Quota(kind="identity", name="loader", commands_per_s=50_000, watches=10),
