@@ -362,18 +362,18 @@ class NodeShards:
                 continue
             if shard in self._shards or shard in self.broken:
                 continue
-            founders = _peers(row.members)
+            first_peers = _peers(row.members)
             # A replica added later gets its members from the shard's leader.
-            founds = self.me in founders and not row.origin.epoch
+            is_first = self.me in first_peers and not row.origin.epoch
             try:
-                if not founds and self._begins(shard, row, note):
+                if not is_first and self._begins(shard, row, note):
                     self._change(shard, self._assign(shard, note, new_shard))
                     continue
                 opened = self._open(shard, row.origin.epoch, new_shard)
             except (*_UNOPENED, StoppedBeforeError) as error:
                 self._break(shard, error)
                 continue
-            opened.start(Configuration.of(map(Member, founders)) if founds else None)
+            opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
             opened.subscribe(partial(self._applied, opened))
             for callback in self._on_open:
                 callback(opened)
