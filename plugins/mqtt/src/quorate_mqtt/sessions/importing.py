@@ -33,9 +33,9 @@ class Imports:
     def take(self, wanted: ImportSession, client: bytes, row: bytes | None) -> None:
         """Import a session over the row that its client has."""
         tenant, interval_s = wanted.tenant, wanted.expiry_interval_s
-        room = self._ledger.room(tenant)
+        quota = self._ledger.quota(tenant)
         if row is None:
-            room.take()
+            quota.take()
             self._ledger.sessions[tenant] += 1
             self._imported[client] = self._rows.row(interval_s, wanted.payload)
         else:
