@@ -86,8 +86,12 @@ def test_a_bug_reaches_the_proposer_with_its_command(catalog: Catalog, pb: Any) 
 
 
 def test_a_reply_of_another_type_is_refused(node: MemoryNode, pb: Any) -> None:
-    with pytest.raises(TypeError, match=r"answered with kit_sample\.v1\.Note; google"):
-        run(node.propose(pb.WriteNote(owner="ada"), Empty))
+    with pytest.raises(TypeError, match=r"answered with kit_sample\.v1\.Note; quorate"):
+        run(node.propose(pb.WriteNote(owner="ada"), BatchReply))
+
+
+def test_whoever_needs_no_reply_asks_for_none(node: MemoryNode, pb: Any) -> None:
+    assert run(node.propose(pb.WriteNote(owner="ada"), Empty)) == Empty()
 
 
 def test_a_batch_is_split_and_joined_in_request_order(node: MemoryNode, pb: Any) -> None:
