@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
-from google.protobuf.timestamp_pb2 import Timestamp
 from pydantic import ValidationError
 from quorate.plugin import (
     Caller,
@@ -103,8 +102,12 @@ def test_a_bug_reaches_the_proposer_with_its_command(catalog: Catalog, pb: Any) 
 
 
 def test_a_reply_of_another_type_is_refused(node: MemoryNode, pb: Any) -> None:
-    with pytest.raises(TypeError, match=r"answered with kit_sample\.v1\.Note; google"):
-        run(node.propose(pb.WriteNote(owner="ada"), Timestamp))
+    with pytest.raises(TypeError, match=r"answered with kit_sample\.v1\.Note; quorate"):
+        run(node.propose(pb.WriteNote(owner="ada"), BatchReply))
+
+
+def test_whoever_needs_no_reply_asks_for_none(node: MemoryNode, pb: Any) -> None:
+    assert run(node.propose(pb.WriteNote(owner="ada"), Empty)) == Empty()
 
 
 def test_a_batch_is_split_and_joined_in_request_order(node: MemoryNode, pb: Any) -> None:
