@@ -529,7 +529,7 @@ def test_a_waiting_reader_is_told(site: Site) -> None:
 def test_a_closed_watch_ends_and_leaves_nothing_behind(site: Site) -> None:
     watch = site.open(shards=(FIRST, SECOND))
     site.take(watch)
-    assert site.first.watchers == site.second.watchers == 2
+    assert site.first.watchers == site.second.watchers == 3
     site.world.at(5.0, watch.close)
 
     async def read() -> list[WatchedEvent]:
