@@ -89,13 +89,13 @@ class Groups:
         """Return who gets a message of each group that a broker leads: its broker, and its id."""
         chosen = []
         for group in (group for group, leader in self._leaders.items() if leader == epoch):
-            fitting = sorted(
+            matching = sorted(
                 (broker, client)
                 for (name, client, topic_filter), broker in self._members.items()
                 if name == group and matches(topic_filter, topic)
             )
-            if fitting:
-                chosen.append(fitting[next(self._turns) % len(fitting)])
+            if matching:
+                chosen.append(matching[next(self._turns) % len(matching)])
         return chosen
 
     def seen(self) -> Line:

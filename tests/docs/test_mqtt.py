@@ -19,7 +19,7 @@ from quorate_mqtt.cli import mqtt as command
 from quorate_mqtt.client import Mqtt, SyncMqtt
 from quorate_mqtt.names import LONGEST_IDENTITY, LONGEST_TOPIC
 from quorate_mqtt.resources import RESOURCES
-from quorate_mqtt.session_shares.room import LIMIT as SESSIONS
+from quorate_mqtt.session_quota.quota import LIMIT as SESSIONS
 from quorate_mqtt.topics.resource import LIMIT as TOPICS
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
 from quorate_mqtt.v1.wills_pb2 import Will

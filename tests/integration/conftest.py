@@ -32,9 +32,9 @@ from quorate.plugin.discovery import installed
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.status import DETAILS_KEY, detail
 from quorate.testing.ports import free_ports
-from quorate_mqtt.session_shares.room import SEAT_KEY, SEATS
+from quorate_mqtt.session_quota.quota import PLACE_KEY, PLACES
 from quorate_mqtt.shards import GROUP as MQTT
-from quorate_mqtt.v1.shares_pb2 import Seat
+from quorate_mqtt.v1.quotas_pb2 import ShardPlace
 
 NODE: Final = "n1"
 TOKEN: Final = "integration"
@@ -43,7 +43,7 @@ EXAMPLES: Final = ("greeting", "notebook")
 #: A node that the cluster knows, and that never runs.
 OTHER: Final = Peer("n2", 2)
 #: Where a shard for MQTT keeps what it knows of itself.
-SEAT: Final = (SEAT_KEY, SEAT_KEY + b"\x00")
+PLACE: Final = (PLACE_KEY, PLACE_KEY + b"\x00")
 #: What a call that is not answered by then has hung.
 CALL_S: Final = 20.0
 
@@ -195,8 +195,8 @@ def seated(node: Node) -> bool:
     """Tell whether the shards for MQTT were counted: nothing is logged by itself any more."""
     shards = [shard for shard in node.shards.all() if shard.id.group == MQTT]
     # The family is private: its rows have no revision in front.
-    seats = [row for shard in shards for _, row in shard.data.view(SEATS).iterate(*SEAT)]
-    known = [Seat.FromString(row).shards for row in seats]
+    places = [row for shard in shards for _, row in shard.data.view(PLACES).iterate(*PLACE)]
+    known = [ShardPlace.FromString(row).shards for row in places]
     return known == [len(shards)] * len(shards)
 
 

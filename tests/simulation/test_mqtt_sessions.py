@@ -22,7 +22,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.tenant_pb2 import Tenant
 from quorate_mqtt.duties.index import DUTIES, find_duties
-from quorate_mqtt.session_shares.room import TALLIES
+from quorate_mqtt.session_quota.quota import COUNTS
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import CONNECTIONS, DELIVERIES, SESSIONS, SUBSCRIPTIONS, WILLS
@@ -154,7 +154,7 @@ class Promises:
             "connections", rows[CONNECTIONS], {keys.pack(e): n for e, n in connected.items()}
         )
         tallies = {keys.pack(TENANT): len(sessions)} if sessions else {}
-        self._compare("sessions", rows[TALLIES], tallies)
+        self._compare("sessions", rows[COUNTS], tallies)
         self._judge_deliveries(rows)
 
     def _judge_deliveries(self, rows: dict[str, dict[bytes, bytes]]) -> None:

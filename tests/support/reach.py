@@ -1,5 +1,6 @@
 """Connections of many clients to nodes that come and go, and what a failed call says."""
 
+import os
 import random
 import time
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ from typing import Any, Final, NamedTuple, Self
 import grpc
 import grpc.aio
 from google.rpc import error_details_pb2, status_pb2
+from quorate.client import Tls
 from quorate.rpc.status import DETAILS_KEY, detail
 
 #: How long a call may take before its client gives it up.
@@ -41,13 +43,18 @@ class Node(NamedTuple):
     channel: grpc.aio.Channel
 
 
+def _channel(address: str) -> grpc.aio.Channel:
+    tls = Tls.of_environment(os.environ)
+    if tls is None:
+        return grpc.aio.insecure_channel(address, options=_OPTIONS)
+    return grpc.aio.secure_channel(address, tls.credentials(), options=_OPTIONS)
+
+
 class Reach:
     """One channel a node, for all clients of a test; a client keeps away from who failed it."""
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        self._channels: Final = [
-            grpc.aio.insecure_channel(address, options=_OPTIONS) for address in addresses
-        ]
+        self._channels: Final = [_channel(address) for address in addresses]
         self._shunned: Final[dict[tuple[int, int], float]] = {}
 
     async def __aenter__(self) -> Self:

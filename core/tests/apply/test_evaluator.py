@@ -387,7 +387,7 @@ SMALL = EvaluationLimits(row_bytes=100, effects_bytes=1_000, reply_bytes=300)
     [
         (
             [["put", "tested.rows", "k", "v" * 101]],
-            "a row of tested.rows would have 101 bytes, 100",
+            "a row of tested.rows would have 101 bytes; at most 100",
         ),
         ([["put", "tested.marks", "k", "v" * 101]], "a row of tested.marks would have 101 bytes"),
         ([["put", "tested.olds", "k", "v" * 101]], "limits.value_bytes"),

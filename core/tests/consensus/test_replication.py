@@ -309,7 +309,7 @@ def test_too_large_is_refused_where_it_is_proposed(new_group: Callable[..., Grou
     group = new_group(limits=Limits(entry_bytes=100))
     leader = group.elect("a")
 
-    with pytest.raises(EntryTooLargeError, match="101 bytes; 100 is the most"):
+    with pytest.raises(EntryTooLargeError, match="101 bytes; at most 100 allowed"):
         leader.propose(b"x" * 101)
     leader.propose(b"x" * 100)
     group.settle()

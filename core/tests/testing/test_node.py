@@ -469,8 +469,8 @@ def test_an_answer_that_is_too_large_to_keep_is_given_once(node: MemoryNode, pb:
     ("limits", "said"),
     [
         ({"key_bytes": 9}, "key of 11 bytes"),
-        ({"key_bytes": 9, "value_bytes": 20}, "20 are the most"),
-        ({"key_bytes": 9, "value_bytes": 9, "command_bytes": 20}, "20 are the most"),
+        ({"key_bytes": 9, "value_bytes": 20}, "at most 20 allowed"),
+        ({"key_bytes": 9, "value_bytes": 9, "command_bytes": 20}, "at most 20 allowed"),
         ({"batch_items": 1}, "a batch of 2 items"),
     ],
 )

@@ -85,7 +85,7 @@ def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
     with founded(tmp_path) as cluster:
         leader = cluster.leader()
         last = leader if survivor == "leader" else cluster.followers()[0]
-        with grpc.insecure_channel(last.address) as channel:
+        with last.channel() as channel:
             kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
             revision = kv.Put(kv_pb2.PutPair(key=b"a", value=b"1"), timeout=10).revision
             # What the last one has not applied, it cannot answer.
@@ -109,7 +109,7 @@ def test_the_last_of_three_answers_stale_reads_and_refuses_writes(
         last.kill()
         last.start()
         until(last.report)
-        with grpc.insecure_channel(last.address) as channel:
+        with last.channel() as channel:
             kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
             with pytest.raises(grpc.RpcError) as refused:
                 kv.Put(kv_pb2.PutPair(key=b"a", value=b"4"), timeout=20, wait_for_ready=True)

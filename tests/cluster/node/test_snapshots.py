@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import grpc
 import pytest
 from quorate.client import Client
 from quorate.plugin import Stub
@@ -93,7 +92,7 @@ def holds(node: NodeProcess, step: str, wanted: list[bytes]) -> bool | None:
     """Tell whether these are what a node itself holds: what is read stale is asked of no other."""
     keys: list[bytes] = []
     request = kv_pb2.ListPairsRequest(prefix=f"{step}/".encode(), stale=True)
-    with grpc.insecure_channel(node.address) as channel:
+    with node.channel() as channel:
         kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
         while True:
             page = kv.List(request, timeout=10)

@@ -36,7 +36,7 @@ def check(history: Iterable[Operation]) -> Violation | None:
         clients = {operation.client for operation in operations}
         if len(clients) > MOST_CLIENTS:
             raise ValueError(
-                f"{len(clients)} clients use key {key!r}, and {MOST_CLIENTS} are the most; give "
+                f"{len(clients)} clients use key {key!r}; at most {MOST_CLIENTS} allowed; give "
                 "them more keys"
             )
         if not linearizes(operations):

@@ -15,7 +15,7 @@ from tests.support.sim.hosted import Hosted
 from tests.support.sim.hosting import Hosting
 from tests.support.sim.journal import Tell
 from tests.support.sim.loop import Clock
-from tests.support.sim.network import Network, Parcel
+from tests.support.sim.network import Network, Packet
 from tests.support.sim.process import Process
 from tests.support.sim.profile import Profile
 from tests.support.sim.world import World
@@ -121,9 +121,9 @@ class Cluster:
 
     # What processes ask.
 
-    def send(self, source: str, target: str, parcel: Parcel) -> None:
-        """Put a parcel on its way."""
-        self.network.send(source, target, parcel)
+    def send(self, source: str, target: str, packet: Packet) -> None:
+        """Put a packet on its way."""
+        self.network.send(source, target, packet)
 
     def tell(self, fact: Fact) -> None:
         """Make a fact known."""
@@ -137,10 +137,10 @@ class Cluster:
 
     # What the network asks.
 
-    def _deliver(self, target: str, parcel: Parcel) -> None:
+    def _deliver(self, target: str, packet: Packet) -> None:
         process = self.nodes[target].process
         if process is not None:
-            process.loop.run(process.receive, parcel)
+            process.loop.run(process.receive, packet)
 
     def _remade(self, source: str, target: str, opened: Callable[[], None]) -> None:
         process = self.nodes[source].process

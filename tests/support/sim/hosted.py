@@ -16,7 +16,7 @@ from quorate.plugin.shard_id import ShardId
 from tests.support.sim import facts
 from tests.support.sim.data import LivingHome, ObservedData
 from tests.support.sim.journal import ObservedJournal
-from tests.support.sim.network import Parcel
+from tests.support.sim.network import Packet
 
 if TYPE_CHECKING:
     from tests.support.sim.process import Process
@@ -131,7 +131,7 @@ class Hosted:
         around, node = self.process.around, self.peer.node
         for message in messages:
             self._tell(facts.Sent(self.name, self.peer, message))
-            around.send(node, message.target.node, Parcel(self.name, message))
+            around.send(node, message.target.node, Packet(self.name, message))
 
     def _stopped(self, shard: Shard, error: Exception) -> None:
         self._tell(facts.Stopped(self.name, self.peer, error))

@@ -12,7 +12,7 @@ from tests.support.sim.world import World
 Pair = tuple[str, str]
 
 
-class Parcel(NamedTuple):
+class Packet(NamedTuple):
     """What travels: a replica's message for a shard, or what a node says of itself."""
 
     shard: str
@@ -41,7 +41,7 @@ class Network:
         world: World,
         profile: Profile,
         nodes: tuple[str, ...],
-        deliver: Callable[[str, Parcel], None],
+        deliver: Callable[[str, Packet], None],
         remade: Callable[[str, str, Callable[[], None]], None],
     ) -> None:
         self._world: Final = world
@@ -60,17 +60,17 @@ class Network:
         self.quiet = False
         self.sent = 0
 
-    def send(self, source: str, target: str, parcel: Parcel) -> None:
-        """Put a parcel on its way."""
+    def send(self, source: str, target: str, packet: Packet) -> None:
+        """Put a packet on its way."""
         pair = (source, target)
         if pair not in self._bulk:
             return
         self.sent += 1
-        content = parcel.content
+        content = packet.content
         if isinstance(content, Message) and lane(content.body) == "bulk":
-            self._send_bulk(pair, parcel)
+            self._send_bulk(pair, packet)
         else:
-            self._send_control(pair, parcel)
+            self._send_control(pair, packet)
 
     def cut(self, pairs: list[Pair]) -> Callable[[], None]:
         """Cut the way from a node to another, for each pair; call what is returned to mend it."""
@@ -108,21 +108,21 @@ class Network:
                 self._break((node, other))
                 self._break((other, node))
 
-    def _send_bulk(self, pair: Pair, parcel: Parcel) -> None:
+    def _send_bulk(self, pair: Pair, packet: Packet) -> None:
         stream = self._bulk[pair]
         if stream.broken:
             return
         arrival = max(stream.last_arrival, self._world.now + self._draw_delay(pair))
         stream.last_arrival = arrival
-        self._world.at(arrival - self._world.now, self._arrive_bulk, pair, stream.epoch, parcel)
+        self._world.at(arrival - self._world.now, self._arrive_bulk, pair, stream.epoch, packet)
 
-    def _arrive_bulk(self, pair: Pair, epoch: int, parcel: Parcel) -> None:
+    def _arrive_bulk(self, pair: Pair, epoch: int, packet: Packet) -> None:
         if self._bulk[pair].epoch != epoch:
             return
         if self._cuts[pair]:
             self._break(pair)
             return
-        self._deliver(pair[1], parcel)
+        self._deliver(pair[1], packet)
 
     def _break(self, pair: Pair) -> None:
         stream = self._bulk[pair]
@@ -144,7 +144,7 @@ class Network:
             if not self._cuts[pair]:
                 self._remade(*pair, opened)
 
-    def _send_control(self, pair: Pair, parcel: Parcel) -> None:
+    def _send_control(self, pair: Pair, packet: Packet) -> None:
         faults, rng = self._profile.faults, self._rng
         if self._cuts[pair]:
             return
@@ -161,11 +161,11 @@ class Network:
                 stream.last_arrival = arrival
             else:
                 arrival = self._world.now + delay * rng.choice((0.1, 5, 30, 100))
-            self._world.at(arrival - self._world.now, self._arrive_control, pair, parcel)
+            self._world.at(arrival - self._world.now, self._arrive_control, pair, packet)
 
-    def _arrive_control(self, pair: Pair, parcel: Parcel) -> None:
+    def _arrive_control(self, pair: Pair, packet: Packet) -> None:
         if not self._cuts[pair]:
-            self._deliver(pair[1], parcel)
+            self._deliver(pair[1], packet)
 
     def _draw_delay(self, pair: Pair) -> float:
         low, high = self._profile.delay_s

@@ -28,7 +28,7 @@ from tests.support.sim.hosted import Hosted
 from tests.support.sim.hosting import Hosting
 from tests.support.sim.journal import ObservedJournal
 from tests.support.sim.loop import Clock, VirtualLoop
-from tests.support.sim.network import Network, Parcel
+from tests.support.sim.network import Network, Packet
 from tests.support.sim.profile import Profile
 from tests.support.sim.transfers import Transfer, Transfers
 from tests.support.sim.world import World
@@ -71,8 +71,8 @@ class Surroundings(Protocol):
     def tell(self, fact: facts.Fact) -> None:
         """Make a fact known."""
 
-    def send(self, source: str, target: str, parcel: Parcel) -> None:
-        """Put a parcel on its way."""
+    def send(self, source: str, target: str, packet: Packet) -> None:
+        """Put a packet on its way."""
 
     def process_of(self, peer: Peer) -> "Process | None":
         """Return the process that runs on the disk of a replica."""
@@ -164,13 +164,13 @@ class Process:
             # There is no such way; it only makes the replica look.
             hosted.shard.remade("")
 
-    def receive(self, parcel: Parcel) -> None:
+    def receive(self, packet: Packet) -> None:
         """Take what came in."""
-        content = parcel.content
+        content = packet.content
         if isinstance(content, Introduction):
             self._introduced(content)
-        elif parcel.shard in self.hosted:
-            hosted = self.hosted[parcel.shard]
+        elif packet.shard in self.hosted:
+            hosted = self.hosted[packet.shard]
             if isinstance(content.body, AppendReply):
                 self.around.tell(facts.Answered(hosted.name, hosted.peer, content))
             hosted.shard.receive(content)
@@ -187,7 +187,7 @@ class Process:
             return
         for member in self.around.initial_members:
             if member != self.disk.peer.node:
-                said = Parcel("", self._formation.introduction())
+                said = Packet("", self._formation.introduction())
                 self.around.send(self.disk.peer.node, member, said)
         self.loop.post(_INTRODUCTION_S, self._introduce)
 
@@ -201,7 +201,7 @@ class Process:
                 self._open()
         elif self.disk.first_entry is not None and not other.first_entry:
             known = Introduction(self.disk.peer, self.around.initial_members, self.disk.first_entry)
-            self.around.send(self.disk.peer.node, other.peer.node, Parcel("", known))
+            self.around.send(self.disk.peer.node, other.peer.node, Packet("", known))
 
     def _settle(self, first: Configuration | None) -> None:
         if first is not None:
@@ -213,7 +213,7 @@ class Process:
                     said = Introduction(
                         self.disk.peer, self.around.initial_members, self.disk.first_entry
                     )
-                    self.around.send(self.disk.peer.node, member, Parcel("", said))
+                    self.around.send(self.disk.peer.node, member, Packet("", said))
             self._open()
 
     # Replicas.

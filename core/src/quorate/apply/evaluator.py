@@ -333,10 +333,13 @@ class _Turn:
         limits = self._limits
         if size > limits.effects_bytes:
             what = (
-                f"writes {size} bytes, {limits.effects_bytes} are the most (limits.effects_bytes)"
+                f"writes {size} bytes; at most {limits.effects_bytes} allowed "
+                "(limits.effects_bytes)"
             )
         elif reply > limits.reply_bytes:
-            what = f"answers {reply} bytes, {limits.reply_bytes} are the most (limits.reply_bytes)"
+            what = (
+                f"answers {reply} bytes; at most {limits.reply_bytes} allowed (limits.reply_bytes)"
+            )
         else:
             return None
         return Refusal(TOO_LARGE, f"command {command.type} {what}; nothing was written")

@@ -404,7 +404,7 @@ class ShardTxn(ShardReader):
     def _too_large(self, family: str, size: int) -> Rejected:
         return Rejected(
             TOO_LARGE,
-            f"a row of {family} would have {size} bytes, {self._row_bytes} are the most"
+            f"a row of {family} would have {size} bytes; at most {self._row_bytes} allowed"
             " (limits.value_bytes); nothing was written",
         )
 

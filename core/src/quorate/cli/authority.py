@@ -28,7 +28,7 @@ _SIGNS: Final = x509.KeyUsage(
     encipher_only=False,
     decipher_only=False,
 )
-#: A clock may be behind by so much.
+#: Maximum lag of a clock that is accepted.
 _EARLIER: Final = timedelta(minutes=5)
 
 

@@ -197,13 +197,13 @@ def recover(
 
 def _source(replicas: Sequence[Replica], node: str | None) -> Replica:
     """Return the replica that the shard begins with; any that can be reached if none is named."""
-    fitting = [each for each in replicas if each.node == node or node is None]
-    if not fitting:
+    matching = [each for each in replicas if each.node == node or node is None]
+    if not matching:
         raise failure(
             f"{node} has no replica of it",
             f"name one of {', '.join(each.node for each in replicas)}",
         )
-    return max(fitting, key=lambda each: each.applied or -1)
+    return max(matching, key=lambda each: each.applied or -1)
 
 
 def _lost(shard: str, source: Replica, replicas: Sequence[Replica], *, drop: bool) -> str:

@@ -26,7 +26,7 @@ class EntryTooLargeError(RefusedError):
     """A payload is over the limit. Nothing was proposed."""
 
     def __init__(self, size: int, limit: int) -> None:
-        super().__init__(f"an entry of {size} bytes; {limit} is the most; send less at once")
+        super().__init__(f"an entry of {size} bytes; at most {limit} allowed; send less at once")
 
 
 class ChangeRefusedError(RefusedError):

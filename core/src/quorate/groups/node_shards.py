@@ -317,10 +317,10 @@ class NodeShards:
             except (*_UNOPENED, StoppedBeforeError) as error:
                 self._break(shard, error)
                 continue
-            founders = _peers(row.members)
+            first_peers = _peers(row.members)
             # A replica added later gets its members from the shard's leader.
-            founds = self.me in founders and not row.origin.epoch
-            opened.start(Configuration.of(map(Member, founders)) if founds else None)
+            is_first = self.me in first_peers and not row.origin.epoch
+            opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
             opened.subscribe(partial(self._applied, opened))
             for callback in self._on_open:
                 callback(opened)

@@ -115,11 +115,11 @@ class Certificates:
     def _read(self) -> _Files:
         """Return the files, which belong together: gRPC would end the process over others."""
         found = self._content()
-        fitting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        _load(fitting, self._paths)
+        fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        _load(fresh, self._paths)
         for path in self._paths[2:]:
             try:
-                fitting.load_verify_locations(cafile=str(path))
+                fresh.load_verify_locations(cafile=str(path))
             except ssl.SSLError as error:
                 raise CertificateError(
                     f"{path} holds no certificate: {error.reason}; name a PEM file of the "

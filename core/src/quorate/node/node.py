@@ -77,8 +77,8 @@ class Node:
         limits, shard_settings = settings.limits, tuning.shard_settings(settings)
 
         directory = directory_of(settings)
-        founders = initial_members(settings)
-        forming = Forming(directory.me, founders, directory.first_entry())
+        first_members = initial_members(settings)
+        forming = Forming(directory.me, first_members, directory.first_entry())
         self._replicas: Final = Replicas(
             settings, catalog, directory, loop=self._loop, failed=self._life.end
         )
@@ -199,7 +199,7 @@ class Node:
             "1/5 configured: node %s at %s, members %s, plugins %s",
             self.me.node,
             settings.node.address,
-            members or _listed(founders),
+            members or _listed(first_members),
             ", ".join(catalog.declared) or "none",
         )
 
@@ -221,11 +221,11 @@ class Node:
             node.http_address,
             node.dir.absolute(),
         )
-        founders = self._replicas.join(await self.peers.find_cluster())
+        first_members = self._replicas.join(await self.peers.find_cluster())
         cluster = self._replicas.cluster
-        names = _listed(peer.node for peer in founders.voters)
+        names = _listed(peer.node for peer in first_members.voters)
         _log.info("3/5 in cluster %s, founded by %s", cluster.hex(), names)
-        self._replicas.open(founders, self.groups.propose_control, self.peers)
+        self._replicas.open(first_members, self.groups.propose_control, self.peers)
         self._watching.join(cluster)
         self.peers.join(cluster)
         for declared in self._catalog.declared.values():

@@ -88,13 +88,13 @@ class Replicas:
         self.cluster = cluster_id(self._token, entry)
         return Configuration.decode(entry)
 
-    def open(self, founders: Configuration, submit: Submit, peers: Peers) -> None:
+    def open(self, first_members: Configuration, submit: Submit, peers: Peers) -> None:
         """Open metadata/0 and whatever else is known.
 
         Raises `GroupsDifferError`, `UnclaimedDataError`, and what says that metadata/0 cannot be
         opened.
         """
-        first = founders if self.shards.me in founders.voters else None
+        first = first_members if self.shards.me in first_members.voters else None
         self.shards.open(first, submit, partial(self._new_shard, peers))
         self._check_claimed()
 

@@ -1,4 +1,4 @@
-"""What the declarations of all plugins must agree on; every disagreement is found in one go."""
+"""What the declarations of all plugins must agree on; all problems are reported together."""
 
 import inspect
 import re

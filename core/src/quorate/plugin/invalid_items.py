@@ -80,11 +80,11 @@ async def propose_valid(
         if not checked.refusals:
             raise
 
-    async def propose(fitting: Sequence[Any]) -> BatchReply:
+    async def propose(valid: Sequence[Any]) -> BatchReply:
         rest = type(command)()
         rest.CopyFrom(command)
         rest.ClearField(field)
-        getattr(rest, field).extend(fitting)
+        getattr(rest, field).extend(valid)
         return await node.propose(rest, BatchReply)
 
     return await checked.execute(propose)

@@ -98,7 +98,7 @@ def _pack_part(part: Part) -> bytes:
 def _pack_int(number: int) -> bytes:
     size = (number.bit_length() + 7) // 8
     if size > _INT_BYTES:
-        raise ValueError(f"a key part of {number.bit_length()} bits; 64 is the most")
+        raise ValueError(f"a key part of {number.bit_length()} bits; at most 64 allowed")
     if number >= 0:
         return bytes([_ZERO + size]) + number.to_bytes(size)
     # The complement, so that of two negative numbers the smaller sorts first.

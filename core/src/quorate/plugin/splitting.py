@@ -191,7 +191,7 @@ def _check_lengths(named: Sequence[bytes], key_bytes: int, field: str) -> None:
         if len(key) > key_bytes:
             raise Invalid(
                 f"{field}[{position}]",
-                f"item {position} has a key of {len(key)} bytes, and {key_bytes} are the most "
+                f"item {position} has a key of {len(key)} bytes; at most {key_bytes} allowed "
                 "(limits.key_bytes)",
             )
 

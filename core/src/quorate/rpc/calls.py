@@ -64,7 +64,7 @@ def _code(context: Any) -> str:
 
 
 def _gone(context: Any) -> str:
-    """Return why a caller waits no more."""
+    """Return why a caller stopped waiting."""
     left_s = context.time_remaining()
     late = left_s is not None and left_s <= 0
     return (grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED).name

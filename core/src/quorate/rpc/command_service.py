@@ -169,9 +169,7 @@ class CommandService:
     def _proposal(self, command: pb.Command, ends: _Deadlines) -> Proposal:
         size, most = len(command.payload), self._limits.command_bytes
         if size > most:
-            raise Invalid(
-                "payload", f"{size} bytes, and {most} are the most (limits.command_bytes)"
-            )
+            raise Invalid("payload", f"{size} bytes; at most {most} allowed (limits.command_bytes)")
         try:
             message = routes.parse_public(self._catalog, command.type, command.payload)
         except Invalid as error:
@@ -198,7 +196,7 @@ class CommandService:
             raise Invalid("group", f"{group!r} is no group of this cluster; there are: {known}")
         size, most = len(shard_key), self._limits.key_bytes
         if size > most:
-            raise Invalid("shard_key", f"{size} bytes, and {most} are the most (limits.key_bytes)")
+            raise Invalid("shard_key", f"{size} bytes; at most {most} allowed (limits.key_bytes)")
 
 
 class _Deadlines:

@@ -1,4 +1,4 @@
-"""What another node forwards on its stream: proposed as it comes, and answered as it ends."""
+"""What another node forwards on its stream: proposed on arrival, and answered when it completes."""
 
 from __future__ import annotations
 

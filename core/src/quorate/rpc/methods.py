@@ -42,7 +42,7 @@ def reading(parse: Read, most: int) -> Read:
         if len(content) > most:
             raise Invalid(
                 REQUEST,
-                f"{len(content)} bytes, and {most} are the most (limits.grpc_message_bytes); "
+                f"{len(content)} bytes; at most {most} allowed (limits.grpc_message_bytes); "
                 "send less at once",
             )
         try:

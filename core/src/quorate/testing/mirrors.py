@@ -34,11 +34,11 @@ class Copies(Generic[T]):
 def _adopted(
     revision: int, events: Sequence[Event], families: Collection[str]
 ) -> Iterator[AdoptMirror]:
-    news: dict[str, dict[bytes, bytes | None]] = {}
+    changes: dict[str, dict[bytes, bytes | None]] = {}
     for event in events:
         if isinstance(event, RowEvent) and event.family in families:
-            news.setdefault(event.family, {})[event.key] = event.value
-    for family, rows in news.items():
+            changes.setdefault(event.family, {})[event.key] = event.value
+    for family, rows in changes.items():
         adopted = AdoptMirror(family=family, revision=revision)
         for key, value in rows.items():
             if value is None:

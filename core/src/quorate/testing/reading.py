@@ -40,7 +40,7 @@ def fault(catalog: Catalog, message: Message, shard: MemoryShard) -> str:
         if reader.undeclared:
             return "reads what it does not declare: " + "; ".join(reader.undeclared)
         if reader.most > MOST_SCANNED:
-            return f"scans {reader.most} rows in one go, and {MOST_SCANNED} are the most"
+            return f"scans {reader.most} rows at once; at most {MOST_SCANNED} allowed"
     first, second = found
     if first != second:
         return "gives other answers the second time: it depends on more than rows and message"

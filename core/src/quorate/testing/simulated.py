@@ -44,7 +44,7 @@ _COPIED: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A client was told the outcome of its command."""
+    """A client received the outcome of its command."""
 
     shard: str
     command: LoggedCommand

@@ -55,10 +55,10 @@ class History:
                 if revision < self._forgotten[shard.number]:
                     yield self._resync()
                     return
-                news = shard.events_after(revision)
-                for at, happened in enumerate(news):
+                changes = shard.events_after(revision)
+                for at, happened in enumerate(changes):
                     # A token can point only after all events of a command.
-                    following = news[at + 1].revision if at + 1 < len(news) else None
+                    following = changes[at + 1].revision if at + 1 < len(changes) else None
                     if following != happened.revision:
                         seen[shard.number] = happened.revision
                     if _concerns(happened, family, prefix):

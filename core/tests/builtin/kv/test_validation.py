@@ -88,7 +88,7 @@ def test_what_is_right_passes(catalog: Catalog, command: Message) -> None:
                 operations=deletes(*(b"a/%d" % n for n in range(MOST_STEPS))),
             ),
             "operations",
-            "129 comparisons and operations, and 128 together are the most",
+            "129 comparisons and operations; at most 128 together allowed",
         ),
         (
             CommitPairsBatch(transactions=[CommitPairs(operations=deletes(b""))]),

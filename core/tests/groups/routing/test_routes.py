@@ -40,20 +40,20 @@ def test_what_is_too_large_is_refused_by_its_field(
     catalog: Catalog, pb: Any, batch: Callable[[str], Any]
 ) -> None:
     check(catalog, pb.WriteNote(owner="a", text="t" * 100))
-    with pytest.raises(Invalid, match=r"text: 101 bytes, and 100 are the most"):
+    with pytest.raises(Invalid, match=r"text: 101 bytes; at most 100 allowed"):
         check(catalog, pb.WriteNote(owner="a", text="t" * 101))
     with pytest.raises(Invalid, match=r"text: 102 bytes"):
         check(catalog, pb.WriteNote(owner="a", text="\N{LATIN SMALL LETTER E WITH ACUTE}" * 51))
     notes = [pb.WriteNote(owner="a"), pb.WriteNote(owner="b", text="t" * 101)]
     with pytest.raises(Invalid, match=r"notes\[1\]\.text: 101 bytes"):
         check(catalog, pb.WriteNotes(notes=notes))
-    with pytest.raises(Invalid, match=r"command: .* has 1\d{3} bytes, and 1000 are"):
+    with pytest.raises(Invalid, match=r"command: .* has 1\d{3} bytes; at most 1000"):
         check(catalog, pb.WriteNote(owner="a", text="t" * 1_000))
     check(catalog, batch("abcd"))
-    with pytest.raises(Invalid, match="notes: a batch of 5 items, and 4 are the most"):
+    with pytest.raises(Invalid, match="notes: a batch of 5 items; at most 4 allowed"):
         check(catalog, batch("abcde"))
     slot_map = SlotMap.initial({"sample": 1})
-    with pytest.raises(Invalid, match=r"shard_key: .* a shard key of 23 bytes, and 20 are"):
+    with pytest.raises(Invalid, match=r"shard_key: .* a shard key of 23 bytes; at most 20"):
         routing.route(catalog.commands[WRITE], pb.WriteNote(owner="a" * 21), slot_map, LIMITS)
 
 

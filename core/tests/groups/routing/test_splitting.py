@@ -114,7 +114,7 @@ def test_an_item_that_repeats_a_key_is_refused_in_its_place(
 
 def test_keys_are_not_too_long(catalog: Catalog, pb: Any) -> None:
     notes = [pb.WriteNote(owner=owner) for owner in ("a", "b" * 10)]
-    with pytest.raises(Invalid, match=r"notes\[1\]: item 1 has a key of 12 bytes, and 10 are"):
+    with pytest.raises(Invalid, match=r"notes\[1\]: item 1 has a key of 12 bytes; at most 10"):
         cut(catalog, pb.WriteNotes(notes=notes), 1, key_bytes=10)
 
 

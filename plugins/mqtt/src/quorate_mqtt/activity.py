@@ -24,7 +24,7 @@ from quorate.plugin import (
 )
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.session_shares.room import seat_of
+from quorate_mqtt.session_quota.quota import place_of
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1.activity_pb2 import Activity, CollectActivity, ListActivity
 
@@ -107,7 +107,7 @@ def collect_activity(txn: Txn, command: CollectActivity) -> BatchReply:
 
 def list_activity(reader: Reader, _: ListActivity) -> Iterator[Activity]:
     """Yield what this shard has counted, once it knows a key that leads to it."""
-    probe, counts = seat_of(reader).probe, counted(reader)
+    probe, counts = place_of(reader).probe, counted(reader)
     if probe and any(counts):
         yield Activity(probe=probe, **counts._asdict())
 

@@ -13,7 +13,7 @@ from quorate.plugin import Reader, Rejected, Txn, answer_each, keys, read_range
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 
-#: The mirrored family: whoever reads it names it in the `reads` of its route.
+#: The mirrored family: a route that reads it names it in `reads`.
 BROKERS: Final = "cluster.brokers"
 #: The role of the brokers that lead groups and publish wills.
 ROLE: Final = "mqtt"
@@ -52,7 +52,7 @@ def _epoch_of(row: bytes) -> int:
     return Broker.FromString(row).epoch
 
 
-class Roster:
+class LiveBrokers:
     """The brokers that are alive, read once for a whole command."""
 
     __slots__ = ("_brokers", "_reader")
@@ -75,13 +75,15 @@ class Roster:
         return self._brokers
 
 
-def with_roster(
-    field: str, apply: Callable[[Txn, Any, Roster], Message | None]
+def with_live_brokers(
+    field: str, apply: Callable[[Txn, Any, LiveBrokers], Message | None]
 ) -> Callable[[Txn, Any], BatchReply]:
-    """Return what carries out the items of a command with one roster for all of them."""
+    """Return what carries out the items of a command with one reading of the live brokers."""
 
     def apply_all(txn: Txn, command: Any) -> BatchReply:
-        roster = Roster(txn)
-        return answer_each(txn, getattr(command, field), lambda txn, item: apply(txn, item, roster))
+        live_brokers = LiveBrokers(txn)
+        return answer_each(
+            txn, getattr(command, field), lambda txn, item: apply(txn, item, live_brokers)
+        )
 
     return apply_all

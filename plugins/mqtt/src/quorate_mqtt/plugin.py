@@ -26,8 +26,8 @@ from quorate_mqtt.authorisation.service import AUTHORISATION, DECISIONS
 from quorate_mqtt.duties import apply as duties, index
 from quorate_mqtt.retained_messages import RETAINED_EXPIRY
 from quorate_mqtt.rules import BLACKLIST_END
-from quorate_mqtt.session_shares import controllers as shares
-from quorate_mqtt.session_shares.room import FAMILIES as SHARES
+from quorate_mqtt.session_quota import controllers as shares
+from quorate_mqtt.session_quota.quota import FAMILIES as SHARES
 from quorate_mqtt.sessions import controllers as sessions
 from quorate_mqtt.sessions.families import CONNECTION_COUNTS
 from quorate_mqtt.shards import GROUP
@@ -87,7 +87,7 @@ def quorate_controllers() -> Sequence[Controller | Timer]:
         sessions.ORPHANS,
         deletion.DELETION,
         duties.HAND_OVER,
-        shares.SHARE_MOVING,
+        shares.QUOTA_BALANCE,
         activity.COLLECTING,
     ]
 

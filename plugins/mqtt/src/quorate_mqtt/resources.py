@@ -10,7 +10,7 @@ from quorate_mqtt.duties import apply as handing_over
 from quorate_mqtt.duties.index import FIND_DUTIES
 from quorate_mqtt.retained_messages import RETAINED_MESSAGE
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
-from quorate_mqtt.session_shares import resource as shares
+from quorate_mqtt.session_quota import resource as shares
 from quorate_mqtt.sessions import resource as sessions
 from quorate_mqtt.shared_groups.resource import SHARED_GROUP, SHARED_GROUP_MEMBER
 from quorate_mqtt.subscriptions.resource import SUBSCRIPTION

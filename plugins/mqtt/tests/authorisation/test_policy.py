@@ -195,7 +195,7 @@ def test_an_entry_keeps_out_whom_it_names(
 
 
 @pytest.mark.parametrize(
-    ("action", "fitting"),
+    ("action", "matching"),
     [
         (ALL, {"publish", "retain", "publish 1", "subscribe", "subscribe 2"}),
         (
@@ -208,7 +208,7 @@ def test_an_entry_keeps_out_whom_it_names(
         (QOS, {"publish 1", "subscribe 2"}),
     ],
 )
-def test_a_rule_is_about_its_action_alone(action: acl.AclAction, fitting: set[str]) -> None:
+def test_a_rule_is_about_its_action_alone(action: acl.AclAction, matching: set[str]) -> None:
     made = policy(deny("d", "x", action=action))
     accesses = {
         "publish": publish("x"),
@@ -220,7 +220,7 @@ def test_a_rule_is_about_its_action_alone(action: acl.AclAction, fitting: set[st
 
     denied = {name for name, access in accesses.items() if not made.decide(access).allowed}
 
-    assert denied == fitting
+    assert denied == matching
 
 
 def test_allowing_a_part_of_a_filter_does_not_allow_the_filter() -> None:

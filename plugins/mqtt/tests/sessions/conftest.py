@@ -14,9 +14,9 @@ from quorate.testing.installed import catalog_of
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker, UnregisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.brokers import BROKERS
-from quorate_mqtt.session_shares.room import SEAT_KEY, SEATS
+from quorate_mqtt.session_quota.quota import PLACE_KEY, PLACES
+from quorate_mqtt.v1.quotas_pb2 import ShardPlace
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
-from quorate_mqtt.v1.shares_pb2 import Seat
 from quorate_mqtt.v1.wills_pb2 import Will
 
 PLUGINS = ("cluster", "tenant", "mqtt")
@@ -45,12 +45,12 @@ def shard() -> Callable[..., MemoryTxn]:
         at_ms: int = 1_000,
         limits: Mapping[str, int] | None = None,
         roles: Mapping[str, str] | None = None,
-        seat: Seat | None = None,
+        place: ShardPlace | None = None,
         rows: Mapping[str, Mapping[bytes, bytes]] | None = None,
         **brokers: int,
     ) -> MemoryTxn:
         tenant = Tenant(name="acme", limits=limits or {})
-        stands = seat or Seat(slots=1_024, shards=1)
+        stands = place or ShardPlace(slots=1_024, shards=1)
         return MemoryTxn(
             at_ms=at_ms,
             plugin="mqtt",
@@ -58,7 +58,7 @@ def shard() -> Callable[..., MemoryTxn]:
             rows={
                 BROKERS: broker_rows(brokers or {"north": 1, "south": 2}, roles or {}),
                 TENANTS: {keys.pack("acme"): tenant.SerializeToString(deterministic=True)},
-                SEATS: {SEAT_KEY: stands.SerializeToString(deterministic=True)},
+                PLACES: {PLACE_KEY: stands.SerializeToString(deterministic=True)},
                 **(rows or {}),
             },
         )

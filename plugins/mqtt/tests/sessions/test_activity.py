@@ -11,7 +11,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.activity import ACTIVITY, COLLECTING, Counts, collect, count, counted
 from quorate_mqtt.duties.apply import hand_over_duties
 from quorate_mqtt.duties.index import find_duties
-from quorate_mqtt.session_shares.controllers import SHARE_MOVING
+from quorate_mqtt.session_quota.controllers import QUOTA_BALANCE
 from quorate_mqtt.sessions.apply import connect_sessions, expire_sessions
 from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.shards import client_shard
@@ -159,7 +159,7 @@ def test_a_node_is_told_what_all_shards_have_counted_each_thing_once(
         replies = run(net.node.propose(command, BatchReply)).replies
         return [ConnectReply.FromString(each).generation for each in replies]
 
-    run(net.node.run_controller(SHARE_MOVING.name))
+    run(net.node.run_controller(QUOTA_BALANCE.name))
     arrive("north")
     generations = arrive("south", wills=0)
     for name, generation in zip(NAMES[:3], generations, strict=False):
@@ -191,7 +191,7 @@ def test_a_shard_that_nothing_leads_to_yet_keeps_its_counts(net: Any, client: Cl
 
     run(net.node.run_controller(COLLECTING.name))
     assert not any(isinstance(each, CollectActivity) for each in net.node.proposals)
-    run(net.node.run_controller(SHARE_MOVING.name))
+    run(net.node.run_controller(QUOTA_BALANCE.name))
     run(net.node.run_controller(COLLECTING.name))
 
     assert net.node.metrics["quorate_mqtt_connects_total"] == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from quorate.plugin import Rejected
 from quorate.testing import MemoryNode, MemoryTxn
-from quorate_mqtt.session_shares.room import TALLIES
+from quorate_mqtt.session_quota.quota import COUNTS
 from quorate_mqtt.sessions.apply import expire_sessions, import_sessions
 from quorate_mqtt.sessions.ending import NEVER
 from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS, SUBSCRIPTIONS, WILLS
@@ -80,7 +80,7 @@ def test_an_import_begins_a_session_that_nobody_serves(shard: Shard) -> None:
     )
     assert txn.deadlines == {(EXPIRY, ADA): 61_000}
     assert txn.rows(CONNECTIONS) == {}
-    assert [int.from_bytes(each) for each in txn.rows(TALLIES).values()] == [1]
+    assert [int.from_bytes(each) for each in txn.rows(COUNTS).values()] == [1]
 
 
 def test_a_session_that_never_expires_has_no_deadline(shard: Shard) -> None:
@@ -108,7 +108,7 @@ def test_an_imported_session_goes_on_when_its_client_connects(shard: Shard, clie
 def test_an_imported_session_ends_with_its_time(shard: Shard) -> None:
     txn = shard()
     import_session(txn, imported())
-    later = shard(at_ms=61_000, rows={name: txn.rows(name) for name in (SESSIONS, TALLIES)})
+    later = shard(at_ms=61_000, rows={name: txn.rows(name) for name in (SESSIONS, COUNTS)})
     later.schedule(EXPIRY, ADA, 61_000)
 
     expire_sessions(later, ExpireSessions(keys=[ADA]))
@@ -166,7 +166,7 @@ def test_the_time_of_a_session_runs_from_its_last_import(shard: Shard) -> None:
 def test_what_is_imported_again_changes_nothing(shard: Shard) -> None:
     txn = shard()
     import_session(txn, imported(payload=b"kept"))
-    before = {family: txn.rows(family) for family in (SESSIONS, TALLIES)}
+    before = {family: txn.rows(family) for family in (SESSIONS, COUNTS)}
 
     import_session(txn, imported(payload=b"kept"))
 
@@ -229,7 +229,7 @@ def test_only_the_session_that_was_written_at_a_revision_is_taken_back(shard: Sh
     right = DeleteSession(tenant="acme", client_id="ada", expected_revision=txn.revision)
     assert delete_session(txn, right).deleted
     assert txn.rows(SESSIONS) == {}
-    assert txn.rows(TALLIES) == {}
+    assert txn.rows(COUNTS) == {}
 
 
 def test_items_of_an_import_that_are_wrong_keep_no_other_back(net: Any) -> None:

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 from quorate.testing import MemoryTxn
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.duties.apply import hand_over_duties
 from quorate_mqtt.duties.index import DUTIES, find_duties
 from quorate_mqtt.shared_groups import resource
@@ -35,11 +35,11 @@ FAMILIES = (GROUPS, MEMBERS, LEADERSHIPS.name, DUTIES)
 
 
 def create_group(txn: MemoryTxn, command: CreateSharedGroup) -> SharedGroup:
-    return resource.create_group(txn, command, Roster(txn))
+    return resource.create_group(txn, command, LiveBrokers(txn))
 
 
 def join_group(txn: MemoryTxn, command: JoinSharedGroup) -> SharedGroup:
-    return resource.join_group(txn, command, Roster(txn))
+    return resource.join_group(txn, command, LiveBrokers(txn))
 
 
 def creation(name: str, tenant: str = "acme") -> CreateSharedGroup:

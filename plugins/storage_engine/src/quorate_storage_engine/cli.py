@@ -191,7 +191,7 @@ def drops(console: Console, name: str, older_than: float, limit: int, stale: boo
 @click.option(
     "--most",
     type=click.IntRange(1, _PAGE),
-    help="Move at most so many leaders; else as many as the node moves in one round.",
+    help="Maximum number of leaders to move; by default as many as a node moves in one round.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
 @click.pass_obj

@@ -167,5 +167,5 @@ def test_a_violation_reads_like_a_story() -> None:
 
 
 def test_more_clients_than_can_be_judged_are_refused() -> None:
-    with pytest.raises(ValueError, match="11 clients use key b'k', and 10 are the most"):
+    with pytest.raises(ValueError, match="11 clients use key b'k'; at most 10 allowed"):
         check([did(Get(), 1, 2, Read(), client=client) for client in range(11)])

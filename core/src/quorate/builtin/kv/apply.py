@@ -119,7 +119,7 @@ def _as_expected(
     txn: Txn, puts: Sequence[pb.PutPair], reply: BatchReply
 ) -> tuple[list[pb.PutPair], list[bytes | None]]:
     """Refuse in the reply what is not as expected; return the others, and what they replace."""
-    fitting: list[pb.PutPair] = []
+    valid: list[pb.PutPair] = []
     values: list[bytes | None] = []
     found = read_each(txn, PAIRS, [put.key for put in puts])
     for position, (put, row) in enumerate(zip(puts, found, strict=True)):
@@ -129,9 +129,9 @@ def _as_expected(
         except Rejected as refusal:
             reply.refusals.add(item=position, code=refusal.code, message=refusal.message)
         else:
-            fitting.append(put)
+            valid.append(put)
             values.append(None if row is None else row.value)
-    return fitting, values
+    return valid, values
 
 
 def _expected(txn: Txn, command: pb.PutPair | pb.DeletePair | pb.TouchPair) -> Row | None:

@@ -16,7 +16,7 @@ PAGE_BYTES: Final = 1 << 20
 #: Where GetPairResponse, ListedPair and ListPairsResponse have a pair: what shards answer is joined
 #: to what the service does.
 PAIR: Final = pb.ListedPair.PAIR_FIELD_NUMBER
-#: How a ListedPair begins behind which there are more.
+#: How a ListedPair begins after which more follow.
 MORE: Final = number(pb.ListedPair.MORE_FIELD_NUMBER, True)
 
 #: What a KeyedPair has beside its row, whose fields have the same numbers.

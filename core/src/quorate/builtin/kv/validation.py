@@ -57,7 +57,7 @@ def check_commit(command: pb.CommitPairs, path: str = "") -> None:
     if steps > MOST_STEPS:
         raise Invalid(
             f"{path}operations",
-            f"{steps} comparisons and operations, and {MOST_STEPS} together are the most",
+            f"{steps} comparisons and operations; at most {MOST_STEPS} together allowed",
         )
     changed = [
         _changed(operation, f"{path}operations[{position}]")
@@ -92,7 +92,7 @@ def check_commits(command: pb.CommitPairsBatch) -> None:
 def check_keys(keys: Sequence[bytes]) -> None:
     """Refuse to read too many keys at once, or one that cannot be there."""
     if len(keys) > MOST_KEYS:
-        raise Invalid("keys", f"{len(keys)} keys, and {MOST_KEYS} are the most; read several times")
+        raise Invalid("keys", f"{len(keys)} keys; at most {MOST_KEYS} allowed; read several times")
     for position, key in enumerate(keys):
         if not 0 < len(key) <= LONGEST_KEY:
             check_key(key, f"keys[{position}]")

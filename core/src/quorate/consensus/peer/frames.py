@@ -198,7 +198,8 @@ def _check_append(append: Append, term: int, entry_bytes: int) -> None:
         newest = entry.term
         if len(entry.payload) > entry_bytes:
             raise MalformedMessageError(
-                "an entry over the limit", f"{len(entry.payload)} bytes, {entry_bytes} is the most"
+                "an entry over the limit",
+                f"{len(entry.payload)} bytes; at most {entry_bytes} allowed",
             )
         if entry.kind is EntryKind.CONFIG:
             check_configuration(entry.payload, entry.index)

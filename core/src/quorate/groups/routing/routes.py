@@ -44,8 +44,8 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
     if size > limits.command_bytes:
         raise Invalid(
             "command",
-            f"{message.DESCRIPTOR.full_name} has {size} bytes, and {limits.command_bytes} are the "
-            "most (limits.command_bytes); send less at once",
+            f"{message.DESCRIPTOR.full_name} has {size} bytes; at most {limits.command_bytes} "
+            "allowed (limits.command_bytes); send less at once",
         )
     if command.items is not None:
         items = command.items.get(message)
@@ -53,7 +53,7 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
         if count > limits.batch_items:
             raise Invalid(
                 items_field(message, items),
-                f"a batch of {count} items, and {limits.batch_items} are the most "
+                f"a batch of {count} items; at most {limits.batch_items} allowed "
                 "(limits.batch_items); send several",
             )
     # A field is never longer than its message, so most messages need no check of fields.
@@ -79,8 +79,8 @@ def route(
     if len(shard_key) > limits.key_bytes:
         raise Invalid(
             "shard_key",
-            f"{message.DESCRIPTOR.full_name} has a shard key of {len(shard_key)} bytes, and "
-            f"{limits.key_bytes} are the most (limits.key_bytes)",
+            f"{message.DESCRIPTOR.full_name} has a shard key of {len(shard_key)} bytes; "
+            f"at most {limits.key_bytes} allowed (limits.key_bytes)",
         )
     slot = slot_of(shard_key)
     return [ShardCommand(shard=slot_map.holder(group, slot), message=message, slots=(slot,))]
@@ -173,7 +173,7 @@ def _check_values(message: Message, value_bytes: int, within: str) -> None:
             size = len(each.encode()) if isinstance(each, str) else len(each)
             if size > value_bytes:
                 raise Invalid(
-                    at, f"{size} bytes, and {value_bytes} are the most (limits.value_bytes)"
+                    at, f"{size} bytes; at most {value_bytes} allowed (limits.value_bytes)"
                 )
 
 

@@ -45,8 +45,8 @@ class Admission:
         full = self.count + count > self._max_count or self.bytes + size > self._max_bytes
         if full and self.count:
             raise ExhaustedError(
-                f"{self._name} is full: {self.count} commands of {self.bytes} bytes wait, "
-                f"{self._max_count} or {self._max_bytes} bytes are the most",
+                f"{self._name} is full: {self.count} commands of {self.bytes} bytes wait; "
+                f"at most {self._max_count}, or {self._max_bytes} bytes, may wait",
                 self._retry_after_ms,
             )
         self.bytes += size

@@ -175,10 +175,10 @@ class Proposer:
             if not count:
                 raise Invalid("commands", "there is none; give one at least")
             if count > MAX_COMMANDS:
-                why = f"{count} of them, {MAX_COMMANDS} are the most in one call"
+                why = f"{count} of them; at most {MAX_COMMANDS} allowed in one call"
                 raise Invalid("commands", why)
             if size > self._entry_bytes:
-                why = f"{size} bytes, {self._entry_bytes} are the most; send less at once"
+                why = f"{size} bytes; at most {self._entry_bytes} allowed; send less at once"
                 raise Invalid("commands", why)
             self.admission.admit(size, count)
         except ExhaustedError:

@@ -1,5 +1,6 @@
 """Nodes that found a cluster, with files of their own."""
 
+import os
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -14,6 +15,9 @@ from quorate.testing.cluster.node_process import NodeProcess
 from quorate.testing.ports import HeldPort
 from quorate.testing.waiting import until
 
+#: Names a directory with an authority, as `quorate cert init` and `quorate cert client client`
+#: write it: all clusters are encrypted with it, and expect clients to be.
+CERTIFICATES: Final = "QUORATE_TEST_CERTIFICATES"
 #: Sections of a node's file.
 Settings = Mapping[str, Mapping[str, object]]
 
@@ -23,7 +27,7 @@ class Cluster:
 
     `plugins` are enabled beside those of core, and `settings` stand in the file of every node.
     With `tls` everybody needs a certificate: `tls` has that of a client, `certificates` the
-    authority that signs more.
+    authority that signs more. By default QUORATE_TEST_CERTIFICATES decides.
     """
 
     def __init__(
@@ -33,12 +37,13 @@ class Cluster:
         *,
         plugins: Collection[str] = (),
         settings: Settings | None = None,
-        tls: bool = False,
+        tls: bool | None = None,
     ) -> None:
         self._directory: Final = directory
-        self.certificates: Final = directory / "certs"
+        shared = os.environ.get(CERTIFICATES) if tls is None else None
+        self.certificates: Final = Path(shared) if shared else directory / "certs"
         #: What a client connects with; None: nothing is encrypted.
-        self.tls: Final = self._certified("client") if tls else None
+        self.tls: Final = self._certified("client") if tls or shared else None
         self._plugins: Final = tuple(plugins)
         self._settings: Final = settings or {}
         self._exit: Final = ExitStack()
@@ -48,7 +53,7 @@ class Cluster:
         directory.mkdir(parents=True, exist_ok=True)
         if tls:
             make_authority(self.certificates)
-            sign(self.certificates, "client", ["client"])
+            sign(self.certificates, "client", ["client"], serves=False)
         for name in self._initial:
             self._place(name)
         for name in self._initial:

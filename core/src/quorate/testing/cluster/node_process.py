@@ -139,6 +139,10 @@ class NodeProcess:
                 admin_pb2.TransferLeaderRequest(shard=shard, node=to), timeout=_ANSWER_S
             )
 
+    def channel(self) -> grpc.Channel:
+        """Return a new channel to it, which the caller closes."""
+        return _channel(self.address, self._tls)
+
     def close(self) -> None:
         """End it whatever it does."""
         self._program.close()

@@ -185,8 +185,8 @@ class Definitions:
             else:
                 checked.valid[position] = item
 
-        async def propose(fitting: Sequence[Any]) -> BatchReply:
-            commands = [type(request)(connectors=part) for part in _parts(fitting)]
+        async def propose(valid: Sequence[Any]) -> BatchReply:
+            commands = [type(request)(connectors=part) for part in _parts(valid)]
             return join_parts([await self._node.propose(each, BatchReply) for each in commands])
 
         return await checked.execute(propose)

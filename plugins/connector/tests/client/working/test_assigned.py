@@ -191,7 +191,7 @@ def test_an_error_that_cannot_be_told_is_a_reason_too() -> None:
         def __str__(self) -> str:
             raise AttributeError("response")
 
-    assert reason_of(Broken()) == "Broken: it cannot be told, for AttributeError"
+    assert reason_of(Broken()) == "Broken: it cannot be shown, because of AttributeError"
     assert reason_of(OSError("a\udcff"), ["pass\udcff"]) == "OSError: a?"
 
 

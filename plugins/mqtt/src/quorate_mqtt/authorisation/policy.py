@@ -25,7 +25,7 @@ class Reason(StrEnum):
     SUPERUSER = "superuser"
     DENIED_BY_RULE = "denied_by_rule"
     ALLOWED_BY_RULE = "allowed_by_rule"
-    #: No rule says anything; whoever asks has decided what that means.
+    #: No rule says anything; the caller decides what that means.
     NO_RULE = "no_rule"
 
 
@@ -62,11 +62,11 @@ def decide(
     if is_superuser:
         name = asked.access.username
         return Decision(allowed=True, reason=Reason.SUPERUSER, decided_by=name)
-    told = list(rules)
-    denying = _first((rule for rule in told if not rule.allows), asked)
+    listed = list(rules)
+    denying = _first((rule for rule in listed if not rule.allows), asked)
     if denying is not None:
         return Decision(allowed=False, reason=Reason.DENIED_BY_RULE, decided_by=denying.name)
-    allowing = _first((rule for rule in told if rule.allows), asked)
+    allowing = _first((rule for rule in listed if rule.allows), asked)
     if allowing is not None:
         return Decision(allowed=True, reason=Reason.ALLOWED_BY_RULE, decided_by=allowing.name)
     return Decision(allowed=allow_unmatched, reason=Reason.NO_RULE)
@@ -174,7 +174,7 @@ def _ban_subjects(access: Access) -> Iterator[tuple[BlacklistKind, str]]:
         yield kind, EVERYBODY
 
 
-def _first(fitting: Iterable[F], asked: Asked) -> F | None:
+def _first(matching: Iterable[F], asked: Asked) -> F | None:
     return min(
-        (each for each in fitting if each.fits(asked)), key=lambda each: each.name, default=None
+        (each for each in matching if each.fits(asked)), key=lambda each: each.name, default=None
     )

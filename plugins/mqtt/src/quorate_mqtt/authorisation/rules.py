@@ -163,7 +163,7 @@ class Ban:
     network: Network | None = None
 
     def fits(self, asked: Asked) -> bool:
-        """Tell whether the entry keeps out whoever asks."""
+        """Return whether the entry blocks the client."""
         client_id, username = asked.access.client_id, asked.access.username
         match self.kind:
             case blacklist_pb2.BLACKLIST_KIND_CLIENT_ID:

@@ -28,8 +28,8 @@ from quorate_mqtt.v1.users_pb2 import User
 class AccessCache:
     """Decides on the spot, over the users, ACL rules and blacklist of all tenants.
 
-    What is changed in the cluster counts here as soon as the watch has told it. While the cluster
-    cannot be reached, what was known last decides.
+    What is changed in the cluster counts here as soon as the watch has delivered it. While the
+    cluster cannot be reached, what was known last decides.
     """
 
     def __init__(self, *, allow_unmatched: bool = True) -> None:

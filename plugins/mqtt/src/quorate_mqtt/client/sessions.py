@@ -30,8 +30,8 @@ class Sessions:
     ) -> pb.ConnectReply:
         """Connect a client, and return the generation that its later commands must name.
 
-        It always wins over whoever serves the client. FENCED: the registration of the broker has
-        ended.
+        It always wins over the broker that serves the client. FENCED: the registration of the
+        broker has ended.
         """
         like = pb.ConnectSessions(broker=broker, broker_epoch=broker_epoch)
         reply: pb.ConnectReply = await self._records.do("Connect", connection, like=like)

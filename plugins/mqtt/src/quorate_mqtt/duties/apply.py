@@ -17,7 +17,7 @@ from quorate.plugin import (
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
-from quorate_mqtt.brokers import BROKERS, Roster
+from quorate_mqtt.brokers import BROKERS, LiveBrokers
 from quorate_mqtt.duties import index
 from quorate_mqtt.duties.index import order
 from quorate_mqtt.sessions.families import DELIVERIES
@@ -34,27 +34,27 @@ _FAMILIES: Final = (DELIVERIES, GROUPS, MEMBERS)
 
 def hand_over_duties(txn: Txn, command: HandOverDuties) -> BatchReply:
     """Give each duty whose broker is gone to another; what has changed since stays as it is."""
-    roster = Roster(txn)
+    live_brokers = LiveBrokers(txn)
 
     def hand_over(txn: Txn, duty: Duty) -> None:
-        gone = duty.broker_epoch == 0 or not roster.lives(duty.broker_epoch)
+        gone = duty.broker_epoch == 0 or not live_brokers.lives(duty.broker_epoch)
         if gone and index.stands(txn, duty):
-            _hand_over(txn, duty, roster)
+            _hand_over(txn, duty, live_brokers)
 
     return answer_each(txn, command.duties, hand_over)
 
 
-def _hand_over(txn: Txn, duty: Duty, roster: Roster) -> None:
+def _hand_over(txn: Txn, duty: Duty, live_brokers: LiveBrokers) -> None:
     value = txn.get(duty.family, duty.key) if duty.family in _FAMILIES else None
     if value is None:
         raise Rejected("NOT_FOUND", f"{duty.family} has no row {duty.key.hex()}")
     if duty.family == DELIVERIES:
         delivery = WillDelivery.FromString(value)
-        delivering.assign(txn, duty.key, delivery, roster)
+        delivering.assign(txn, duty.key, delivery, live_brokers)
         # The first assignment of one that has waited for a broker takes it from nobody.
         count(txn, Counts(wills_reassigned=int(delivery.assignments > 1)))
     elif duty.family == GROUPS:
-        leading.elect(txn, duty.key, leading.group_of(value), roster)
+        leading.elect(txn, duty.key, leading.group_of(value), live_brokers)
     else:
         leading.dismiss(txn, duty.key)
 

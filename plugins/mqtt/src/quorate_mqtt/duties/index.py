@@ -5,7 +5,7 @@ from typing import Final
 
 from quorate.plugin import ColumnFamily, Query, Reader, Txn, keys
 
-from quorate_mqtt.brokers import BROKERS, Roster
+from quorate_mqtt.brokers import BROKERS, LiveBrokers
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties
 
@@ -55,10 +55,10 @@ MOST: Final = 1_000
 
 def find_duties(reader: Reader, query: FindDuties) -> Iterator[Duty]:
     """Yield the duties of brokers that are gone, and what waits for one when there is one."""
-    roster = Roster(reader)
+    live_brokers = LiveBrokers(reader)
     left = min(query.limit or MOST, MOST)
     for epoch in epochs(reader):
-        if roster.lives(epoch) if epoch else not roster.serving():
+        if live_brokers.lives(epoch) if epoch else not live_brokers.serving():
             continue
         for duty in of_epoch(reader, epoch, left):
             yield duty

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from quorate.plugin import Rejected, Row, Txn, answer_each, read_each, read_values, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
@@ -24,7 +24,7 @@ from quorate_mqtt.wills import delivering
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
-#: The client has connected again since; whoever asks serves it no more.
+#: The client has connected again since; the caller no longer serves it.
 TAKEN_OVER: Final = "TAKEN_OVER"
 #: The session was written again since it was read.
 MISMATCH: Final = "REVISION_MISMATCH"
@@ -93,7 +93,7 @@ def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
 
 def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> BatchReply:
     """End the sessions whose deadline stands and has come: a connect has cancelled its own."""
-    ledger, roster = Ledger(txn), Roster(txn)
+    ledger, live_brokers = Ledger(txn), LiveBrokers(txn)
     for client in still_due(txn, EXPIRY, command.keys):
         value = txn.get(SESSIONS, client)
         if value is None:
@@ -101,7 +101,7 @@ def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> BatchReply:
             continue
         # The deadline ends with the session.
         session = pb.Session.FromString(value)
-        ending.end(txn, client, session, ledger, publish_will=True, roster=roster)
+        ending.end(txn, client, session, ledger, publish_will=True, live_brokers=live_brokers)
         ledger.expired += 1
     ledger.close()
     return BatchReply(items=len(command.keys))
@@ -109,24 +109,24 @@ def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> BatchReply:
 
 def disconnect_orphans(txn: Txn, command: pb.DisconnectOrphans) -> BatchReply:
     """Disconnect the clients whose broker is gone; who has connected since goes on."""
-    ledger, roster = Ledger(txn), Roster(txn)
+    ledger, live_brokers = Ledger(txn), LiveBrokers(txn)
     for client in command.keys:
         value = txn.get(SESSIONS, client)
         if value is None:
             continue
         session = pb.Session.FromString(value)
-        if not session.disconnected_at_ms and not roster.lives(session.broker_epoch):
-            ending.leave(txn, client, session, ledger, roster)
+        if not session.disconnected_at_ms and not live_brokers.lives(session.broker_epoch):
+            ending.leave(txn, client, session, ledger, live_brokers)
     ledger.close()
     return BatchReply(items=len(command.keys))
 
 
 def _each(
-    txn: Txn, items: Iterable[I], apply: Callable[[Txn, I, Ledger, Roster], Message]
+    txn: Txn, items: Iterable[I], apply: Callable[[Txn, I, Ledger, LiveBrokers], Message]
 ) -> BatchReply:
-    """Carry out items with one ledger and one roster for all of them."""
-    ledger, roster = Ledger(txn), Roster(txn)
-    answer = answer_each(txn, items, lambda txn, item: apply(txn, item, ledger, roster))
+    """Carry out items with one ledger and one reading of the live brokers."""
+    ledger, live_brokers = Ledger(txn), LiveBrokers(txn)
+    answer = answer_each(txn, items, lambda txn, item: apply(txn, item, ledger, live_brokers))
     ledger.close()
     return answer
 
@@ -160,7 +160,7 @@ def _update(txn: Txn, command: pb.UpdateSession, client: bytes, row: Row | None)
 
 
 def _disconnect(
-    txn: Txn, command: pb.DisconnectSession, ledger: Ledger, roster: Roster
+    txn: Txn, command: pb.DisconnectSession, ledger: Ledger, live_brokers: LiveBrokers
 ) -> pb.DisconnectReply:
     client = client_shard(command.tenant, command.client_id)
     row = txn.get_row(SESSIONS, client)
@@ -181,12 +181,12 @@ def _disconnect(
     if command.discard_will and session.has_will:
         delivering.discard(txn, client)
         session.has_will = False
-    expires_at_ms = ending.leave(txn, client, session, ledger, roster)
+    expires_at_ms = ending.leave(txn, client, session, ledger, live_brokers)
     return pb.DisconnectReply(ended=expires_at_ms is None, expires_at_ms=expires_at_ms or 0)
 
 
 def _delete(
-    txn: Txn, command: pb.DeleteSession, ledger: Ledger, roster: Roster
+    txn: Txn, command: pb.DeleteSession, ledger: Ledger, live_brokers: LiveBrokers
 ) -> pb.DeleteSessionReply:
     client = client_shard(command.tenant, command.client_id)
     row = txn.get_row(SESSIONS, client)
@@ -201,7 +201,7 @@ def _delete(
             f"{command.expected_revision}: read it again",
         )
     session = pb.Session.FromString(row.value)
-    ending.end(txn, client, session, ledger, publish_will=False, roster=roster)
+    ending.end(txn, client, session, ledger, publish_will=False, live_brokers=live_brokers)
     return pb.DeleteSessionReply(deleted=True)
 
 

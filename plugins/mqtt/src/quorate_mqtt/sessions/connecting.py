@@ -1,4 +1,4 @@
-"""How a client connects: it always wins, and whoever served it before finds out."""
+"""How a client connects: it always wins, and its former broker finds out."""
 
 from collections.abc import Iterable
 from struct import Struct
@@ -6,7 +6,7 @@ from typing import Final
 
 from quorate.plugin import Rejected, Txn
 
-from quorate_mqtt.brokers import Roster, fence
+from quorate_mqtt.brokers import LiveBrokers, fence
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
 from quorate_mqtt.sessions.ledger import Ledger
@@ -31,14 +31,14 @@ class Arrivals:
         self._now_ms: Final = txn.proposed_at_ms
         self._rows: Final = RowsOfBroker(broker, epoch, self._now_ms)
         self._ledger: Final = Ledger(txn)
-        self._roster: Final = Roster(txn)
+        self._roster: Final = LiveBrokers(txn)
 
     def take(self, arrival: SessionConnect, client: bytes, row: bytes | None) -> bytes:
         """Connect a client over the row that it has; returns the `ConnectReply`, encoded."""
         tenant = arrival.tenant
-        room = self._ledger.room(tenant)
+        quota = self._ledger.quota(tenant)
         if row is None:
-            room.take()
+            quota.take()
             self._ledger.began(tenant)
             self._ledger.connected(self._epoch)
             # Larger than every generation that a session of this client has had.
@@ -90,7 +90,7 @@ class Arrivals:
         for arrival, client, row in zip(arrivals, clients, rows, strict=True):
             try:
                 if arrival.tenant != tenant:
-                    left = ledger.room(arrival.tenant).left
+                    left = ledger.quota(arrival.tenant).left
                     tenant = arrival.tenant
                 if row is None and left is None and not arrival.HasField("will"):
                     ledger.sessions[tenant] += 1
@@ -113,7 +113,7 @@ class Arrivals:
         return replies
 
     def close(self, connects: int) -> None:
-        """Write what was counted; so many connects were not refused."""
+        """Write the counts after this many connects were accepted."""
         self._ledger.close(connects=connects)
 
     def _put(
@@ -131,7 +131,12 @@ class Arrivals:
         self._ledger.connected(self._epoch)
         if arrival.clean_start:
             ending.end(
-                self._txn, client, old, self._ledger, publish_will=not same, roster=self._roster
+                self._txn,
+                client,
+                old,
+                self._ledger,
+                publish_will=not same,
+                live_brokers=self._roster,
             )
             return
         if old.disconnected_at_ms:

@@ -10,7 +10,7 @@ from quorate_mqtt.sessions import families
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1 import sessions_pb2 as pb
 
-#: Few enough that what goes with so many sessions does not keep other commands waiting.
+#: Few enough that deleting what belongs to them does not delay other commands.
 BATCH: Final = 250
 
 
@@ -20,7 +20,7 @@ async def disconnect_orphans(node: NodeApi, shard: ShardRef) -> None:
     while goes_on:
         pages = [page async for page in node.query(pb.FindOrphans(after=after), pb.OrphanPage)]
         orphans = sorted({key for page in pages for key in page.keys})
-        # What lies behind the shard that has come least far may be found once more.
+        # What follows the position of the slowest shard may be found again.
         unfinished = [page.reached for page in pages if not page.finished]
         goes_on = bool(unfinished)
         after = min(unfinished, default=b"")

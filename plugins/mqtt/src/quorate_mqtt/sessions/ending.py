@@ -4,7 +4,7 @@ from typing import Final
 
 from quorate.plugin import Txn, keys, read_range
 
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.v1.sessions_pb2 import Session
@@ -22,7 +22,7 @@ def end(
     ledger: Ledger,
     *,
     publish_will: bool,
-    roster: Roster,
+    live_brokers: LiveBrokers,
 ) -> None:
     """Delete a session with all that ends with it: subscriptions, deadlines, its will."""
     if session.disconnected_at_ms:
@@ -30,7 +30,7 @@ def end(
     else:
         ledger.disconnected(session.broker_epoch)
     if session.has_will and publish_will:
-        delivering.deliver(txn, client, roster)
+        delivering.deliver(txn, client, live_brokers)
     elif session.has_will:
         delivering.discard(txn, client)
     delete_subscriptions(txn, client)
@@ -38,18 +38,20 @@ def end(
     ledger.ended(tenant_of(client))
 
 
-def leave(txn: Txn, client: bytes, session: Session, ledger: Ledger, roster: Roster) -> int | None:
+def leave(
+    txn: Txn, client: bytes, session: Session, ledger: Ledger, live_brokers: LiveBrokers
+) -> int | None:
     """Note that the client of a connected session is gone; its will waits, unless it has none.
 
     Returns when the session ends, 0 for never, and None when it has ended with the connection.
     """
     interval_s = session.expiry_interval_s
     if interval_s == 0:
-        end(txn, client, session, ledger, publish_will=True, roster=roster)
+        end(txn, client, session, ledger, publish_will=True, live_brokers=live_brokers)
         return None
     ledger.disconnected(session.broker_epoch)
     if session.has_will:
-        delivering.wait(txn, client, interval_s, roster)
+        delivering.wait(txn, client, interval_s, live_brokers)
     # Zero is no time of a disconnect.
     session.disconnected_at_ms = max(1, txn.proposed_at_ms)
     txn.put(SESSIONS, client, session.SerializeToString(deterministic=True))

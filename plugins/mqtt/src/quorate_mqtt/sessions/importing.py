@@ -28,9 +28,9 @@ class Imports:
 
     def take(self, wanted: ImportSession, client: bytes, row: bytes | None) -> None:
         """Import a session over the row that its client has."""
-        room = self._ledger.room(wanted.tenant)
+        quota = self._ledger.quota(wanted.tenant)
         if row is None:
-            room.take()
+            quota.take()
             self._ledger.began(wanted.tenant)
             # Larger than every generation that a session of this client has had.
             generation = self._txn.revision

@@ -8,14 +8,14 @@ from quorate.plugin import Reader, Txn, keys, read_range
 
 from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.counts import add_to, count_in
-from quorate_mqtt.session_shares.room import Room, add_sessions, room_of
+from quorate_mqtt.session_quota.quota import QuotaLeft, add_sessions, quota_left
 from quorate_mqtt.sessions.families import CONNECTIONS
 
 
 class Ledger:
     """Takes down what one command changes, and writes it once: `close` when all is done."""
 
-    __slots__ = ("_rooms", "_txn", "connections", "expired", "sessions", "taken_over")
+    __slots__ = ("_quotas", "_txn", "connections", "expired", "sessions", "taken_over")
 
     def __init__(self, txn: Txn) -> None:
         self._txn: Final = txn
@@ -27,14 +27,14 @@ class Ledger:
         self.taken_over = 0
         #: Sessions whose time was over.
         self.expired = 0
-        self._rooms: Final[dict[str, Room]] = {}
+        self._quotas: Final[dict[str, QuotaLeft]] = {}
 
-    def room(self, tenant: str) -> Room:
-        """Return the room that a tenant has for new sessions; refuse one that takes nothing."""
-        room = self._rooms.get(tenant)
-        if room is None:
-            room = self._rooms[tenant] = room_of(self._txn, tenant)
-        return room
+    def quota(self, tenant: str) -> QuotaLeft:
+        """Return the quota that a tenant has for new sessions; refuse one that takes nothing."""
+        quota = self._quotas.get(tenant)
+        if quota is None:
+            quota = self._quotas[tenant] = quota_left(self._txn, tenant)
+        return quota
 
     def began(self, tenant: str) -> None:
         """Take down a new session, for which there was room."""
@@ -53,7 +53,7 @@ class Ledger:
         self.connections[epoch] -= 1
 
     def close(self, *, connects: int = 0) -> None:
-        """Write what was taken down; so many connects were carried out."""
+        """Write what was recorded, after this many connects."""
         count(
             self._txn,
             Counts(connects=connects, take_overs=self.taken_over, sessions_expired=self.expired),

@@ -5,7 +5,7 @@ from typing import Final
 
 from quorate.plugin import Reader, keys
 
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.sessions import ledger
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.v1 import sessions_pb2 as pb
@@ -19,8 +19,8 @@ def find_orphans(reader: Reader, query: pb.FindOrphans) -> Iterator[pb.OrphanPag
 
     As long as no broker with clients is gone, no session is looked at.
     """
-    roster = Roster(reader)
-    gone = {epoch for epoch, _ in ledger.connections(reader) if not roster.lives(epoch)}
+    live_brokers = LiveBrokers(reader)
+    gone = {epoch for epoch, _ in ledger.connections(reader) if not live_brokers.lives(epoch)}
     if not gone:
         return
     limit = min(query.limit or MOST, MOST)

@@ -9,7 +9,7 @@ from typing import Final
 
 from quorate_mqtt.v1.sessions_pb2 import Session, SessionConnect
 
-#: Each field behind its tag: generation, broker_epoch, created_at_ms, connected_at_ms,
+#: Each field after its tag: generation, broker_epoch, created_at_ms, connected_at_ms,
 #: connection_id, expiry_interval_s.
 _HEAD: Final = Struct("<BQBQBQBQBQBI")
 _HEAD_BYTES: Final = _HEAD.size

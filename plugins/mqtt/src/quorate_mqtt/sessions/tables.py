@@ -1,4 +1,4 @@
-"""Sessions as rows of a table, for whoever loads or reads many of them."""
+"""Sessions as rows of a table, for bulk loads and scans."""
 
 from typing import Any, Final
 

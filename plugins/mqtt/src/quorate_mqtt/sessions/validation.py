@@ -16,7 +16,7 @@ from quorate_mqtt.v1 import sessions_pb2 as pb, wills_pb2
 LARGEST_PAYLOAD: Final = 64 * 1024
 #: MQTT counts the bytes of a will's payload, and of its properties, in two bytes.
 LARGEST_WILL: Final = 65_535
-#: A client id of so many characters is short enough whatever they are.
+#: A client id with this many characters fits, whatever they are.
 _SHORT: Final = 128
 
 

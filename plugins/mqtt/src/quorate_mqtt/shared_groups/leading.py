@@ -5,7 +5,7 @@ from typing import Final
 
 from quorate.plugin import ColumnFamily, Txn, keys, read_range
 
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.counts import add_to, count_at
 from quorate_mqtt.duties import index
 from quorate_mqtt.shards import GROUP, tenant_shard_of
@@ -32,11 +32,11 @@ def group_of(value: bytes) -> SharedGroup:
     return SharedGroup.FromString(value)
 
 
-def elect(txn: Txn, key: bytes, group: SharedGroup, roster: Roster) -> SharedGroup:
+def elect(txn: Txn, key: bytes, group: SharedGroup, live_brokers: LiveBrokers) -> SharedGroup:
     """Give a group a leader in place of the one that it has; of equals, the first by name."""
     tenant = _tenant_of(key)
     _resign(txn, key, group)
-    serving = roster.serving()
+    serving = live_brokers.serving()
     if serving:
         broker = min(serving, key=lambda each: (_led(txn, tenant, each.name), each.name))
         group.leader, group.leader_epoch = broker.name, broker.epoch

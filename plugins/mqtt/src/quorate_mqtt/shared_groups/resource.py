@@ -6,7 +6,7 @@ from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb
 from quorate.plugin.checking import LONGEST_NAME, check_bytes, check_text
 from quorate.plugin.resource import TENANTS, tenant_there
 
-from quorate_mqtt.brokers import BROKERS, Roster, fence, with_roster
+from quorate_mqtt.brokers import BROKERS, LiveBrokers, fence, with_live_brokers
 from quorate_mqtt.duties import index
 from quorate_mqtt.names import check_epoch, check_identity, check_topic_filter, when_given
 from quorate_mqtt.shards import GROUP
@@ -21,9 +21,11 @@ LARGEST_PARAMETERS: Final = 16 * 1024
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SharedGroupService"]
 
 
-def create_group(txn: Txn, command: pb.CreateSharedGroup, roster: Roster) -> pb.SharedGroup:
+def create_group(
+    txn: Txn, command: pb.CreateSharedGroup, live_brokers: LiveBrokers
+) -> pb.SharedGroup:
     """Create a group; one that is there stays as it is."""
-    return _founded(txn, command.tenant, command.name, command.parameters, roster)
+    return _founded(txn, command.tenant, command.name, command.parameters, live_brokers)
 
 
 def update_group(txn: Txn, command: pb.UpdateSharedGroup) -> pb.SharedGroup:
@@ -44,10 +46,10 @@ def delete_group(txn: Txn, command: pb.DeleteSharedGroup) -> pb.DeleteSharedGrou
     return pb.DeleteSharedGroupReply(deleted=deleted)
 
 
-def join_group(txn: Txn, command: pb.JoinSharedGroup, roster: Roster) -> pb.SharedGroup:
+def join_group(txn: Txn, command: pb.JoinSharedGroup, live_brokers: LiveBrokers) -> pb.SharedGroup:
     """Make a client a member, through the broker that serves it now."""
     fence(txn, command.broker, command.broker_epoch)
-    group = _founded(txn, command.tenant, command.group, b"", roster)
+    group = _founded(txn, command.tenant, command.group, b"", live_brokers)
     key = member_key(command.tenant, command.group, command.client_id, command.filter)
     former = pb.SharedGroupMember.FromString(txn.get(MEMBERS, key) or b"")
     index.release(txn, former.broker_epoch, MEMBERS, key)
@@ -81,7 +83,9 @@ def check_share_name(field: str, name: str) -> None:
         raise Invalid(field, "must not have '/', '+' or '#'")
 
 
-def _founded(txn: Txn, tenant: str, name: str, parameters: bytes, roster: Roster) -> pb.SharedGroup:
+def _founded(
+    txn: Txn, tenant: str, name: str, parameters: bytes, live_brokers: LiveBrokers
+) -> pb.SharedGroup:
     """Return the group of that name, which is created if there is none."""
     tenant_there(txn, tenant)
     key = group_key(tenant, name)
@@ -91,7 +95,7 @@ def _founded(txn: Txn, tenant: str, name: str, parameters: bytes, roster: Roster
     group = pb.SharedGroup(
         id=txn.next_id(IDS), created_at_ms=txn.proposed_at_ms, parameters=parameters
     )
-    return leading.elect(txn, key, group, roster)
+    return leading.elect(txn, key, group, live_brokers)
 
 
 def _check_parameters(
@@ -142,7 +146,7 @@ SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
     keep=when_given(leader=check_identity),
     verbs={
         "Create": Verb(
-            apply_all=with_roster("groups", create_group),
+            apply_all=with_live_brokers("groups", create_group),
             check=_check_parameters,
             reply=pb.SharedGroup,
             reads=(BROKERS,),
@@ -181,7 +185,7 @@ SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
     keep=when_given(broker=check_identity),
     verbs={
         "Join": Verb(
-            apply_all=with_roster("members", join_group),
+            apply_all=with_live_brokers("members", join_group),
             check=_check_join,
             reply=pb.SharedGroup,
             reads=(BROKERS, TENANTS),

@@ -55,7 +55,7 @@ async def _deletions(node: NodeApi) -> AsyncIterator[Sequence[bytes]]:
     after = b""
     while True:
         query = pb.FindTopicDeletions(after=after, limit=_PAGE)
-        # Each shard answers with so many: the first of all of them leave none out.
+        # Each shard answers with that many, so the first of all of them are complete.
         found = [_key(each) async for each in node.query(query, pb.TopicDeletion)][:_PAGE]
         if found:
             yield found

@@ -8,7 +8,7 @@ from typing import Final
 from quorate.plugin import Txn, keys
 
 from quorate_mqtt.activity import Counts, count
-from quorate_mqtt.brokers import Roster
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.duties import index
 from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS
 from quorate_mqtt.v1.wills_pb2 import Will, WillDelivery
@@ -29,39 +29,39 @@ def discard(txn: Txn, client: bytes) -> None:
     txn.schedule(DELAY, client, None)
 
 
-def wait(txn: Txn, client: bytes, expiry_interval_s: int, roster: Roster) -> None:
+def wait(txn: Txn, client: bytes, expiry_interval_s: int, live_brokers: LiveBrokers) -> None:
     """Let a will wait for its client to come back: the shorter of its delay and the session."""
     delay_s = min(_kept(txn, client).delay_interval_s, expiry_interval_s)
     if delay_s == 0:
-        deliver(txn, client, roster)
+        deliver(txn, client, live_brokers)
     else:
         txn.schedule(DELAY, client, txn.proposed_at_ms + delay_s * _MS)
 
 
-def replace(txn: Txn, client: bytes, roster: Roster) -> None:
+def replace(txn: Txn, client: bytes, live_brokers: LiveBrokers) -> None:
     """Let go of the will of a connection that is taken over: one that waits is not published."""
     if _kept(txn, client).delay_interval_s == 0:
-        deliver(txn, client, roster)
+        deliver(txn, client, live_brokers)
     else:
         discard(txn, client)
 
 
-def deliver(txn: Txn, client: bytes, roster: Roster) -> None:
+def deliver(txn: Txn, client: bytes, live_brokers: LiveBrokers) -> None:
     """Give the will to a broker that publishes it; without a will, nothing is done."""
     value = txn.get(WILLS, client)
     if value is None:
         return
     number = txn.next_id(IDS)
     delivery = WillDelivery(id=number, due_at_ms=txn.proposed_at_ms, will=Will.FromString(value))
-    assign(txn, client + keys.pack(number), delivery, roster)
+    assign(txn, client + keys.pack(number), delivery, live_brokers)
     count(txn, Counts(wills_due=1))
     discard(txn, client)
 
 
-def assign(txn: Txn, key: bytes, delivery: WillDelivery, roster: Roster) -> None:
+def assign(txn: Txn, key: bytes, delivery: WillDelivery, live_brokers: LiveBrokers) -> None:
     """Give a delivery to a broker that is alive, in place of the one that has it."""
     index.release(txn, delivery.assignee_epoch, DELIVERIES, key)
-    serving = roster.serving()
+    serving = live_brokers.serving()
     if serving:
         broker = serving[delivery.id % len(serving)]
         delivery.assignee, delivery.assignee_epoch = broker.name, broker.epoch

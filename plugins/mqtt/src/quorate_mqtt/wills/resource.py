@@ -6,7 +6,7 @@ from quorate.plugin import Invalid, Resource, Timer, Txn, Verb, keys, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
-from quorate_mqtt.brokers import BROKERS, Roster
+from quorate_mqtt.brokers import BROKERS, LiveBrokers
 from quorate_mqtt.names import check_identity, when_given
 from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS
 from quorate_mqtt.shards import GROUP, client_shard
@@ -26,15 +26,15 @@ def acknowledge_will(txn: Txn, command: pb.AcknowledgeWill) -> pb.AcknowledgeWil
 
 def deliver_wills(txn: Txn, command: pb.DeliverWills) -> BatchReply:
     """Deliver the wills whose deadline stands and has come: a connect has cancelled its own."""
-    roster = Roster(txn)
+    live_brokers = LiveBrokers(txn)
     for client in still_due(txn, DELAY, command.keys):
-        delivering.deliver(txn, client, roster)
+        delivering.deliver(txn, client, live_brokers)
         txn.schedule(DELAY, client, None)
     return BatchReply(items=len(command.keys))
 
 
 def erase_will_deliveries(txn: Txn, command: pb.EraseWillDeliveries) -> BatchReply:
-    """Forget deliveries, whoever has them."""
+    """Delete deliveries, whichever broker they are assigned to."""
     for key in command.keys:
         delivering.finish(txn, key)
     return BatchReply(items=len(command.keys))

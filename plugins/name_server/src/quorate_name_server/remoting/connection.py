@@ -12,7 +12,7 @@ from quorate_name_server.remoting.headers import Request, Response, decode, enco
 from quorate_name_server.remoting.tls import HANDSHAKE, Tls
 
 if TYPE_CHECKING:
-    from quorate_name_server.remoting.registering import Standing
+    from quorate_name_server.remoting.registering import Renewed
     from quorate_name_server.remoting.server import Server
 
 #: Requests of one connection that are worked on at a time.
@@ -53,7 +53,7 @@ class Connection(asyncio.Protocol):
         #: controller's the ids of replicas.
         self.registrations: Final[dict[tuple[str, str], int]] = {}
         #: What these said last, where it was nothing new.
-        self.standing: Final[dict[tuple[str, str], Standing]] = {}
+        self.renewed: Final[dict[tuple[str, str], Renewed]] = {}
 
     # What asyncio calls.
 
@@ -181,7 +181,8 @@ class Connection(asyncio.Protocol):
             self._out.append(encode(response, request.opaque))
             self._out_bytes += len(self._out[-1])
             if self._out_bytes > LARGE:
-                # It is told here when the peer does not read: no further request is begun then.
+                # The transport calls back when the peer does not read: no further request is
+                # started then.
                 self._flush()
 
     def _flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Members of a broker are told when another one has the smallest id, where that is asked for."""
+"""Notifies members of a broker when another one has the smallest id, where they ask for it."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def notifications(before: rows.Broker, broker: rows.Broker) -> Iterator[tuple[st
     fields = {"minBrokerId": str(new.id), "minBrokerAddr": new.address}
     if new.id < old.id:
         fields["haBrokerAddr"] = new.ha_address
-        told = broker.members[1:]
+        notified = broker.members[1:]
     elif broker.enable_acting_master:
         fields["offlineBrokerAddr"] = old.address
-        told = broker.members[:]
+        notified = broker.members[:]
     else:
         return
-    for member in told:
+    for member in notified:
         yield member.address, fields
 
 

@@ -24,8 +24,8 @@ _COUNT: Final = Struct(">i")
 def read_body(said: pb.Registration, body: bytes, *, version: int) -> None:
     """Put into a registration what its body says; raises `BodyError`.
 
-    `version` is that of the sender. A compressed body is told by its first byte: stock brokers do
-    not say in the header that they compress.
+    `version` is that of the sender. A compressed body is recognised by its first byte: stock
+    brokers do not say in the header that they compress.
     """
     if not body:
         said.data_version.SetInParent()

@@ -36,7 +36,7 @@ _MADE_AT: Final = re.compile(rb'"mappingDataVersion":\{[^{}]*\}')
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Renewed:
     """What a member said last by a connection, when it was not new any more."""
 
     digest: bytes
@@ -56,7 +56,7 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
     digest = _digest(request)
     door.registering[member] += 1
     try:
-        registered = await _renew(door, connection.standing.get(member), digest)
+        registered = await _renew(door, connection.renewed.get(member), digest)
         if registered is None:
             register_body.read_body(said, request.body, version=request.version)
             registered = await _send(door, said)
@@ -90,14 +90,14 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
     return Response(fields=fields, body=dumps({"table": order}))
 
 
-async def _renew(door: Door, standing: Standing | None, digest: bytes) -> pb.Registered | None:
+async def _renew(door: Door, before: Renewed | None, digest: bytes) -> pb.Registered | None:
     """Prolong the life of a member that says what it said before; None: it says something new."""
-    if standing is None or standing.digest != digest:
+    if before is None or before.digest != digest:
         return None
-    if standing.broker is not door.known.brokers.get(standing.renewal.name):
+    if before.broker is not door.known.brokers.get(before.renewal.name):
         return None
     try:
-        return await _send(door, standing.renewal)
+        return await _send(door, before.renewal)
     except Rejected as refusal:
         if refusal.code == TABLE_NEEDED:
             return None
@@ -112,7 +112,7 @@ async def _send(door: Door, said: pb.Registration) -> pb.Registered:
 def _remember(door: Door, connection: Connection, said: pb.Registration, digest: bytes) -> None:
     """Remember a registration that said nothing new."""
     member = (said.name, said.address)
-    connection.standing.pop(member, None)
+    connection.renewed.pop(member, None)
     if door.known.stands(said):
         renewal = pb.Registration(
             cluster=said.cluster,
@@ -122,7 +122,7 @@ def _remember(door: Door, connection: Connection, said: pb.Registration, digest:
             data_version=said.data_version,
             unchanged=True,
         )
-        connection.standing[member] = Standing(digest, door.known.brokers[said.name], renewal)
+        connection.renewed[member] = Renewed(digest, door.known.brokers[said.name], renewal)
 
 
 def _digest(request: Request) -> bytes:
@@ -143,7 +143,7 @@ async def unregister(door: Door, _: Connection, request: Request) -> Response:
 
 
 async def heartbeat(door: Door, _: Connection, request: Request) -> Response:
-    """Prolong the life of a member; one that is not registered is not told so."""
+    """Prolong the life of a member; no error is returned for one that is not registered."""
     await _prolong(door, request.fields)
     return Response()
 

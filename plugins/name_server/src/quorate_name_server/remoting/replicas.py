@@ -202,7 +202,7 @@ async def clean(controller: Controller, _: Connection, request: Request) -> Resp
 
 
 def master_fields(replicas: pb.ReplicaSet) -> dict[str, str]:
-    """Return what brokers are told of the master of a set; its epoch alone when there is none."""
+    """Return what brokers learn about the master of a set; its epoch alone when there is none."""
     master = replica_of(replicas, replicas.master)
     fields = {
         "masterEpoch": str(replicas.master_epoch),

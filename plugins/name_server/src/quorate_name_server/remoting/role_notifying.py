@@ -1,4 +1,4 @@
-"""Replicas are told when another one is their master, or others are in sync."""
+"""Notifies replicas when their master or the set in sync changes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import replica_sets_pb2 as pb
 
 _ROLE_CHANGED: Final = 1008
-#: Sets whose replicas are told at a time.
+#: Sets whose replicas are notified at a time.
 _AT_A_TIME: Final = 64
 #: Memory may hold a change a moment after the controller was woken by it.
 _INTERVAL_S: Final = 1.0
 
 
 async def notify(node: NodeApi, _: ShardRef) -> None:
-    """Tell the living replicas of each set what has changed since they were told.
+    """Tell the living replicas of each set what has changed since they were last notified.
 
     A new leader tells all of them: who knows it already does nothing.
     """
@@ -52,8 +52,8 @@ async def notify(node: NodeApi, _: ShardRef) -> None:
 async def _notify(replicas: pb.ReplicaSet) -> None:
     if replicas.master:
         fields, body = master_fields(replicas), in_sync(replicas)
-        told = [each.address for each in replicas.replicas if each.alive and each.address]
-        await asyncio.gather(*(send(address, _ROLE_CHANGED, fields, body) for address in told))
+        notified = [each.address for each in replicas.replicas if each.alive and each.address]
+        await asyncio.gather(*(send(address, _ROLE_CHANGED, fields, body) for address in notified))
 
 
 def _epochs(replicas: pb.ReplicaSet) -> tuple[int, int]:

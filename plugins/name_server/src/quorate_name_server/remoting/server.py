@@ -47,8 +47,8 @@ Handle = Callable[[Connection, Request], Response | Awaitable[Response]]
 class Server:
     """Serves the connections of a port until it is closed.
 
-    `codes` says what answers each request, and `lose` is told of connections that have closed by
-    which somebody has registered.
+    `codes` says what answers each request, and `lose` is called with connections that have closed
+    by which somebody has registered.
     """
 
     def __init__(

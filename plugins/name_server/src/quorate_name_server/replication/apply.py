@@ -33,7 +33,7 @@ OLDER_IN_SYNC_EPOCH: Final = "OLDER_IN_SYNC_EPOCH"
 REPLICA_DEAD: Final = "REPLICA_DEAD"
 #: The set cannot be changed like that.
 INVALID_SET: Final = "INVALID_SET"
-#: A replica that lives, or the master, is not removed without being told so.
+#: A replica that lives, or the master, is removed only on request.
 REPLICA_ALIVE: Final = "REPLICA_ALIVE"
 
 

@@ -1,4 +1,4 @@
-"""How a set gets its master: never one that lacks an acknowledged message, unless told so."""
+"""How a set gets its master: never one that lacks an acknowledged message, unless forced."""
 
 from typing import Final
 

@@ -15,7 +15,7 @@ from quorate_name_server.v1 import replica_sets_pb2 as pb
 class KnownReplicas:
     """The replica sets; the host feeds them on every node.
 
-    It also holds what this node alone knows: which lives it has prolonged, and what it has told
+    It also holds what this node alone knows: which lives it has prolonged, and what it has sent
     replicas of their masters.
     """
 
@@ -24,7 +24,8 @@ class KnownReplicas:
         self.clock = time.monotonic
         #: By the name of the broker.
         self.sets: Final[dict[str, pb.ReplicaSet]] = {}
-        #: The epochs of the master and of those in sync that replicas were told last, by name.
+        #: The epochs of the master and of those in sync that replicas were notified of last, by
+        #: name.
         self.notified: Final[dict[str, tuple[int, int]]] = {}
         #: By name and id: when this node prolonged a replica's life, and in which epoch it was.
         self._prolonged: Final[dict[str, dict[int, tuple[float, int]]]] = {}

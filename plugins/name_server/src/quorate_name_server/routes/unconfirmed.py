@@ -37,7 +37,7 @@ class Unconfirmed:
         self._clock: Final = clock
         #: Called after each change.
         self._changed: Final = changed
-        #: All registrations together have at most so many bytes.
+        #: Maximum size of all registrations together, in bytes.
         self.most_bytes = 1 << 26
         #: By broker, by address.
         self._received: Final[dict[str, dict[str, Received]]] = {}

@@ -86,7 +86,7 @@ def refusals_of(reply: BatchReply) -> list[ItemRefusal]:
 
 
 def raise_first(refusals: Iterable[ItemRefusal | requests.OffsetRefusal]) -> None:
-    """Raise what is told of the one item of a batch."""
+    """Raise the refusal of the only item of a batch."""
     for refusal in refusals:
         if refusal.code == OUTCOME_UNKNOWN:
             raise OutcomeUnknownError(refusal.message)

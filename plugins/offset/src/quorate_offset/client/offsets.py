@@ -351,7 +351,7 @@ class Offsets:
         stale: bool = False,
         timeout_s: float | None = None,
     ) -> requests.LagResponse:
-        """Return how far a group is behind the ends of partitions: the offsets behind the last."""
+        """Return how far a group is behind the ends of partitions: the offsets after the last."""
         request = requests.LagRequest(
             tenant=tenant, group=group, ends=_partition_offsets(ends), stale=stale
         )

@@ -141,13 +141,15 @@ class PendingOffsets:
         unanswered: list[OffsetRefusal] = []
         for group, marks in enumerate(groups):
             for commit, (key, mark) in enumerate(marks):
-                told = refusals.get((group, commit))
-                if told is not None and told.code not in FINAL:
-                    unanswered.append(told)
+                found = refusals.get((group, commit))
+                if found is not None and found.code not in FINAL:
+                    unanswered.append(found)
                     continue
                 # With a larger offset in its place a mark has what it wanted.
-                if told is not None and told.code != _BEHIND:
-                    self._refuse(RefusedOffset(pending=mark, code=told.code, message=told.message))
+                if found is not None and found.code != _BEHIND:
+                    self._refuse(
+                        RefusedOffset(pending=mark, code=found.code, message=found.message)
+                    )
                 # A later one may stand there by now.
                 if self._marks.get(key) is mark:
                     del self._marks[key]
@@ -188,9 +190,9 @@ def _group_commit(marks: Sequence[Keyed], mode: CommitMode) -> GroupCommit:
 
 def _failure(refusals: Sequence[OffsetRefusal]) -> QuorateError:
     unknown = [each for each in refusals if each.code == OUTCOME_UNKNOWN]
-    told = (unknown or refusals)[0]
+    first = (unknown or refusals)[0]
     error = OutcomeUnknownError if unknown else UnavailableError
     return error(
         f"{len(refusals)} offsets are not committed yet, and are kept to be tried again "
-        f"({told.code}: {told.message})"
+        f"({first.code}: {first.message})"
     )

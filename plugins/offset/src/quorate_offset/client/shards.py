@@ -36,10 +36,10 @@ class Shards:
         return self._holders[slot_of(group_key(tenant, group))]
 
 
-def _holders(told: TopologyResponse) -> dict[int, int]:
+def _holders(topology: TopologyResponse) -> dict[int, int]:
     return {
         slot: place.number
-        for place in told.shards
+        for place in topology.shards
         if place.group == GROUP
         for slot in slots_in(place.slots)
     }

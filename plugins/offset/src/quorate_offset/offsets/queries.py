@@ -55,8 +55,8 @@ def list_group_states(reader: Reader, query: pb.ListGroupStatesQuery) -> Iterato
     """Yield the states of groups of this shard, by tenant and name."""
     start, end = keys.opening(query.tenant, query.prefix) if query.tenant else keys.prefix()
     if query.after.tenant:
-        behind = keys.successor(group_key(query.after.tenant, query.after.group))
-        start = min(end, max(start, behind))
+        after = keys.successor(group_key(query.after.tenant, query.after.group))
+        start = min(end, max(start, after))
     rows = read_range(reader, MARKS, start, end)
     marks = ((row.key, Mark.FromString(row.value)) for row in rows)
     found = (_state(reader, key, mark) for key, mark in marks if not mark.deleted)

@@ -20,7 +20,7 @@ def to_item(
     """Return the commit of one offset, whatever stands.
 
     Everything that a handler would refuse of it is refused here, but for a tenant that is not
-    there: an offset that is refused within its group is not told of as an item is.
+    there: an offset that is refused within its group is not reported as an item would be.
     """
     metadata = metadata or ""
     check_name("tenant", tenant)

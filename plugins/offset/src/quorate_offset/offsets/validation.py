@@ -64,7 +64,7 @@ def check_commits(command: requests.CommitOffsetsRequest) -> None:
     """Refuse a batch of too many offsets."""
     offsets = sum(len(group.commits) for group in command.groups)
     if offsets > MOST_OFFSETS:
-        raise Invalid("groups", f"{offsets} offsets, and {MOST_OFFSETS} are the most in one call")
+        raise Invalid("groups", f"{offsets} offsets; at most {MOST_OFFSETS} allowed in one call")
 
 
 def check_resets(command: pb.SetOffsets) -> None:
@@ -72,7 +72,7 @@ def check_resets(command: pb.SetOffsets) -> None:
     check_count("resets", command.resets)
     listed = sum(len(reset.to_offsets.offsets) for reset in command.resets)
     if listed > MOST_OFFSETS:
-        raise Invalid("resets", f"{listed} offsets, and {MOST_OFFSETS} are the most in one call")
+        raise Invalid("resets", f"{listed} offsets; at most {MOST_OFFSETS} allowed in one call")
 
 
 def check_fetch(request: requests.FetchOffsetsRequest) -> None:
@@ -140,13 +140,13 @@ def count_of(field: str) -> Callable[[Any], None]:
 def check_count(field: str, items: Sequence[object]) -> None:
     """Refuse a batch of too many groups."""
     if len(items) > MOST_GROUPS:
-        raise Invalid(field, f"{len(items)} items, and {MOST_GROUPS} are the most in one call")
+        raise Invalid(field, f"{len(items)} items; at most {MOST_GROUPS} allowed in one call")
 
 
 def _check_partitions(
     field: str, named: Sequence[asked.TopicPartition | pb.PartitionOffset]
 ) -> None:
     if len(named) > MOST_OFFSETS:
-        raise Invalid(field, f"{len(named)} partitions, and {MOST_OFFSETS} are the most")
+        raise Invalid(field, f"{len(named)} partitions; at most {MOST_OFFSETS} allowed")
     for position, each in enumerate(named):
         check_name(f"{field}[{position}].topic", each.topic)

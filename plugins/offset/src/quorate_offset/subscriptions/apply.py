@@ -176,7 +176,7 @@ def _accept_text(field: str, text: str) -> None:
 def _accept_count(field: str, found: Sized) -> None:
     if len(found) > MOST_OF_A_KIND:
         raise Rejected(
-            "INVALID_ARGUMENT", f"{field}: {len(found)}, and {MOST_OF_A_KIND} are the most"
+            "INVALID_ARGUMENT", f"{field}: {len(found)}; at most {MOST_OF_A_KIND} allowed"
         )
 
 

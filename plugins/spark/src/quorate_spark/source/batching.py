@@ -25,8 +25,9 @@ MOST_ROW_BYTES: Final = (1 << 20) + (16 << 10)
 
 #: The Arrow batch of a row, its place there, and its number in the partition.
 Origin = tuple[pa.RecordBatch, int, int]
-#: The number of the first row of an Arrow batch, and the batch. Rows are told by their numbers
-#: alone while all goes well: a tuple for each of them would keep the garbage collector busy.
+#: The number of the first row of an Arrow batch, and the batch. Rows are identified by their
+#: numbers alone while all goes well: a tuple for each of them would keep the garbage collector
+#: busy.
 Source = tuple[int, pa.RecordBatch]
 
 
@@ -49,7 +50,7 @@ class Batch:
         self.size = 0
 
     def bad_row(self, at: int, column: str, reason: str) -> BadRow:
-        """Return what is told of a row of the batch."""
+        """Return the description of a row of the batch."""
         row = self.rows[at]
         first, record_batch = next(each for each in reversed(self.sources) if each[0] <= row)
         return bad_row((record_batch, row - first, row), column, reason)
@@ -89,7 +90,7 @@ class Batching:
                 continue
             size = item.ByteSize()
             if size > MOST_ROW_BYTES:
-                reason = f"the row takes {size} bytes, and {MOST_ROW_BYTES} are the most"
+                reason = f"the row takes {size} bytes; at most {MOST_ROW_BYTES} allowed"
                 self.bad.append(bad_row((record_batch, at, first + at), "", reason))
                 continue
             shard_key = shard_key_of(item)
@@ -164,6 +165,6 @@ class Batching:
 
 
 def bad_row(origin: Origin, column: str, reason: str) -> BadRow:
-    """Return what is told of a row."""
+    """Return the description of a row."""
     record_batch, at, row = origin
     return BadRow(row=row, column=column, reason=reason, values=values_of(record_batch, at))

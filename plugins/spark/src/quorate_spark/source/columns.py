@@ -63,14 +63,14 @@ def check(name: str, table: Table, given: spark.StructType) -> None:
             if field not in {column.name for column in table.columns}
         ),
     ]
-    told = [problem for problem in problems if problem]
-    if told:
+    found = [problem for problem in problems if problem]
+    if found:
         columns = ", ".join(
             f"{each.name} {each.type}{'' if each.nullable else ' not null'}"
             for each in table.columns
         )
         raise SourceError(
-            f"these columns do not fit the table {name}: {'; '.join(told)}. Its columns are "
+            f"these columns do not fit the table {name}: {'; '.join(found)}. Its columns are "
             f"{columns}: select, rename and cast accordingly. No row was loaded"
         )
 

@@ -37,7 +37,7 @@ def values_of(batch: pa.RecordBatch, at: int) -> Mapping[str, object]:
 
 
 def write(directory: str, load_id: str, partition: int, rows: Sequence[BadRow]) -> None:
-    """Write the bad rows of a partition as lines of JSON, in the place of those told before.
+    """Write the bad rows of a partition as lines of JSON, replacing those of an earlier attempt.
 
     The directory may be a path, or the address of whatever file system Arrow knows.
     """
@@ -53,7 +53,7 @@ def write(directory: str, load_id: str, partition: int, rows: Sequence[BadRow]) 
     system.create_dir(folder, recursive=True)
     with system.open_output_stream(name) as lines:
         for row in sorted(rows, key=lambda each: each.row):
-            told = {
+            line = {
                 "load_id": load_id,
                 "partition": partition,
                 "row": row.row,
@@ -61,7 +61,7 @@ def write(directory: str, load_id: str, partition: int, rows: Sequence[BadRow]) 
                 "reason": row.reason,
                 "values": {name: _shown(value) for name, value in row.values.items()},
             }
-            lines.write(json.dumps(told, default=str).encode() + b"\n")
+            lines.write(json.dumps(line, default=str).encode() + b"\n")
 
 
 def _shown(value: object) -> object:

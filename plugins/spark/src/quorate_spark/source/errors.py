@@ -1,4 +1,4 @@
-"""What a user of the data source is told when it cannot go on."""
+"""Errors that a user of the data source sees."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def format_of(path: Path) -> Format:
             found: Format = known
             return found
     raise SourceError(
-        f"the format of {path} cannot be told by its name: say --format {', '.join(FORMATS)}"
+        f"the format of {path} cannot be inferred from its name: say --format {', '.join(FORMATS)}"
     )
 
 

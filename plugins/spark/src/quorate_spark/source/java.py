@@ -29,12 +29,12 @@ def missing_java(environment: Mapping[str, str] | None = None) -> str:
         where = f"at JAVA_HOME, {home}" if home else "on PATH"
         return f"Spark needs Java, and there is none {where}: {fix}"
     try:
-        told = subprocess.run(
+        printed = subprocess.run(
             [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_S, check=True
         ).stderr
     except (OSError, subprocess.SubprocessError) as error:
         return f"Spark needs Java, and {java} does not run ({error}): {fix}"
-    version = _VERSION.search(told)
+    version = _VERSION.search(printed)
     if version is None or int(version[1]) < OLDEST:
         return f"Spark needs Java {OLDEST} or later, and {java} is another one: {fix}"
     return ""

@@ -45,7 +45,7 @@ class WriteOptions:
     load_id: str
     conflict: Conflict
     batch_rows: int
-    #: Batches under way to one shard from one partition, at the most.
+    #: Maximum number of batches in flight from one partition to one shard.
     max_in_flight: int
     bad_rows: BadRows
     #: More fail the load; with `bad_rows` = fail the first one does.

@@ -26,7 +26,7 @@ _INTERPOLATED: Final = 8
 
 
 class KeyRange(NamedTuple):
-    """Keys with `start <= key < end`; None is behind every key."""
+    """Keys with `start <= key < end`; None is after every key."""
 
     start: bytes
     end: bytes | None
@@ -66,9 +66,9 @@ def divided(whole: KeyRange, first: bytes, last: bytes, parts: int) -> list[KeyR
         (at for at, (a, b) in enumerate(zip(low, high, strict=False)) if a != b),
         min(len(low), len(high)),
     )
-    begin, behind = (_number(key[common:]) for key in (low, high))
+    begin, beyond = (_number(key[common:]) for key in (low, high))
     cuts = [
-        low[:common] + (begin + (behind - begin) * part // parts).to_bytes(_INTERPOLATED)
+        low[:common] + (begin + (beyond - begin) * part // parts).to_bytes(_INTERPOLATED)
         for part in range(1, parts)
     ]
     inner = sorted({cut for cut in cuts if low < cut <= high})
@@ -123,9 +123,9 @@ def _between(table: Table, before: tuple[object, ...], filters: Sequence[Filter]
             end = _smaller(end, _beginning(table.to_key(*before, each.value)).end)
         elif isinstance(each, StringStartsWith):
             start = max(start, table.to_key(*before, each.value))
-            behind = _behind_all(each.value)
-            if behind is not None:
-                end = _smaller(end, table.to_key(*before, behind))
+            beyond = _behind_all(each.value)
+            if beyond is not None:
+                end = _smaller(end, table.to_key(*before, beyond))
     return KeyRange(start, end)
 
 

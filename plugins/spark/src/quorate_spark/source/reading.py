@@ -19,7 +19,7 @@ from quorate_spark.source.ranges import KeyRange
 from quorate_spark.source.shards import plan_of
 from quorate_spark.source.tables import FoundTable, find
 
-#: A task is given about so many rows.
+#: Approximate number of rows of a task.
 _ROWS_A_RANGE: Final = 250_000
 _MOST_RANGES: Final = 16
 
@@ -62,7 +62,7 @@ class TableReader(DataSourceReader):
                 ]
         except QuorateError as error:
             raise SourceError(f"{self.options.table} cannot be read: {error}") from error
-        # Without any, Spark asks for one that is not told what to read.
+        # Without any, Spark asks for one without anything to read.
         return planned or [ShardRange("", 0, "", ())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -20,11 +20,11 @@ from quorate.client import (
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_spark.source import dead_letters
+from quorate_spark.source.adaptive_rate import AdaptiveRate
 from quorate_spark.source.batching import Batch, Batching
 from quorate_spark.source.dead_letters import BadRow
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
-from quorate_spark.source.pace import Pace
 from quorate_spark.source.shards import ShardPlan, plan_of, session_name
 from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
@@ -52,11 +52,11 @@ async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBa
             plan = plan_of(await client.topology(), found.group)
             return await _Sending(options, partition, found, plan, client).run(rows)
         except QuorateError as error:
-            raise told(error, options.load_id, partition) from error
+            raise source_error(error, options.load_id, partition) from error
 
 
-def told(error: QuorateError, load_id: str, partition: int | None = None) -> SourceError:
-    """Return what a user is told of a failed call."""
+def source_error(error: QuorateError, load_id: str, partition: int | None = None) -> SourceError:
+    """Return the error that a user sees for a failed call."""
     where = f"load {load_id}" if partition is None else f"partition {partition} of load {load_id}"
     code = error.code if isinstance(error, RejectedError) else ""
     if code == "OTHER_COMMAND":
@@ -68,18 +68,18 @@ def told(error: QuorateError, load_id: str, partition: int | None = None) -> Sou
     elif code in ("SESSION_SEALED", "LOAD_ABORTED"):
         why = "was aborted: load its rows under another load id"
     elif code == "NOT_DECLARED" or "declares" in str(error):
-        why = f"cannot be told to the cluster ({error}): enable the plugin spark on every node"
+        why = f"cannot be announced to the cluster ({error}): enable the plugin spark on every node"
     else:
         why = f"has failed, and goes on where it was when it is begun again: {error}"
     return SourceError(f"{where} {why}")
 
 
-class _Lane:
+class _ShardQueue:
     """The way to one shard."""
 
-    def __init__(self, session: NamedSession, pace: Pace) -> None:
+    def __init__(self, session: NamedSession, rate: AdaptiveRate) -> None:
         self.session: Final = session
-        self.pace: Final = pace
+        self.rate: Final = rate
         #: By the batch that it carries.
         self.under_way: Final[dict[asyncio.Task[None], Batch]] = {}
 
@@ -109,13 +109,13 @@ class _Sending:
             found, plan, insert_only=options.conflict == "insert_only", rows=options.batch_rows
         )
         self._group: Final = plan.group
-        self._lanes: Final[dict[int, _Lane]] = {}
+        self._queues: Final[dict[int, _ShardQueue]] = {}
         self._refused: Final[list[BadRow]] = []
         self._rows = 0
         self._batches = 0
 
     async def run(self, rows: Iterator[pa.RecordBatch]) -> Sent:
-        # It is known before its first session is: whoever aborts the load finds both.
+        # It is recorded before its first session, so that an abort of the load finds both.
         await self._report()
         reporting = asyncio.create_task(self._keep_reporting())
         try:
@@ -126,12 +126,12 @@ class _Sending:
                 self._check_bad()
             for batch in self._batching.rest():
                 await self._put(batch)
-            for lane in self._lanes.values():
-                await self._empty(lane)
+            for queue in self._queues.values():
+                await self._empty(queue)
             self._check_bad()
         finally:
             reporting.cancel()
-            under_way = [task for lane in self._lanes.values() for task in lane.under_way]
+            under_way = [task for queue in self._queues.values() for task in queue.under_way]
             for task in under_way:
                 task.cancel()
             await asyncio.gather(reporting, *under_way, return_exceptions=True)
@@ -149,39 +149,41 @@ class _Sending:
         return [*self._batching.bad, *self._refused]
 
     async def _put(self, batch: Batch) -> None:
-        lane = self._lanes.get(batch.shard)
-        if lane is None:
+        queue = self._queues.get(batch.shard)
+        if queue is None:
             name = session_name(self._options.load_id, self._partition)
             session = await self._client.sessions.open(self._group, batch.shard_key, name)
-            lane = self._lanes[batch.shard] = _Lane(session, Pace(self._options.max_in_flight))
-        while len(lane.under_way) >= lane.pace.at_once:
-            await self._one_ended(lane)
-        if (rest_s := lane.pace.rests_until_s - time.monotonic()) > 0:
+            queue = self._queues[batch.shard] = _ShardQueue(
+                session, AdaptiveRate(self._options.max_in_flight)
+            )
+        while len(queue.under_way) >= queue.rate.at_once:
+            await self._one_ended(queue)
+        if (rest_s := queue.rate.rests_until_s - time.monotonic()) > 0:
             await asyncio.sleep(rest_s)
-        if lane.holds(batch.keys):
+        if queue.holds(batch.keys):
             # Batches overtake each other, and the later row of a key is the one that counts.
-            await self._empty(lane)
-        task = asyncio.create_task(self._carry(lane, batch))
-        lane.under_way[task] = batch
+            await self._empty(queue)
+        task = asyncio.create_task(self._carry(queue, batch))
+        queue.under_way[task] = batch
 
-    async def _empty(self, lane: _Lane) -> None:
-        while lane.under_way:
-            await self._one_ended(lane)
+    async def _empty(self, queue: _ShardQueue) -> None:
+        while queue.under_way:
+            await self._one_ended(queue)
 
-    async def _one_ended(self, lane: _Lane) -> None:
-        ended, _ = await asyncio.wait(lane.under_way, return_when=asyncio.FIRST_COMPLETED)
+    async def _one_ended(self, queue: _ShardQueue) -> None:
+        ended, _ = await asyncio.wait(queue.under_way, return_when=asyncio.FIRST_COMPLETED)
         for task in ended:
-            del lane.under_way[task]
+            del queue.under_way[task]
         for task in ended:
             task.result()
 
-    async def _carry(self, lane: _Lane, batch: Batch) -> None:
+    async def _carry(self, queue: _ShardQueue, batch: Batch) -> None:
         command = self._found.items.make(self._found.table.write(), batch.items)
         began_s = time.monotonic()
-        answer = await lane.session.execute(
-            command, batch.number, lowest_unanswered=lane.lowest_unanswered()
+        answer = await queue.session.execute(
+            command, batch.number, lowest_unanswered=queue.lowest_unanswered()
         )
-        lane.pace.answered(began_s, time.monotonic())
+        queue.rate.answered(began_s, time.monotonic())
         if answer.forgotten:
             # Whoever took this for an answer without refusals would lose the refused rows.
             raise SourceError(

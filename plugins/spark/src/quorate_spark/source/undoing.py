@@ -23,8 +23,8 @@ _BATCH: Final = 1_000
 def abort(client: Client, load_id: str, progress: Callable[[int], object]) -> int:
     """Delete the rows that an insert-only load wrote and nobody has changed since.
 
-    Return how many they were. It may be interrupted anywhere, and done again. `progress` is told
-    how many rows more were looked at.
+    Return how many they were. It may be interrupted anywhere, and done again. `progress` is called
+    with how many rows more were looked at.
     """
     load = _demand(client, load_id)
     found = find(load.load.table)

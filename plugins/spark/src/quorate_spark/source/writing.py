@@ -17,7 +17,7 @@ from quorate.client import Client, QuorateError
 from quorate_spark.source import columns
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
-from quorate_spark.source.sending import Sent, send, told
+from quorate_spark.source.sending import Sent, send, source_error
 from quorate_spark.source.tables import find
 from quorate_spark.source.whole_input import connections, whole
 from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand
@@ -26,7 +26,7 @@ from quorate_spark.v1.rows_pb2 import Load
 
 @dataclass(frozen=True)
 class PartitionSent(WriterCommitMessage):
-    """What the driver is told of a partition."""
+    """What a partition reports to the driver."""
 
     sent: Sent
 
@@ -100,4 +100,4 @@ def _ask(options: WriteOptions, command: Any) -> Load:
         with Client(options.endpoints, timeout_s=options.timeout_s) as client:
             return client.execute(command, Load)
     except QuorateError as error:
-        raise told(error, options.load_id) from error
+        raise source_error(error, options.load_id) from error

@@ -63,7 +63,7 @@ def preferred_leader(segment: Segment, fleet: Fleet) -> str | None:
 
 
 def check_claim(fleet: Fleet, segment: Segment, claim: LeaderClaim) -> None:
-    """Refuse whoever does not lead the segment, each wrong field with its own reason."""
+    """Refuse a caller that does not lead the segment, each wrong field with its own reason."""
     where = f"segment {segment.number} of {segment.shard}"
     if segment.status == SEGMENT_STATUS_DELETING:
         raise Rejected("SEGMENT_DELETING", f"{where} is being removed")
@@ -113,7 +113,7 @@ def switch(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
 
 
 def elect(txn: Txn, fleet: Fleet, election: pb.Election) -> None:
-    """Give unavailable segments leaders that told their logs' ends."""
+    """Give unavailable segments leaders that reported their logs' ends."""
     found = seen_draft(txn, election.seen)
     segment = found.segment
     _check_unavailable(segment)

@@ -78,7 +78,7 @@ async def balance_leaders(node: NodeApi, shard: ShardRef) -> None:
 async def move_leaders(
     node: NodeApi, most: int, shard: ShardRef | None = None, *, dry_run: bool = False
 ) -> list[asked.LeaderMove]:
-    """Move up to so many leaders, and return the moves; a dry run only returns them."""
+    """Move up to that many leaders, and return the moves; a dry run only returns them."""
     if not most:
         return []
     query = asked.FindDisplacedQuery(limit=most)

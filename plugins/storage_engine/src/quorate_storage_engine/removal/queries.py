@@ -30,8 +30,8 @@ def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Dro
         start = max(start, keys.successor(drop_key(after.engine, after.shard_uid, after.segment)))
     until_ms = reader.now_ms - query.older_than_ms
     drops = (rows.Drop.FromString(row.value) for row in read_range(reader, DROPS, start, end))
-    fitting = (drop for drop in drops if drop.requested_at_ms <= until_ms)
-    return islice(fitting, min(query.limit or LONGEST_LIST, LONGEST_LIST))
+    matching = (drop for drop in drops if drop.requested_at_ms <= until_ms)
+    return islice(matching, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 
 
 def find_removable(reader: Reader, query: asked.FindRemovableQuery) -> Iterator[pb.SeenSegment]:

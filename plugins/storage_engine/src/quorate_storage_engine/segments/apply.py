@@ -52,7 +52,7 @@ def check_joining(fleet: Fleet, segment: Segment, isr: Sequence[IsrMember]) -> N
 
 
 def create_next(txn: Txn, fleet: Fleet, command: pb.CreateNextSegment) -> pb.ShardState:
-    """Seal the active segment, and begin the next one behind it."""
+    """Seal the active segment, and begin the next one."""
     shard = running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.current_segment)
     segment = found.segment

@@ -172,7 +172,7 @@ def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) 
 
 
 def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
-    """Yield the segments that an index names, behind one of them."""
+    """Yield the segments that an index names, after one of them."""
     start, end = keys.prefix()
     for entry in read_range(reader, index, max(start, start_behind(after)), end):
         row = reader.get(SEGMENTS, entry.key)
@@ -181,7 +181,7 @@ def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
 
 
 def start_behind(after: SegmentId) -> bytes:
-    """Return where a walk goes on behind a segment; the beginning when none is named."""
+    """Return where a walk continues after a segment; its beginning if none is given."""
     return keys.successor(segment_key(after.shard, after.segment)) if after.shard else b""
 
 
@@ -195,8 +195,8 @@ def get_segments(reader: Reader, query: GetSegmentsQuery) -> Iterator[Segment]:
 
 def list_segments(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
     """Yield the segments that fit, as many as are wanted."""
-    fitting = (segment for segment in _walked(reader, query) if _fits(segment, query))
-    return islice(fitting, min(query.limit or LONGEST_LIST, LONGEST_LIST))
+    matching = (segment for segment in _walked(reader, query) if _fits(segment, query))
+    return islice(matching, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 
 
 def _walked(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:

@@ -60,8 +60,8 @@ def list_shards(reader: Reader, query: ListShardsQuery) -> Iterator[Shard]:
     if query.after_name:
         start = max(start, keys.successor(shard_key(query.after_name)))
     shards = (Shard.FromString(row.value) for row in read_range(reader, SHARDS, start, end))
-    fitting = (shard for shard in shards if _fits(shard, query))
-    return islice(fitting, min(query.limit or LONGEST_LIST, LONGEST_LIST))
+    matching = (shard for shard in shards if _fits(shard, query))
+    return islice(matching, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 
 
 def _fits(shard: Shard, query: ListShardsQuery) -> bool:

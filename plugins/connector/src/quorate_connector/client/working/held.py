@@ -35,7 +35,7 @@ def _told(error: BaseException) -> str:
     try:
         return str(error)
     except Exception as failure:  # noqa: BLE001 - without a reason the task would never be reported
-        return f"it cannot be told, for {type(failure).__name__}"
+        return f"it cannot be shown, because of {type(failure).__name__}"
 
 
 def _spellings(secret: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A worker: registered as one, and at work until it is told to end or its name is taken."""
+"""A worker: registers, and works until it is stopped or its name is taken over."""
 
 from __future__ import annotations
 

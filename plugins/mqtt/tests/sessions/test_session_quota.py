@@ -7,30 +7,30 @@ from quorate.plugin import Rejected
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import Tenant, UpdateTenant
-from quorate_mqtt.session_shares.apply import move_shares, seat_shards
-from quorate_mqtt.session_shares.controllers import (
+from quorate_mqtt.session_quota.apply import move_quotas, place_shards
+from quorate_mqtt.session_quota.controllers import (
     PROBES,
-    SHARE_MOVING,
+    QUOTA_BALANCE,
     divide,
-    move_shares as run_once,
+    move_quotas as run_once,
 )
-from quorate_mqtt.session_shares.room import LIMIT, SHARES, seat_of, sessions_of, share_of
+from quorate_mqtt.session_quota.quota import LIMIT, QUOTAS, place_of, quota_of, sessions_of
 from quorate_mqtt.sessions.apply import connect_sessions
 from quorate_mqtt.sessions.families import SESSIONS
+from quorate_mqtt.v1.quotas_pb2 import (
+    ListSessionCounts,
+    MoveQuotas,
+    PlaceShards,
+    QuotaMove,
+    QuotaMoved,
+    SessionCount,
+    ShardPlace,
+)
 from quorate_mqtt.v1.sessions_pb2 import (
     ConnectSessions,
     DeleteSession,
     DeleteSessionReply,
     SessionConnect,
-)
-from quorate_mqtt.v1.shares_pb2 import (
-    ListSessionTallies,
-    MoveShares,
-    Seat,
-    SeatShards,
-    SessionTally,
-    ShareMove,
-    ShareMoved,
 )
 
 from plugins.mqtt.tests.sessions.single import delete_session
@@ -87,7 +87,7 @@ def test_sessions_are_counted_without_a_limit_as_well(shard: Shard, client: Clie
 def test_before_shards_were_counted_a_limited_tenant_has_no_room(
     shard: Shard, client: Client
 ) -> None:
-    txn = shard(limits={LIMIT: 9}, seat=Seat())
+    txn = shard(limits={LIMIT: 9}, place=ShardPlace())
 
     assert refused(connect(txn, [client("ada")])) == [(0, "LIMIT_REACHED")]
 
@@ -97,15 +97,16 @@ def test_before_shards_were_counted_a_limited_tenant_has_no_room(
 def test_even_parts_come_to_the_limit(shard: Shard, shards: int, limit: int) -> None:
     txn = shard()
     parts = [
-        share_of(txn, "acme", limit, Seat(shards=shards, shard=number)) for number in range(shards)
+        quota_of(txn, "acme", limit, ShardPlace(shards=shards, shard=number))
+        for number in range(shards)
     ]
 
     assert sum(parts) == limit
     assert max(parts) - min(parts) <= 1
 
 
-def tally(shard: int, sessions: int, share: int, limit: int = 100) -> SessionTally:
-    return SessionTally(tenant="acme", shard=shard, sessions=sessions, share=share, limit=limit)
+def count(shard: int, sessions: int, quota: int, limit: int = 100) -> SessionCount:
+    return SessionCount(tenant="acme", shard=shard, sessions=sessions, quota=quota, limit=limit)
 
 
 @pytest.mark.parametrize(
@@ -118,54 +119,54 @@ def tally(shard: int, sessions: int, share: int, limit: int = 100) -> SessionTal
         # Too many are there since the limit was lowered.
         ([(80, 50), (40, 50)], {1: 40}, {0: 80}),
         ([(80, 80), (40, 40)], {}, {}),
-        # A share that was lost between two moves.
+        # A quota that was lost between two moves.
         ([(10, 11), (10, 50)], {}, {0: 50}),
     ],
 )
 def test_room_goes_where_it_is_scarce(
     held: list[tuple[int, int]], falling: dict[int, int], rising: dict[int, int]
 ) -> None:
-    tallies = [tally(number, *each) for number, each in enumerate(held)]
+    counts = [count(number, *each) for number, each in enumerate(held)]
 
-    assert divide(tallies) == (falling, rising)
+    assert divide(counts) == (falling, rising)
 
 
 def test_a_share_never_falls_below_what_is_there(shard: Shard, client: Client) -> None:
-    txn = shard(limits={LIMIT: 10}, seat=Seat(shards=2, slots=512))
+    txn = shard(limits={LIMIT: 10}, place=ShardPlace(shards=2, slots=512))
     connect(txn, [client(f"c{number}") for number in range(4)])
-    move = ShareMove(probe=PROBES[0], tenant="acme", limit=10, share=1)
+    move = QuotaMove(probe=PROBES[0], tenant="acme", limit=10, quota=1)
 
-    reply = move_shares(txn, MoveShares(moves=[move]))
+    reply = move_quotas(txn, MoveQuotas(moves=[move]))
 
-    assert ShareMoved.FromString(reply.replies[0]).share == 4
+    assert QuotaMoved.FromString(reply.replies[0]).quota == 4
     assert refused(connect(txn, [client("more")])) == [(0, "LIMIT_REACHED")]
 
 
 def test_a_share_of_another_limit_counts_for_nothing(shard: Shard) -> None:
-    txn = shard(limits={LIMIT: 10}, seat=Seat(shards=2))
-    move = ShareMove(probe=PROBES[0], tenant="acme", limit=8, share=7)
-    move_shares(txn, MoveShares(moves=[move]))
+    txn = shard(limits={LIMIT: 10}, place=ShardPlace(shards=2))
+    move = QuotaMove(probe=PROBES[0], tenant="acme", limit=8, quota=7)
+    move_quotas(txn, MoveQuotas(moves=[move]))
 
-    assert share_of(txn, "acme", 8, seat_of(txn)) == 7
-    assert share_of(txn, "acme", 10, seat_of(txn)) == 5
+    assert quota_of(txn, "acme", 8, place_of(txn)) == 7
+    assert quota_of(txn, "acme", 10, place_of(txn)) == 5
 
 
 def test_a_leader_of_an_earlier_term_is_not_heard(shard: Shard) -> None:
-    txn = shard(seat=Seat(shards=2, term=5, slots=1))
-    seating = SeatShards(term=4, shards=2, probes=PROBES[:2])
-    moving = MoveShares(term=4, moves=[ShareMove(probe=PROBES[0], tenant="acme", share=9)])
+    txn = shard(place=ShardPlace(shards=2, term=5, slots=1))
+    numbering = PlaceShards(term=4, shards=2, probes=PROBES[:2])
+    moving = MoveQuotas(term=4, moves=[QuotaMove(probe=PROBES[0], tenant="acme", quota=9)])
 
     with pytest.raises(Rejected, match="ABORTED"):
-        seat_shards(txn, seating)
+        place_shards(txn, numbering)
     with pytest.raises(Rejected, match="ABORTED"):
-        move_shares(txn, moving)
+        move_quotas(txn, moving)
 
-    assert txn.rows(SHARES) == {}
-    seat_shards(txn, SeatShards(term=5, shards=2, probes=PROBES[:2]))
+    assert txn.rows(QUOTAS) == {}
+    place_shards(txn, PlaceShards(term=5, shards=2, probes=PROBES[:2]))
 
 
 def proposed(node: MemoryNode) -> list[str]:
-    names = {"SeatShards", "MoveShares"}
+    names = {"PlaceShards", "MoveQuotas"}
     return [type(each).__name__ for each in node.proposals if type(each).__name__ in names]
 
 
@@ -181,26 +182,26 @@ def connect_all(net: Any, arrivals: list[SessionConnect]) -> BatchReply:
     return reply
 
 
-def tallies(node: MemoryNode) -> list[SessionTally]:
-    async def read() -> list[SessionTally]:
-        return [each async for each in node.query(ListSessionTallies(), SessionTally)]
+def counts(node: MemoryNode) -> list[SessionCount]:
+    async def read() -> list[SessionCount]:
+        return [each async for each in node.query(ListSessionCounts(), SessionCount)]
 
     return run(read())
 
 
 def test_the_shards_are_counted_once_a_term(net: Any) -> None:
     node = net.node
-    run(node.run_controller(SHARE_MOVING.name))
-    assert proposed(node) == ["SeatShards", "SeatShards"]
+    run(node.run_controller(QUOTA_BALANCE.name))
+    assert proposed(node) == ["PlaceShards", "PlaceShards"]
     limit(net, 7)
-    assert [(each.shard, each.share) for each in tallies(node)] == [(0, 3), (1, 2), (2, 2)]
+    assert [(each.shard, each.quota) for each in counts(node)] == [(0, 3), (1, 2), (2, 2)]
 
-    run(node.run_controller(SHARE_MOVING.name))
-    assert proposed(node) == ["SeatShards", "SeatShards"]
+    run(node.run_controller(QUOTA_BALANCE.name))
+    assert proposed(node) == ["PlaceShards", "PlaceShards"]
     node.elect("mqtt")
-    run(node.run_controller(SHARE_MOVING.name))
+    run(node.run_controller(QUOTA_BALANCE.name))
 
-    assert proposed(node) == ["SeatShards"] * 4
+    assert proposed(node) == ["PlaceShards"] * 4
 
 
 def test_a_limit_is_never_exceeded_and_all_of_it_can_be_used(net: Any, client: Client) -> None:
@@ -211,12 +212,12 @@ def test_a_limit_is_never_exceeded_and_all_of_it_can_be_used(net: Any, client: C
     while len(node.rows(SESSIONS)) < most:
         rounds += 1
         assert rounds < 20
-        run(node.run_controller(SHARE_MOVING.name))
-        assert sum(each.share for each in tallies(node)) <= most
+        run(node.run_controller(QUOTA_BALANCE.name))
+        assert sum(each.quota for each in counts(node)) <= most
         connect_all(net, [client(next(names)) for _ in range(20)])
         assert len(node.rows(SESSIONS)) <= most
 
-    run(node.run_controller(SHARE_MOVING.name))
+    run(node.run_controller(QUOTA_BALANCE.name))
     reply = connect_all(net, [client(next(names)) for _ in range(20)])
 
     assert len(reply.refusals) == 20
@@ -225,7 +226,7 @@ def test_a_limit_is_never_exceeded_and_all_of_it_can_be_used(net: Any, client: C
 
 def test_a_limit_that_is_lowered_takes_nothing_new(net: Any, client: Client) -> None:
     limit(net, 30)
-    run(net.node.run_controller(SHARE_MOVING.name))
+    run(net.node.run_controller(QUOTA_BALANCE.name))
     connect_all(net, [client(f"c{number}") for number in range(12)])
     limit(net, 5)
     run(net.node.run_woken())
@@ -240,10 +241,10 @@ def test_a_deposed_leader_moves_nothing_in_shards_that_know_the_next(
     net: Any, client: Client
 ) -> None:
     limit(net, 30)
-    run(net.node.run_controller(SHARE_MOVING.name))
+    run(net.node.run_controller(QUOTA_BALANCE.name))
     deposed = net.node.leader("mqtt")
     net.node.elect("mqtt")
-    run(net.node.run_controller(SHARE_MOVING.name))
+    run(net.node.run_controller(QUOTA_BALANCE.name))
     connect_all(net, [client(f"c{number}") for number in range(30)])
     before = net.node.digest()
 
@@ -255,10 +256,10 @@ def test_a_deposed_leader_moves_nothing_in_shards_that_know_the_next(
 
 def test_every_shard_gives_back_the_room_of_a_deleted_session(net: Any, client: Client) -> None:
     limit(net, 3)
-    run(net.node.run_controller(SHARE_MOVING.name))
+    run(net.node.run_controller(QUOTA_BALANCE.name))
     names = [f"c{number}" for number in range(9)]
     connect_all(net, [client(name) for name in names])
     for name in names:
         run(net.node.propose(DeleteSession(tenant="acme", client_id=name), DeleteSessionReply))
 
-    assert [each.sessions for each in tallies(net.node)] == [0, 0, 0]
+    assert [each.sessions for each in counts(net.node)] == [0, 0, 0]

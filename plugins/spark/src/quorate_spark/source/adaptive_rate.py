@@ -6,7 +6,7 @@ from typing import Final
 
 #: A node that answers a batch within this time has little that waits.
 PROMPT_S: Final = 0.1
-#: On clusters that take longer for every batch: so many times as long as the quickest has taken.
+#: On slower clusters: this multiple of the time that the quickest batch took.
 _PROMPT_TIMES: Final = 2.0
 _MORE: Final = 0.25
 _LESS: Final = 0.7
@@ -14,8 +14,8 @@ _LEAST: Final = 0.25
 LONGEST_REST_S: Final = 2.0
 
 
-class Pace:
-    """Batches of one lane: how many at once, or how much rest between one and the next.
+class AdaptiveRate:
+    """Batches of one queue: how many at once, or how much rest between one and the next.
 
     A number of batches under way grows while answers come promptly, and shrinks with each round in
     which one does not. Below one, a batch goes alone, and a rest follows in proportion to its time.

@@ -7,35 +7,35 @@ from quorate.plugin.resource import TENANTS, limit_of, tenant_there
 
 from quorate_mqtt.counts import add_to, count_at
 from quorate_mqtt.shards import GROUP
-from quorate_mqtt.v1.shares_pb2 import Seat, SessionShare
+from quorate_mqtt.v1.quotas_pb2 import SessionQuota, ShardPlace
 
 #: The name of the limit in a tenant's row.
 LIMIT: Final = "mqtt.sessions"
-#: Private: the seat of the shard, one row.
-SEATS: Final = "mqtt.seats"
-SEAT_KEY: Final = keys.pack("seat")
+#: Private: the place of the shard, one row.
+PLACES: Final = "mqtt.shard_places"
+PLACE_KEY: Final = keys.pack("place")
 #: Private: how many sessions of a tenant this shard has, by tenant.
-TALLIES: Final = "mqtt.session_tallies"
+COUNTS: Final = "mqtt.session_counts"
 #: Private: how many it may have, by tenant.
-SHARES: Final = "mqtt.session_shares"
+QUOTAS: Final = "mqtt.session_quotas"
 #: A sequence that tells a shard its number.
-NUMBERS: Final = "mqtt.seats"
+NUMBERS: Final = "mqtt.shard_places"
 
 # No shard key: each shard has its own.
-FAMILIES: Final = tuple(ColumnFamily(name=name, group=GROUP) for name in (SEATS, TALLIES, SHARES))
+FAMILIES: Final = tuple(ColumnFamily(name=name, group=GROUP) for name in (PLACES, COUNTS, QUOTAS))
 
 
 def sessions_of(reader: Reader, tenant: str) -> int:
     """Return how many sessions of a tenant are here."""
-    return count_at(reader, TALLIES, keys.pack(tenant))
+    return count_at(reader, COUNTS, keys.pack(tenant))
 
 
 def add_sessions(txn: Txn, tenant: str, more: int) -> None:
     """Count sessions that have begun, or, below zero, ended."""
-    add_to(txn, TALLIES, keys.pack(tenant), more)
+    add_to(txn, COUNTS, keys.pack(tenant), more)
 
 
-class Room:
+class QuotaLeft:
     """The room that a tenant has in this shard, while one command goes on."""
 
     __slots__ = ("_limit", "_reader", "_tenant", "left")
@@ -63,32 +63,32 @@ class Room:
         self.left -= 1
 
 
-def room_of(reader: Reader, tenant: str) -> Room:
+def quota_left(reader: Reader, tenant: str) -> QuotaLeft:
     """Return the room that a tenant has; refuse one that is unknown or being deleted."""
     limit = limit_of(tenant_there(reader, tenant), LIMIT)
     if limit is None:
-        return Room(reader, tenant)
-    share = share_of(reader, tenant, limit, seat_of(reader))
-    return Room(reader, tenant, limit, share - sessions_of(reader, tenant))
+        return QuotaLeft(reader, tenant)
+    quota = quota_of(reader, tenant, limit, place_of(reader))
+    return QuotaLeft(reader, tenant, limit, quota - sessions_of(reader, tenant))
 
 
-def seat_of(reader: Reader) -> Seat:
+def place_of(reader: Reader) -> ShardPlace:
     """Return what this shard knows of itself; nothing before shards were counted."""
-    return Seat.FromString(reader.get(SEATS, SEAT_KEY) or b"")
+    return ShardPlace.FromString(reader.get(PLACES, PLACE_KEY) or b"")
 
 
-def share_of(reader: Reader, tenant: str, limit: int, seat: Seat) -> int:
+def quota_of(reader: Reader, tenant: str, limit: int, place: ShardPlace) -> int:
     """Return how much of a limit is this shard's: what it was given, or else its even part.
 
     The even parts of all shards come to the limit. Before shards were counted nothing is given.
     """
-    if seat.shards == 1:
+    if place.shards == 1:
         return limit
-    value = reader.get(SHARES, keys.pack(tenant))
+    value = reader.get(QUOTAS, keys.pack(tenant))
     if value is not None:
-        given = SessionShare.FromString(value)
+        given = SessionQuota.FromString(value)
         if given.limit == limit:
-            return given.share
-    if seat.shards == 0:
+            return given.quota
+    if place.shards == 0:
         return 0
-    return limit // seat.shards + (seat.shard < limit % seat.shards)
+    return limit // place.shards + (place.shard < limit % place.shards)

@@ -1,0 +1,1 @@
+"""The limit on a tenant's sessions, divided over the shards: each holds its quota on its own."""

@@ -1,0 +1,94 @@
+"""What the division of limits declares, and the reads that its controller decides by."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from quorate.plugin import Command, DataRoute, Items, Query, Reader, keys, read_range
+from quorate.plugin.resource import TENANTS, limit_of
+from quorate.v1.tenant_pb2 import Tenant
+
+from quorate_mqtt.session_quota import apply
+from quorate_mqtt.session_quota.controllers import PROBES
+from quorate_mqtt.session_quota.quota import LIMIT, place_of, quota_of, sessions_of
+from quorate_mqtt.shards import GROUP
+from quorate_mqtt.v1 import quotas_pb2 as pb
+
+
+def list_shard_places(reader: Reader, _: pb.ListShardPlaces) -> Iterator[pb.ShardPlace]:
+    """Yield the place of this shard, if it has one."""
+    place = place_of(reader)
+    if place.slots:
+        yield place
+
+
+def place_order(place: pb.ShardPlace) -> bytes:
+    """Return the key by which the places of several shards are merged."""
+    return keys.pack(place.shard)
+
+
+def list_session_counts(reader: Reader, _: pb.ListSessionCounts) -> Iterator[pb.SessionCount]:
+    """Yield what this shard has, and may have, of each tenant with a limit."""
+    place = place_of(reader)
+    for row in read_range(reader, TENANTS, *keys.prefix()):
+        tenant = Tenant.FromString(row.value)
+        limit = limit_of(tenant, LIMIT)
+        if limit is not None:
+            yield pb.SessionCount(
+                tenant=tenant.name,
+                shard=place.shard,
+                probe=place.probe,
+                sessions=sessions_of(reader, tenant.name),
+                limit=limit,
+                quota=quota_of(reader, tenant.name, limit, place),
+            )
+
+
+def count_order(count: pb.SessionCount) -> bytes:
+    """Return the key by which the counts of several shards are merged."""
+    return keys.pack(count.tenant, count.shard)
+
+
+COMMANDS: Final = (
+    Command(
+        message=pb.PlaceShards,
+        group=GROUP,
+        items=Items(
+            get=lambda command: command.probes,
+            shard_key=lambda probe: probe,
+            make=lambda command, probes: pb.PlaceShards(
+                term=command.term, shards=command.shards, probes=probes
+            ),
+            key=lambda probe: probe,
+        ),
+        examples=(pb.PlaceShards(term=1, shards=1, probes=PROBES[:3]),),
+    ),
+    Command(
+        message=pb.MoveQuotas,
+        group=GROUP,
+        items=Items(
+            get=lambda command: command.moves,
+            shard_key=lambda move: move.probe,
+            make=lambda command, moves: pb.MoveQuotas(term=command.term, moves=moves),
+        ),
+        examples=(
+            pb.MoveQuotas(
+                term=1,
+                moves=[pb.QuotaMove(probe=PROBES[0], tenant="acme", limit=100, quota=60)],
+            ),
+        ),
+    ),
+)
+ROUTES: Final = (
+    DataRoute(message=pb.PlaceShards, apply=apply.place_shards),
+    DataRoute(message=pb.MoveQuotas, apply=apply.move_quotas),
+)
+QUERIES: Final = (
+    Query(message=pb.ListShardPlaces, group=GROUP, run=list_shard_places, order=place_order),
+    Query(
+        message=pb.ListSessionCounts,
+        group=GROUP,
+        run=list_session_counts,
+        order=count_order,
+        reads=(TENANTS,),
+    ),
+)

@@ -1,1 +1,0 @@
-"""The limit on a tenant's sessions, divided over the shards: each holds its share on its own."""
