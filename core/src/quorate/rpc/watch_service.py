@@ -148,6 +148,7 @@ class WatchService:
             request.token,
             changes_only=request.changes_only,
             timeout_s=deadline.remaining_s(),
+            prompt=False,
         )
 
     def _responses(self, watch: watches.Watch, portion: watches.Portion) -> list[pb.WatchResponse]:

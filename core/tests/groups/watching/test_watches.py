@@ -11,8 +11,10 @@ from hypothesis import given, settings, strategies as st
 from quorate.consensus.journal import Position
 from quorate.groups.shard.barrier import Staleness
 from quorate.groups.shard.shard import Shard
+from quorate.groups.watching import waking as waking_module
 from quorate.groups.watching.feeds import Feed, Lost, PageLimits, Selection, Start
 from quorate.groups.watching.tokens import WatchToken
+from quorate.groups.watching.waking import Waking
 from quorate.groups.watching.watches import Watch, Watches, WatchSettings
 from quorate.plugin import EmittedEvent, RowEvent, WatchedEvent
 from quorate.plugin.shard_id import ShardId
@@ -529,7 +531,7 @@ def test_a_waiting_reader_is_told(site: Site) -> None:
 def test_a_closed_watch_ends_and_leaves_nothing_behind(site: Site) -> None:
     watch = site.open(shards=(FIRST, SECOND))
     site.take(watch)
-    assert site.first.watchers == site.second.watchers == 2
+    assert site.first.watchers == site.second.watchers == 3
     site.world.at(5.0, watch.close)
 
     async def read() -> list[WatchedEvent]:
@@ -683,3 +685,76 @@ def test_rows_and_changes_together_are_what_is_stored(seed: int, rows: int) -> N
 
     if finished:
         assert held == {**site.first.rows(), **site.second.rows()}
+
+
+class Told:
+    """A feed that writes down what it is told."""
+
+    def __init__(self, *, prompt: bool = False) -> None:
+        self.prompt = prompt
+        self.marked: list[int] = []
+        self.woken = 0
+
+    def mark(self, index: int) -> None:
+        self.marked.append(index)
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+def test_an_entry_is_told_to_the_feeds_that_it_is_for(site: Site) -> None:
+    waking = Waking(cast(Shard, site.first), site.loop, lambda _: None)
+    whole, mine, others, family = Told(), Told(), Told(), Told()
+    waking.add(whole, {FAMILY: b""})
+    waking.add(mine, {FAMILY: b"mine/"})
+    waking.add(others, {FAMILY: b"other/", OTHER: b"mine/"})
+    waking.add(family, {OTHER: b""})
+
+    site.first.put(b"mine/1")
+    site.first.put(b"m")
+    site.first.apply([(FAMILY, b"other/1", b""), (OTHER, b"x", b"")])
+    waking.remove(mine, {FAMILY: b"mine/"})
+    site.first.put(b"mine/2")
+
+    assert whole.marked == [1, 2, 3, 4]
+    assert mine.marked == [1]
+    assert others.marked == [3]
+    assert family.marked == [3]
+
+
+def test_more_than_is_looked_at_is_told_to_all_of_the_family(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waking_module, "_MOST_EVENTS", 2)
+    waking = Waking(cast(Shard, site.first), site.loop, lambda _: None)
+    far, near = Told(), Told()
+    waking.add(far, {FAMILY: b"z"})
+    waking.add(near, {OTHER: b"z"})
+    subscribers, site.first._subscribers[:] = list(site.first._subscribers), []
+    for number in range(4):
+        site.first.put(b"%d" % number)
+
+    for tell in subscribers:
+        tell(4)
+
+    assert far.marked == [3]
+    assert near.marked == []
+
+
+def test_who_is_not_prompt_learns_of_passing_entries_within_a_round(site: Site) -> None:
+    waking = Waking(cast(Shard, site.first), site.loop, lambda _: None)
+    prompt, patient = Told(prompt=True), [Told() for _ in range(200)]
+    for feed in (prompt, *patient):
+        waking.add(feed, {OTHER: b""})
+
+    def woken_by(seconds: float) -> int:
+        site.world.run(seconds)
+        return sum(feed.woken for feed in patient)
+
+    site.first.put(b"1")
+
+    soon, later, last = map(woken_by, (0.06, 1.0, 7.0))
+    assert prompt.woken == 1
+    assert soon == 0
+    assert 0 < later < 200
+    assert last == 200

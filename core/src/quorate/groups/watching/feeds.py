@@ -6,7 +6,6 @@ a slow reader holds one page, and gets `Lost` when the history it needs was trim
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, starmap
@@ -16,14 +15,12 @@ from google.protobuf import descriptor_pool, message_factory
 
 from quorate.apply.entries import index_of, whole
 from quorate.groups.shard.shard import Shard
+from quorate.groups.watching.waking import Waking
 from quorate.plugin import EmittedEvent, Event, RowEvent
 from quorate.plugin.keys import after
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.events import EventLog, HistoryGoneError, RowChange, StoredEvent
 from quorate.storage.rows import revision_of, value_of
-
-#: How soon a reader learns of entries without events for it.
-_PASSING_S: Final = 0.05
 
 #: The families of a watch, each with the prefix that keys must have, and, with an empty one, the
 #: full names of messages that are emitted.
@@ -105,28 +102,29 @@ class LocalFeed:
         not_before: int,
         wake: Callable[[], None],
         limits: PageLimits,
-        loop: asyncio.AbstractEventLoop,
+        waking: Waking,
+        prompt: bool = True,
     ) -> None:
+        #: Whether the reader wants to know at once how far it has come.
+        self.prompt = prompt
+        self._wake: Final = wake
         self._replica: Final = replica
         self._selection: Final = dict(selection)
         self._not_before: Final = not_before
-        self._wake: Final = wake
         self._limits: Final = limits
-        self._loop: Final = loop
-        #: When to report the position to the reader while there are no events for it.
-        self._passing: asyncio.TimerHandle | None = None
+        self._waking: Final = waking
         self._log = EventLog(replica.data)
         #: The position after the last page; None until the list is complete.
         self._position: int | None = None if start is None else start.revision
+        #: The first entry that may have something to read; None: none up to `Waking.upto` has.
+        self._unread: int | None = None if start is None else _whole_index(start.revision) + 1
         self._rows: Iterator[tuple[int, RowEvent]] | None = None
         self._listed_at = 0
         self._lost: Lost | None = None
         if start is not None and start.generation < self.generation:
             self._lost = Lost(f"shard {replica.id} was restored or recovered")
-        self._cancels: Final = (
-            replica.subscribe(lambda _: self._applied()),
-            replica.on_replace(self._replaced),
-        )
+        waking.add(self, self._selection, listing=start is None)
+        self._cancel: Final = replica.on_replace(self._replaced)
 
     @property
     def generation(self) -> int:
@@ -150,30 +148,25 @@ class LocalFeed:
     def close(self) -> None:
         """Stop, and release everything."""
         self._lose("the watch was closed")
-        for cancel in self._cancels:
-            cancel()
-        if self._passing is not None:
-            self._passing.cancel()
+        self._cancel()
+        self._waking.remove(self, self._selection)
 
-    def _applied(self) -> None:
-        """Wake the reader: at once if there may be events for it, else after a delay."""
-        position = self._position
-        touched = self._replica.data.touched
-        if position is None or touched.changed(self._selection, _whole_index(position)):
-            self._wake()
-        elif self._passing is None:
-            self._passing = self._loop.call_later(_PASSING_S, self._passed)
-
-    def _passed(self) -> None:
-        self._passing = None
+    def wake(self) -> None:
+        """Wake the reader."""
         self._wake()
+
+    def mark(self, index: int) -> None:
+        """Take note that an entry may have something to read."""
+        if self._unread is None:
+            self._unread = index
+        self.wake()
 
     def _replaced(self) -> None:
         self._lose(
             f"the database of shard {self._replica.id} on this node is closed or replaced",
             only_here=True,
         )
-        self._wake()
+        self.wake()
 
     def _lose(self, reason: str, *, only_here: bool = False) -> None:
         self._lost = self._lost or Lost(reason, only_here)
@@ -196,6 +189,8 @@ class LocalFeed:
             return Page(page, self._listed_at, listing=True)
         self._rows = None
         self._position = self._listed_at
+        self._unread = index_of(self._listed_at) + 1
+        self._waking.listed(self)
         return Page((), self._listed_at)
 
     def _begin_list(self) -> Iterator[tuple[int, RowEvent]]:
@@ -209,14 +204,22 @@ class LocalFeed:
         return chain.from_iterable(starmap(_rows, views))
 
     def _follow(self, position: int) -> Page | None:
-        index = _whole_index(position)
-        unchanged = self._replica.data.touched.unchanged_to(self._selection, index)
+        upto = whole(self._waking.upto)
+        if self._unread is None:
+            # Nothing that was applied since is for this feed.
+            if upto <= position:
+                return None
+            self._position = upto
+            return Page((), upto)
+        index = max(self._unread - 1, _whole_index(position))
+        index = self._replica.data.touched.unchanged_to(self._selection, index)
         events, revision = self._log.read(
-            whole(unchanged) if unchanged > index else position,
+            max(position, whole(index)),
             self._selection,
             max_rows=self._limits.rows,
             max_bytes=self._limits.bytes,
         )
+        self._unread = None if revision >= upto else _whole_index(revision) + 1
         if revision == position:
             return None
         self._position = revision

@@ -24,6 +24,7 @@ from quorate.groups.watching.feeds import (
     Start,
 )
 from quorate.groups.watching.tokens import WatchToken
+from quorate.groups.watching.waking import Waking
 from quorate.plugin import WatchedEvent
 from quorate.plugin.shard_id import ShardId
 
@@ -344,6 +345,8 @@ class Watches:
         self._settings: Final = settings or WatchSettings()
         self._timeout_s: Final = timeout_s
         self._made: Final = WeakSet[Watch]()
+        #: Of the replicas here that are watched.
+        self._wakings: Final[dict[Shard, Waking]] = {}
 
     @property
     def open_now(self) -> int:
@@ -357,16 +360,18 @@ class Watches:
         token: bytes = b"",
         *,
         not_before: Mapping[ShardId, int] | None = None,
+        prompt: bool = True,
     ) -> Watch:
         """Watch families in these shards, after a token or from their current rows on.
 
-        Rows are this node's, at the given revisions or later. Raises `InvalidTokenError`.
+        Rows are this node's, at the given revisions or later. A reader that is not `prompt` learns
+        seconds later how far it has come without events. Raises `InvalidTokenError`.
         """
         at_least = not_before or {}
 
         def open_feed(shard: ShardId, start: Start | None, wake: Callable[[], None]) -> Feed:
             where = shard, selection, start, at_least.get(shard, 0), wake
-            return self._feed_here(*where) or self._open_elsewhere(*where)
+            return self._feed_here(*where, prompt=prompt) or self._open_elsewhere(*where)
 
         watch = Watch(
             self.cluster,
@@ -388,6 +393,7 @@ class Watches:
         *,
         changes_only: bool = False,
         timeout_s: float | None = None,
+        prompt: bool = True,
     ) -> Watch:
         """Watch after a token, or from current rows on, with every write answered before.
 
@@ -395,16 +401,15 @@ class Watches:
         shard does not answer in time, and `InvalidTokenError`.
         """
         if token:
-            return self.open(selection, shards, token)
+            return self.open(selection, shards, token, prompt=prompt)
         wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
         found = await asyncio.gather(*(self.read_point(shard, wait_s) for shard in shards))
         revisions = {shard: point.revision for shard, point in zip(shards, found, strict=True)}
         if not changes_only:
-            return self.open(selection, shards, not_before=revisions)
+            return self.open(selection, shards, not_before=revisions, prompt=prompt)
         generation = max(point.generation for point in found)
-        return self.open(
-            selection, shards, WatchToken(self.cluster, generation, revisions).encode()
-        )
+        token = WatchToken(self.cluster, generation, revisions).encode()
+        return self.open(selection, shards, token, prompt=prompt)
 
     async def read_point(self, shard: ShardId, timeout_s: float) -> ReadPoint:
         """Return a read point of a shard, wherever it is; raises `UnreadableError`."""
@@ -441,12 +446,23 @@ class Watches:
         start: Start | None,
         not_before: int,
         wake: Callable[[], None],
+        *,
+        prompt: bool = True,
     ) -> Feed | None:
         replica = self._replica(shard)
         if replica is None or replica.stopped is not None:
             return None
-        page, loop = self._settings.page, self._loop
-        return LocalFeed(replica, selection, start, not_before, wake, page, loop)
+        waking = self._wakings.get(replica)
+        if waking is None:
+            waking = self._wakings[replica] = Waking(replica, self._loop, self._forget)
+        return LocalFeed(
+            replica, selection, start, not_before, wake, self._settings.page, waking, prompt
+        )
+
+    def _forget(self, closed: Waking) -> None:
+        for replica, waking in list(self._wakings.items()):
+            if waking is closed:
+                del self._wakings[replica]
 
 
 def _absent(shard: ShardId) -> UnreadableError:

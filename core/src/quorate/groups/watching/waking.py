@@ -1,0 +1,194 @@
+"""Wakes the feeds of a replica that have something to read, by one look at each entry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Protocol
+
+from quorate.apply.entries import index_of, whole
+from quorate.groups.shard.shard import Shard
+from quorate.storage.events import EventLog, HistoryGoneError, RowChange
+
+#: How soon the reader of a prompt feed learns of entries without events for it.
+PASSING_S: Final = 0.05
+#: The same of the others, which are woken a few at a time.
+ROUND_S: Final = 5.0
+_TURN_S: Final = 0.1
+#: What is looked at of the entries of one turn; beyond it every feed reads for itself.
+_MOST_EVENTS: Final = 10_000
+_MOST_BYTES: Final = 1 << 20
+
+
+class WokenFeed(Protocol):
+    """A feed that follows a replica."""
+
+    @property
+    def prompt(self) -> bool:
+        """Whether its reader wants to know at once how far it has come."""
+
+    def mark(self, index: int) -> None:
+        """Take note that an entry may have something for it, and wake the reader."""
+
+    def wake(self) -> None:
+        """Wake the reader."""
+
+
+class Waking:
+    """The feeds of a replica, by what they select.
+
+    An entry up to `upto` that has something for a feed was told to it.
+    """
+
+    def __init__(
+        self, replica: Shard, loop: asyncio.AbstractEventLoop, closed: Callable[[Waking], None]
+    ) -> None:
+        self._replica: Final = replica
+        self._loop: Final = loop
+        self._closed: Final = closed
+        self.upto = replica.data.applied
+        #: By family, or message, and prefix.
+        self._feeds: Final[dict[str, dict[bytes, dict[WokenFeed, None]]]] = {}
+        #: How many prefixes have each length, by family.
+        self._lengths: Final[dict[str, Counter[int]]] = {}
+        self._prompt: Final[dict[WokenFeed, None]] = {}
+        self._patient: Final[dict[WokenFeed, None]] = {}
+        #: Those that list rows and may wait for newer ones.
+        self._listing: Final[dict[WokenFeed, None]] = {}
+        self._passing: asyncio.TimerHandle | None = None
+        #: Those that are still to be woken in this round, and up to where it goes.
+        self._round: Final[deque[WokenFeed]] = deque()
+        self._round_upto = self.upto
+        self._a_turn = 1
+        self._turning: asyncio.TimerHandle | None = None
+        self._ended = False
+        self._cancels: Final = (
+            replica.subscribe(lambda _: self._applied()),
+            replica.on_replace(self.close),
+        )
+
+    def add(
+        self, feed: WokenFeed, selection: Mapping[str, bytes], *, listing: bool = False
+    ) -> None:
+        """Wake a feed from now on; one that lists at every entry, until it is `listed`."""
+        if listing:
+            self._listing[feed] = None
+        for family, prefix in selection.items():
+            prefixes = self._feeds.setdefault(family, {})
+            if prefix not in prefixes:
+                prefixes[prefix] = {}
+                self._lengths.setdefault(family, Counter())[len(prefix)] += 1
+            prefixes[prefix][feed] = None
+        (self._prompt if feed.prompt else self._patient)[feed] = None
+
+    def remove(self, feed: WokenFeed, selection: Mapping[str, bytes]) -> None:
+        """Wake a feed no more."""
+        for family, prefix in selection.items():
+            prefixes = self._feeds.get(family, {})
+            feeds = prefixes.get(prefix, {})
+            if feeds.pop(feed, self) is None and not feeds:
+                del prefixes[prefix]
+                lengths = self._lengths[family]
+                lengths[len(prefix)] -= 1
+                if not lengths[len(prefix)]:
+                    del lengths[len(prefix)]
+                if not prefixes:
+                    del self._feeds[family], self._lengths[family]
+        self._prompt.pop(feed, None)
+        self._patient.pop(feed, None)
+        self._listing.pop(feed, None)
+        if not self._prompt and not self._patient:
+            self.close()
+
+    def listed(self, feed: WokenFeed) -> None:
+        """Take note that a feed has listed all rows."""
+        self._listing.pop(feed, None)
+
+    def close(self) -> None:
+        """Wake nobody any more: there are no feeds, or their database is closed or replaced."""
+        if self._ended:
+            return
+        self._ended = True
+        self._closed(self)
+        for cancel in self._cancels:
+            cancel()
+        for timer in (self._passing, self._turning):
+            if timer is not None:
+                timer.cancel()
+
+    # What was applied.
+
+    def _applied(self) -> None:
+        data = self._replica.data
+        after, self.upto = self.upto, max(self.upto, data.applied)
+        if self.upto == after:
+            return
+        for feed in list(self._listing):
+            feed.wake()
+        changed = [each for each in self._feeds if data.touched.changed((each,), after)]
+        self._mark_whole(changed, after)
+        self._look(changed, after)
+        if self._passing is None and self._prompt:
+            self._passing = self._loop.call_later(PASSING_S, self._pass)
+        if self._turning is None and self._patient:
+            self._begin_round()
+
+    def _mark_whole(self, families: Iterable[str], after: int) -> None:
+        """Mark the feeds of whole families."""
+        for family in families:
+            for feed in list(self._feeds[family].get(b"", ())):
+                feed.mark(after + 1)
+
+    def _look(self, families: Iterable[str], after: int) -> None:
+        """Mark the feeds of prefixes that have something in the entries after an index."""
+        wanted = {each: b"" for each in families if any(self._feeds[each])}
+        if not wanted:
+            return
+        log = EventLog(self._replica.data)
+        try:
+            events, revision = log.read(
+                whole(after), wanted, max_rows=_MOST_EVENTS, max_bytes=_MOST_BYTES
+            )
+        except HistoryGoneError:
+            events, revision = [], whole(after)
+        for event in events:
+            if isinstance(event.change, RowChange):
+                self._mark(event.change.family, event.change.key, index_of(event.revision))
+        if revision < whole(self.upto):
+            for family in wanted:
+                for feeds in self._feeds[family].values():
+                    for feed in list(feeds):
+                        feed.mark(index_of(revision) + 1)
+
+    def _mark(self, family: str, key: bytes, index: int) -> None:
+        prefixes = self._feeds[family]
+        for length in self._lengths[family]:
+            if length and (feeds := prefixes.get(key[:length])) is not None:
+                for feed in list(feeds):
+                    feed.mark(index)
+
+    # What passed without anything for them.
+
+    def _pass(self) -> None:
+        self._passing = None
+        for feed in list(self._prompt):
+            feed.wake()
+
+    def _begin_round(self) -> None:
+        self._round.extend(self._patient)
+        self._round_upto = self.upto
+        self._a_turn = 1 + int(len(self._round) * _TURN_S / ROUND_S)
+        self._turning = self._loop.call_later(_TURN_S, self._turn)
+
+    def _turn(self) -> None:
+        for _ in range(min(self._a_turn, len(self._round))):
+            feed = self._round.popleft()
+            if feed in self._patient:
+                feed.wake()
+        if self._round:
+            self._turning = self._loop.call_later(_TURN_S, self._turn)
+        elif self._round_upto < self.upto and self._patient:
+            self._begin_round()
+        else:
+            self._turning = None
