@@ -26,6 +26,7 @@ from quorate.plugin import Command
 from quorate.plugin.singles import Singles, batch_of
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
+from quorate.v1.auth_pb2 import CreateRoles, PutRoles
 from quorate.v1.command_pb2 import (
     CommandAnswer,
     ExecuteRequest,
@@ -305,6 +306,9 @@ COMPOSED: Final = {
         # With a tenant its schemas go, and their bindings.
         DeleteSchemas,
         UnbindSchemas,
+        # A role is an item of both.
+        CreateRoles,
+        PutRoles,
     )
 }
 
