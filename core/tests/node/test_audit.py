@@ -20,7 +20,7 @@ from quorate.observe.audit import AuditError
 from quorate.plugin import Stub
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import installed
-from quorate.v1 import admin_pb2, audit_pb2, command_pb2, kv_pb2, tenant_pb2
+from quorate.v1 import admin_pb2, audit_pb2, auth_pb2, command_pb2, kv_pb2, tenant_pb2
 from quorate.v1.batch_pb2 import BatchReply
 
 if TYPE_CHECKING:
@@ -227,3 +227,28 @@ async def test_a_node_does_not_start_without_its_audit_log(nodes: Nodes) -> None
     [path] = nodes.files(1, more='[audit]\nfile = "/proc/none/audit.jsonl"')
     with pytest.raises(AuditError, match=r"correct audit\.file"):
         nodes.new(path)
+
+
+async def test_who_calls_and_who_was_refused_is_recorded(nodes: Nodes, builtin: Catalog) -> None:
+    async with audited(nodes, builtin) as at:
+        made = await at.q.call(
+            "/quorate.v1.AuthService/Enable",
+            auth_pb2.EnableAuth(administrator="ada"),
+            auth_pb2.NewToken,
+        )
+        async with connect(at.address, token=made.text) as q:
+            await q.kv.put("a", b"1")
+        with pytest.raises(RejectedError):
+            await at.q.kv.get("a")
+        async with connect(at.address, token="no.such-token") as q:
+            with pytest.raises(RejectedError):
+                await q.kv.put("b", b"1")
+        text = at.file.read_text()
+        found = await at.records(4)
+
+    assert made.text not in text
+    put = next(each for each in found if each.get("keys") == ["a"])
+    assert (put["identity"], put["outcome"]) == ("ada", "OK")
+    refused = [each for each in found if each["outcome"] == "UNAUTHENTICATED"]
+    assert {each["method"] for each in refused} == {"/quorate.v1.AdminService/Topology"}
+    assert {each["identity"] for each in refused} == {""}

@@ -854,6 +854,20 @@ async def test_a_client_of_the_same_authority_cannot_pass_as_a_node(tmp_path: Pa
     assert b.network.refused["a", CLIENT_CERTIFICATE] >= 2
 
 
+async def test_a_client_with_the_name_of_a_node_is_none(tmp_path: Path) -> None:
+    make_authority(tmp_path)
+    for node in ("a", "b"):
+        sign(tmp_path, node, [node])
+    sign(tmp_path, "client", ["a"], serves=False)
+    a, b = (Station(node, tls=certificates_of(tmp_path, node)) for node in ("a", "b"))
+    async with pair(a, b):
+        assert b.network.is_certified((tmp_path / "a.pem").read_bytes())
+        assert not b.network.is_certified((tmp_path / "client.pem").read_bytes())
+        # Nor is a node of whom nobody knows.
+        sign(tmp_path, "c", ["c"])
+        assert not b.network.is_certified((tmp_path / "c.pem").read_bytes())
+
+
 async def test_strangers_that_begin_no_tls_are_bounded_as_others_are(tmp_path: Path) -> None:
     make_authority(tmp_path)
     for node in ("a", "b"):
