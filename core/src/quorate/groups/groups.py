@@ -113,8 +113,7 @@ class Groups:
 
         Raises `Invalid`, `LookupError`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
         """
-        refused = self._access.refused(message, caller)
-        proposal = Proposal(message, self.deadline(timeout_s), session, fence, refused)
+        proposal = Proposal(message, self.deadline(timeout_s), session, fence)
         ended = None if self._audit is None or if_leader is not None else self._audit(message)
         if ended is None:
             return await self._propose(proposal, if_leader, caller)
@@ -131,6 +130,9 @@ class Groups:
     async def _propose(
         self, proposal: Proposal, if_leader: ShardRef | None, caller: Caller
     ) -> Answer:
+        refused = self._access.refused(proposal.message, caller)
+        if refused:
+            proposal = proposal._replace(refused=refused)
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
         if self.admissions.wants(proposal.message):
             proposal = await self.admissions.one(proposal, replace(caller, via=via))

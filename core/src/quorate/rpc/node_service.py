@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.streams import certificate
 from quorate.consensus.peer.wire import Handshake, MalformedMessageError, decode_handshake
 from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, Goal, StepTaken
@@ -170,7 +171,8 @@ def is_node(network: PeerNetwork, context: Context) -> bool:
     handshake = shown_handshake(context)
     if handshake is not None:
         return network.judge_caller(handshake, context) is None
-    return network.shows_node(context)
+    shown = certificate(context)
+    return shown is not None and network.is_certified(shown)
 
 
 def parts(rows: Sequence[bytes]) -> list[list[bytes]]:

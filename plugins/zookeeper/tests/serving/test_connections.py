@@ -8,6 +8,8 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import given, strategies as st
+from quorate.plugin import Access
+from quorate.testing.node import MemoryNode
 from quorate_zookeeper.config import ZooKeeperConfig
 from quorate_zookeeper.wire import jute, requests
 from quorate_zookeeper.wire.codes import WRITES, Error, Op
@@ -80,6 +82,25 @@ async def test_old_clients_hear_nothing_of_servers_that_only_read(door: Door) ->
     opening = jute.int32(0) + bytes(8) + jute.int32(9_000) + bytes(8) + jute.buffer(bytes(16))
     peer.writer.write(jute.buffer(opening))
     assert len(await peer.frame()) == 36
+
+
+async def test_clients_whose_user_lost_its_right_are_closed(
+    door: Door, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def allows(_: object, user: str, access: Access, request: object = None) -> bool:
+        asked.append(f"{user!r}: {access.right} on {access.domain}")
+        return False
+
+    monkeypatch.setattr(MemoryNode, "allows", allows)
+    peer.send(Op.EXISTS, read("/"))
+    assert await peer.is_closed()
+    stranger = await door.raw()
+    opening = jute.int32(0) + bytes(8) + jute.int32(9_000) + bytes(8) + jute.buffer(bytes(16))
+    stranger.writer.write(jute.buffer(opening))
+    assert await stranger.is_closed()
+    assert set(asked) == {"'': write on zookeeper"}
 
 
 async def test_connections_are_bounded(open_door: Opening) -> None:

@@ -323,10 +323,9 @@ class PeerNetwork:
             return OTHER_TARGET
         return self._judge_cluster(asker) if of_old else self._judge(asker)
 
-    def shows_node(self, context: Context[bytes, bytes]) -> bool:
-        """Whether a caller shows the certificate of another node of this cluster."""
-        shown = certificate(context)
-        if shown is None or self._tls is None:
+    def is_certified(self, shown: bytes) -> bool:
+        """Return whether a certificate is that of a node that is known here, and no client's."""
+        if self._tls is None:
             return False
         found = self._tls.certified(shown)
         return found.node and not found.names.isdisjoint(self._addresses)

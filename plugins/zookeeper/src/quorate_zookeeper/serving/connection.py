@@ -281,17 +281,29 @@ class Connection(asyncio.Protocol):
     async def _serve(self) -> None:
         try:
             await self._until(self._may_go_on)
-            if not await self._connect(self._take()):
+            if not self._is_admitted() or not await self._connect(self._take()):
                 return
             while not self._closes_session:
                 if not self._may_go_on():
                     await self._until(self._may_go_on)
+                if not self._is_admitted():
+                    return
                 await self._answer(self._take())
         except ShortRecordError:
             self._server.complain(f"{self.peer} sent a request without a header")
             self.close()
         except Exception as error:  # noqa: BLE001 - the client tries another node
             self._fail(error)
+
+    def _is_admitted(self) -> bool:
+        if self._server.admits:
+            return True
+        self._server.complain(
+            f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user to a "
+            "user with `write` on zookeeper"
+        )
+        self.close()
+        return False
 
     def _take(self) -> bytes:
         frame = self._frames.popleft()

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from quorate.plugin import NodeApi
+from quorate.plugin import Access, NodeApi
 
 from quorate_zookeeper import metrics
 from quorate_zookeeper.config import ZooKeeperConfig
@@ -23,6 +23,8 @@ from quorate_zookeeper.v1 import rows_pb2 as rows
 
 _log = logging.getLogger(__name__)
 
+#: What the user of ZooKeeper's clients must have been granted.
+_NEEDED: Final = Access(right="write", domain="zookeeper")
 _BACKLOG: Final = 1_024
 #: The longest pause between two looks at sessions that are to be renewed.
 _TICK_S: Final = 0.5
@@ -91,6 +93,11 @@ class Server:
         return self._follower.live
 
     # What connections call.
+
+    @property
+    def admits(self) -> bool:
+        """Whether the user of ZooKeeper's clients may do what they do."""
+        return self.node.allows(self.config.user, _NEEDED)
 
     def now_s(self) -> float:
         """Return the loop's time."""
