@@ -34,8 +34,8 @@ class ZooKeeperConfig(BaseModel):
     )
     user: str = Field(
         "",
-        description="As whom ZooKeeper's clients call, once the cluster asks who calls: a user with "
-        "`write` on `zookeeper`. Without one they are refused then.",
+        description="As whom ZooKeeper's clients call, once the cluster asks who calls: a user "
+        "with `write` on `zookeeper`. Without one they are refused then.",
     )
     min_session_timeout_ms: int = Field(
         4_000, ge=100, description="The shortest timeout of a session, in milliseconds."

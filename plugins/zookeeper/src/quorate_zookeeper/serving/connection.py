@@ -299,8 +299,8 @@ class Connection(asyncio.Protocol):
         if self._server.admits:
             return True
         self._server.complain(
-            f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user to a "
-            "user with `write` on zookeeper"
+            f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user to "
+            "a user with `write` on zookeeper"
         )
         self.close()
         return False
