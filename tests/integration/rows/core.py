@@ -10,6 +10,9 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
+    BackupRequest,
+    DrainNodeRequest,
+    MoveReplicaRequest,
     PauseControllerRequest,
     PurgePluginRequest,
     QuotaUsageRequest,
@@ -185,6 +188,21 @@ ADMIN: Final = {
             (TransferLeaderRequest(shard="metadata/0", node="n3"), REFUSED),
         ),
     ),
+    "DrainNode": Row(
+        empty="node",
+        large=((DrainNodeRequest(node=TEXT), "node"),),
+        wrong=((DrainNodeRequest(node="n3"), NOT_FOUND),),
+    ),
+    "MoveReplica": Row(
+        empty="shard",
+        large=((MoveReplicaRequest(shard="metadata/0", source=TEXT, target="n2"), "source"),),
+        wrong=(
+            (MoveReplicaRequest(shard="metadata", source="n1", target="n2"), "shard"),
+            (MoveReplicaRequest(shard="metadata/0", target="n2"), "source"),
+            (MoveReplicaRequest(shard="metadata/0", source="n1"), "target"),
+        ),
+    ),
+    "Placement": Row(empty=None),
     "AddMember": Row(
         empty="node",
         large=(
@@ -226,7 +244,11 @@ ADMIN: Final = {
     ),
     "PauseController": Row(empty="name", large=((PauseControllerRequest(name=TEXT), "name"),)),
     "ResumeController": Row(empty="name", large=((ResumeControllerRequest(name=TEXT), "name"),)),
-    "Backup": Row(empty=None),
+    "Backup": Row(
+        empty=None,
+        large=((BackupRequest(shards=["metadata/" + "9" * 5_000]), "shards[0]"),),
+        wrong=((BackupRequest(shards=["metadata/0", "metadata"]), "shards[1]"),),
+    ),
 }
 
 COORDINATOR: Final = AssignCoordinator(role="r", key="k")

@@ -171,7 +171,12 @@ class AdminService:
         self, request: pb.BackupRequest, context: object
     ) -> AsyncIterator[pb.BackupPart]:
         """Send a copy of every shard of the cluster, or of some with a replica here."""
-        only = [parsed_shard(each) for each in request.shards]
+        only = []
+        for position, each in enumerate(request.shards):
+            try:
+                only.append(parsed_shard(each))
+            except Invalid as invalid:
+                raise Invalid(f"shards[{position}]", invalid.reason) from None
         try:
             async with aclosing(self._backups.back_up(only)) as parts:
                 async for part in parts:
