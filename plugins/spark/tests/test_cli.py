@@ -92,7 +92,7 @@ def test_loads_are_listed_taken_back_and_forgotten(
 @pytest.mark.parametrize(
     ("name", "content", "table", "told"),
     [
-        ("rows.txt", "", "kv.pairs", "cannot be told by its name"),
+        ("rows.txt", "", "kv.pairs", "cannot be inferred from its name"),
         ("rows.csv", "key,value\na,b", "kv.none", "there is no table 'kv.none'"),
         ("rows.csv", "key,val\na,b", "kv.pairs", "value is missing; val is no column of it"),
     ],

@@ -13,7 +13,7 @@ from quorate.rpc.server import RpcServer
 from quorate.v1 import audit_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AuditService"]
-_ACCESS: Final = {"Follow": Access(right="admin")}
+ACCESS: Final = {"Follow": Access(right="admin")}
 
 
 @dataclass(eq=False)
@@ -26,7 +26,7 @@ class AuditService:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
-        server.add(SERVICE, self, needs_of_core(SERVICE, _ACCESS, OPERATIONS))
+        server.add(SERVICE, self, needs_of_core(SERVICE, ACCESS, OPERATIONS))
 
     async def Follow(
         self, request: pb.FollowAudit, context: object
