@@ -6,7 +6,7 @@ the others go on. `--rounds` repeats everything, in turn, and the medians count.
 python benchmarks/peers.py [--systems NAMES] [--only KINDS] [--seconds S] [--rounds N] [--tls]
                            [--directory DIR] [--output table|json]
 
-`--tls` measures Quorate once more, with mutual TLS everywhere, and tells what that costs.
+`--tls` measures Quorate once more, with mutual TLS everywhere and roles, and tells what they cost.
 """
 
 from __future__ import annotations
@@ -297,7 +297,9 @@ def main() -> None:
     )
     plain = [each for each in SYSTEMS if each != "quorate-tls"]
     parser.add_argument("--systems", type=_names(tuple(SYSTEMS)), default=plain)
-    parser.add_argument("--tls", action="store_true", help="measure Quorate with TLS, too")
+    parser.add_argument(
+        "--tls", action="store_true", help="measure Quorate with TLS and roles, too"
+    )
     parser.add_argument("--only", type=_names(KINDS), default=list(KINDS), metavar="KINDS")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=1)
