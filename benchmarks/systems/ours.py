@@ -13,10 +13,10 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 from google.protobuf.message import Message
-from quorate.client import AsyncClient, Client, connect
+from quorate.client import AsyncClient, connect
 from quorate.plugin import Stub
 from quorate.testing.cluster import Cluster
-from quorate.v1 import auth_pb2, kv_pb2
+from quorate.v1 import kv_pb2
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
@@ -72,9 +72,7 @@ class Quorate:
         """Start the nodes, and wait until they serve."""
         self._exit.enter_context(self._cluster).ready()
         if self.encrypted:
-            request = auth_pb2.EnableAuth(administrator="client")
-            with Client(self._cluster.endpoints, tls=self._cluster.tls) as client:
-                client.call("/quorate.v1.AuthService/Enable", request, auth_pb2.NewToken)
+            self._cluster.ask_callers()
 
     def close(self) -> None:
         """End the nodes."""

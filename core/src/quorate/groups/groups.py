@@ -17,7 +17,7 @@ from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
-from quorate.groups.routing.delivery import Call, Delivery
+from quorate.groups.routing.delivery import Call, Delivery, name_of
 from quorate.groups.routing.forwarding import (
     Forwarder,
     LocalShards,
@@ -130,16 +130,14 @@ class Groups:
     async def _propose(
         self, proposal: Proposal, if_leader: ShardRef | None, caller: Caller
     ) -> Answer:
-        refused = self._access.refused(proposal.message, caller)
-        if refused:
-            proposal = proposal._replace(refused=refused)
+        proposal = self._allowed(proposal, caller)
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
         if self.admissions.wants(proposal.message):
             proposal = await self.admissions.one(proposal, replace(caller, via=via))
         answers: list[Answer | Exception] = []
-        parts = self._place(proposal, answers.append)
+        parts = self._place(caller, proposal, answers.append)
         if parts:
-            await self._delivery.deliver_all(parts, Call(fence=if_leader, caller=_named(caller)))
+            await self._delivery.deliver_all(parts, Call(if_leader, name_of(caller)))
         return _only(answers)
 
     def demand(self, message: Message, caller: Caller) -> None:
@@ -163,8 +161,9 @@ class Groups:
                 if isinstance(proposal, Exception):
                     answers[place] = proposal
                 else:
-                    parts += self._place(proposal, partial(answers.__setitem__, place))
-            await self._delivery.deliver_all(parts, Call(caller=_named(caller)))
+                    answered = partial(answers.__setitem__, place)
+                    parts += self._place(caller, proposal, answered)
+            await self._delivery.deliver_all(parts, Call(caller=name_of(caller)))
         finally:
             if self._audit is not None:
                 for place, proposal in enumerate(asked):
@@ -175,7 +174,7 @@ class Groups:
     def ordered(self, *, caller: Caller = NODE) -> OrderedStream:
         """Return a new stream of ordered commands; the caller closes it."""
         return OrderedStream(
-            self._place,
+            partial(self._place, caller),
             self._delivery,
             self._loop,
             self.admissions,
@@ -274,20 +273,25 @@ class Groups:
         ]
 
     def _checked(self, proposal: Proposal, caller: Caller) -> Proposal | Exception:
-        """Return a proposal without the items that its caller may not send, or the refusal."""
+        """Return a proposal as `_allowed` does, or the refusal."""
         try:
-            refused = self._access.refused(proposal.message, caller)
+            return self._allowed(proposal, caller)
         except Exception as error:  # noqa: BLE001 - it takes the place of the command
             return error
+
+    def _allowed(self, proposal: Proposal, caller: Caller) -> Proposal:
+        """Return a proposal without the items that its caller may not send; raises the refusal."""
+        refused = self._access.refused(proposal.message, caller)
         return proposal._replace(refused=refused) if refused else proposal
 
-    def _place(self, proposal: Proposal, answered: Answered) -> Sequence[Part]:
+    def _place(self, caller: Caller, proposal: Proposal, answered: Answered) -> Sequence[Part]:
         """Validate and route a command; answer an invalid one at once."""
         message, deadline, session, fence, refused = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
             routing.check(command, message, self._limits)
-            if self.quotas.on:
+            # A controller may run in the context of the call that woke it.
+            if self.quotas.on and not caller.node:
                 self.quotas.charge(command, message)
             shard_commands = routing.route(
                 command, message, self._shards.slot_map, self._limits, refused
@@ -312,11 +316,6 @@ class Groups:
             fence=fence,
         )
         return [Part(request, each) for each in shard_commands]
-
-
-def _named(caller: Caller) -> str:
-    """Return what another node is told of a caller: a node acts for itself."""
-    return "" if caller.node else caller.name
 
 
 def _only(answers: Sequence[Answer | Exception]) -> Answer:

@@ -18,12 +18,15 @@ from quorate.groups.refusals import (
     UnknownShardError,
 )
 from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.quotas import Subject, calling
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.plugin import Invalid, Rejected, SessionRef, ShardRef, keys
+from quorate.plugin import Caller, Invalid, Rejected, SessionRef, ShardRef, keys
+from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slot_of
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import CloseSession, OpenSession, OpenSessionReply, ShardRow
+from quorate.v1.quota_pb2 import Quota
 
 if TYPE_CHECKING:
     from core.tests.groups.routing.conftest import Cluster
@@ -488,3 +491,20 @@ def test_large_commands_travel_in_several_runs(cluster: Cluster, pb: Any) -> Non
     propose_many(cluster, messages, "b")
 
     assert sorted(len(run) for run in cluster.forwarded) == [1, 2, 2]
+
+
+def test_a_node_is_not_charged_in_the_context_of_a_call(cluster: Cluster, pb: Any) -> None:
+    """What wakes a controller may be the call of a client, whose context it inherits."""
+    cluster.host(1)
+    groups, ada = cluster.nodes["a"].groups, Caller(name="ada")
+    row = Quota(kind="identity", name="ada", commands_per_s=1)
+    groups.quotas.put("tenant.quotas", keys.pack(row.kind, row.name), row.SerializeToString())
+
+    async def propose_all() -> None:
+        calling.set(Subject("identity", "ada"))
+        for caller in (NODE, NODE, ada):
+            await groups.propose(pb.WriteNote(owner="a"), caller=caller)
+        with pytest.raises(ExhaustedError, match="quota commands_per_s"):
+            await groups.propose(pb.WriteNote(owner="a"), caller=ada)
+
+    cluster.run(propose_all())

@@ -28,7 +28,7 @@ from quorate.groups.routing.forwarding import (
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.requests import Part
 from quorate.groups.timing import Pause
-from quorate.plugin import Invalid, Rejected, ShardRef
+from quorate.plugin import Caller, Invalid, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import within
@@ -41,6 +41,11 @@ class Call(NamedTuple):
     caller: str = ""
     #: Commands for the same shard keep their order in its log.
     ordered: bool = False
+
+
+def name_of(caller: Caller) -> str:
+    """Return the name under which another node gets the caller of a command; a node has none."""
+    return "" if caller.node else caller.name
 
 
 #: A part that was surely not proposed, and the reason.

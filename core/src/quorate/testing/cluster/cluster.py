@@ -91,11 +91,11 @@ class Cluster:
                 node.ready()
         if self._asks_callers:
             self._asks_callers = False
-            self._ask_callers()
+            self.ask_callers()
         return self
 
-    def _ask_callers(self) -> None:
-        """Let the nodes serve only whom they know: so far the user `client`."""
+    def ask_callers(self) -> None:
+        """Let the nodes serve only whom they know: so far their administrator, `client`."""
         request = auth_pb2.EnableAuth(administrator="client")
         with (
             Client(self.endpoints, tls=self.tls) as client,
