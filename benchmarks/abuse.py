@@ -133,7 +133,7 @@ class Abuser:
         return reader, writer
 
     async def calls(self, count: int, path: str, message: bytes, *, window: int) -> None:
-        """Make so many calls, on few connections."""
+        """Make this many calls, on few connections."""
         for first in range(0, count, STREAMS):
             _, writer = await self.connect(window=window)
             numbers = range(min(STREAMS, count - first))

@@ -1,6 +1,6 @@
 """Two brokers of quorate-amqtt on three nodes: a storm of connects, messages, and a broker's death.
 
-First so many clients connect to one broker at once, each with a session that lasts, a subscription
+First all clients connect to one broker at once, each with a session that lasts, a subscription
 and a will. Then messages are published at that broker, for subscribers there and at the other.
 Then the broker is killed, and all clients connect to the other one; each is sent a message by its
 subscription. With `--leader` the node that leads their shard is killed meanwhile. `--single` takes

@@ -81,7 +81,7 @@ class Row:
 
 @dataclass
 class Loop:
-    """Requests that are sent again and again, so many at a time on one connection."""
+    """Requests that are sent again and again on one connection, `depth` of them at a time."""
 
     system: System
     requests: Iterator[Request]

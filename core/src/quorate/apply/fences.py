@@ -18,7 +18,7 @@ _BY_NAME: Final = b"n"
 _BY_TIME: Final = b"t"
 _ROW: Final = Struct(">Qq")
 _TIME: Final = Struct(">Q")
-#: Of each name that is raised, so many old ones are forgotten.
+#: Number of old names that are forgotten when one is raised.
 _FORGOTTEN_AT_ONCE: Final = 2
 
 

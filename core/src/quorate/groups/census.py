@@ -31,7 +31,7 @@ class _Answer(NamedTuple):
 
 
 class Census:
-    """Keeps the last answer of every node; whoever asks the nodes passes it on.
+    """Keeps the last answer of every node; the one that asks the nodes passes it on.
 
     A node that lost its directory has another replica, and does not answer for the one before.
     """

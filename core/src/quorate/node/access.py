@@ -61,7 +61,7 @@ def authority_of(settings: Settings, catalog: Catalog, caches: Sequence[CacheKee
 def needs(catalog: Catalog) -> Mapping[str, Need]:
     """Return what the callers of each method of a node need, by its path.
 
-    The other methods are for nodes, and for whoever asks whether the node is well.
+    The other methods are for nodes, and for probes of the health service.
     """
     found: dict[str, Need] = {}
     for service, access, domain in _OF_CORE:

@@ -147,7 +147,7 @@ class CompleteCacheView(CacheView, Protocol):
     """A cache that is told, each time after `reset`, when it has every row."""
 
     def listed(self) -> None:
-        """Take note that every row was put."""
+        """Called when every row was put."""
 
 
 class OrderedCommands(Protocol):
@@ -197,7 +197,7 @@ class NodeApi(Protocol):
     def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
         """Return whether a user was granted what something needs; True where nobody is asked.
 
-        For doors of a plugin that are no gRPC services: whoever comes in by them is asked by it.
+        For doors of a plugin that are no gRPC services: the plugin asks their callers itself.
         """
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
@@ -240,7 +240,7 @@ class NodeApi(Protocol):
         `if_leader` fences the command: it is refused when that term has passed. `fence` refuses it
         with FENCED where a newer token of that name is known. Raises `Invalid`
         before anything is logged, `Rejected` when the handler refused. A handler that returns None
-        is answered with an empty `reply`; whoever needs no reply asks for `Empty`.
+        is answered with an empty `reply`; a caller that needs no reply asks for `Empty`.
         """
 
     def ordered(self) -> OrderedCommands:

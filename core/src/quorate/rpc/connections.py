@@ -133,7 +133,7 @@ class Connections:
             await pause(self._loop, LOOK_S)
 
     def _judge(self, present: set[str]) -> set[str]:
-        """Take note of the connections that there are, and return those to close."""
+        """Record the open connections, and return those to close."""
         now = self._loop.time()
         for peer in [each for each in self._open if each not in present]:
             connection = self._open[peer]

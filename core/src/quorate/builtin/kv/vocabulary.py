@@ -67,7 +67,7 @@ def _shard_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> bytes:
 
 
 def _touched(command: pb.CommitPairs) -> Iterator[Place]:
-    """Yield the keys of a transaction: whoever compares a pair learns of it."""
+    """Yield the keys of a transaction: since a comparison reveals its pair."""
     for comparison in command.comparisons:
         yield "", comparison.key
     for operation in command.operations:

@@ -219,7 +219,7 @@ class Quotas:
             self._settle()
 
     def delete(self, family: str, key: bytes) -> None:
-        """Take note that a row is gone."""
+        """Forget a deleted row."""
         first, second = keys.unpack(key)
         if family == USAGES:
             shards = self._stored.get(str(first), {})

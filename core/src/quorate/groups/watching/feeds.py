@@ -156,7 +156,7 @@ class LocalFeed:
         self._wake()
 
     def mark(self, index: int) -> None:
-        """Take note that an entry may have something to read."""
+        """Record that an entry may have something to read."""
         if self._unread is None:
             self._unread = index
         self.wake()

@@ -29,7 +29,7 @@ class WokenFeed(Protocol):
         """Whether its reader wants to know at once how far it has come."""
 
     def mark(self, index: int) -> None:
-        """Take note that an entry may have something for it, and wake the reader."""
+        """Record that an entry may have something for it, and wake the reader."""
 
     def wake(self) -> None:
         """Wake the reader."""
@@ -102,7 +102,7 @@ class Waking:
             self.close()
 
     def listed(self, feed: WokenFeed) -> None:
-        """Take note that a feed has listed all rows."""
+        """Record that a feed has listed all rows."""
         self._listing.pop(feed, None)
 
     def close(self) -> None:

@@ -81,7 +81,7 @@ class LoginCache:
                 self._changes.pop(user, None)
 
     def see(self, change: WatchedChange) -> None:
-        """Take note of a change of users, as a watch with marks gives them."""
+        """Apply a change of users, as a watch with marks gives it."""
         if change.kind is ChangeKind.RESYNC:
             self.forget()
         elif change.kind is ChangeKind.LISTED:

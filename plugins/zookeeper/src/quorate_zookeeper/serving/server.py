@@ -104,7 +104,7 @@ class Server:
         return self.loop.time()
 
     def entered(self, connection: Connection) -> bool:
-        """Take note of a connection; False: there are too many, or the server is closed."""
+        """Record a connection; False: there are too many, or the server is closed."""
         config, host = self.config, connection.host
         self.connections.add(connection)
         self._hosts[host] += 1
@@ -130,7 +130,7 @@ class Server:
             del self._by_session[connection.session]
 
     def attached(self, connection: Connection) -> None:
-        """Take note of the session of a connection; an earlier one of it is closed."""
+        """Record the session of a connection; an earlier connection of it is closed."""
         earlier = self._by_session.get(connection.session)
         self._by_session[connection.session] = connection
         if earlier is not None:
