@@ -87,6 +87,8 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
         for node, program in trial.programs.items():
             stack.callback(program.close)
             trial.start(node)
+        for node, program in trial.programs.items():
+            until(lambda said=f"ready: node {node}", program=program: said in program.said or None)
         yield trial
 
 
@@ -128,6 +130,5 @@ def test_a_certificate_is_replaced_while_its_node_runs(trial: Trial) -> None:
     said = "the certificates of q1 were replaced"
     assert f"`{said}`" in PAGE
     program = trial.programs["q1"]
-    until(lambda: "ready: node q1" in program.said or None)
     trial.run(COMMANDS[-1])
     until(lambda: said in program.said or None)

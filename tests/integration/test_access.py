@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -50,6 +50,8 @@ DENIED: Final = grpc.StatusCode.PERMISSION_DENIED
 UNKNOWN: Final = grpc.StatusCode.UNAUTHENTICATED
 #: How long a call may take whose answer does not matter.
 SHORT_S: Final = 3.0
+#: How long one may take whose answer does.
+CALL_S: Final = 20.0
 
 
 class Row(NamedTuple):
@@ -158,6 +160,7 @@ class Site:
                 await self.ask("Binding/PutBatch", auth_pb2.PutBindings(bindings=[bound]))
             request_ = auth_pb2.IssueToken(user=name)
             self.tokens[caller] = (await self.new("Token/Issue", request_)).text
+        await self.granted("operator", lambda grants: bool(grants))
 
     async def new(self, method: str, request: Message) -> auth_pb2.NewToken:
         return auth_pb2.NewToken.FromString(await self.ask(method, request))
@@ -171,14 +174,26 @@ class Site:
         assert answer.code is grpc.StatusCode.OK, answer.details
         return answer.messages[0]
 
-    async def call(self, caller: str, path: str, *requests: Message) -> Answer:
+    async def granted(
+        self, caller: str, expected: Callable[[Sequence[auth_pb2.RoleGrant]], bool]
+    ) -> None:
+        """Wait until the node knows a caller with such grants."""
+        path, status = "/quorate.v1.AuthService/Status", auth_pb2.AuthStatus()
+        async with asyncio.timeout(CALL_S):
+            while not expected(status.grants):
+                answer = await self.call(caller, path, auth_pb2.AuthStatusRequest())
+                status = auth_pb2.AuthStatus.FromString(b"".join(answer.messages))
+
+    async def call(
+        self, caller: str, path: str, *requests: Message, timeout_s: float = CALL_S
+    ) -> Answer:
         """Call as one of them, and take the first answer."""
         return await self.served.call(
             path,
             *(each.SerializeToString() for each in requests),
             token=self.tokens[caller],
             most=1,
-            timeout_s=SHORT_S,
+            timeout_s=timeout_s,
         )
 
 
@@ -211,7 +226,8 @@ async def test_every_method_is_open_to_whom_the_reference_says(site: Site, calle
             return
         async with few:
             request = filled(GetMessageClass(methods[path].input_type))
-            answer = await site.call(caller, path, request)
+            timeout_s = SHORT_S if wanted is None else CALL_S
+            answer = await site.call(caller, path, request, timeout_s=timeout_s)
         found = answer.code if answer.code in (DENIED, UNKNOWN) else None
         if found is not wanted:
             wrong[path] = f"{found} and not {wanted}: {answer.code} {answer.details}"
@@ -273,7 +289,8 @@ async def test_views_and_watches_are_for_readers(site: Site, caller: str) -> Non
             ("ViewService/Open", view, may),
             ("WatchService/Watch", watch, some),
         ):
-            answer = await site.call(caller, f"/quorate.v1.{path}", request)
+            timeout_s = SHORT_S if wanted is None else CALL_S
+            answer = await site.call(caller, f"/quorate.v1.{path}", request, timeout_s=timeout_s)
             found = answer.code if answer.code in (DENIED, UNKNOWN) else None
             if found is not (UNKNOWN if caller == "nobody" else wanted):
                 wrong[f"{path} of {name}"] = f"{answer.code} {answer.details}"
@@ -281,31 +298,34 @@ async def test_views_and_watches_are_for_readers(site: Site, caller: str) -> Non
     assert wrong == {}
 
 
-async def _narrow(site: Site) -> None:
-    """Make a user who reads pairs below `a/`, and tenants whose names begin with `ac`."""
-    if "narrow" in site.tokens:
-        return
+async def _narrow(site: Site, user: str) -> None:
+    """Make a user who reads pairs below its name, and tenants whose names begin with `ac`."""
     grants = [
         auth_pb2.RoleGrant(right=auth_pb2.GRANTED_RIGHT_READ, domain=domain, prefix=prefix)
-        for domain, prefix in (("kv", "a/"), ("tenant", "ac"))
+        for domain, prefix in (("kv", f"{user}/"), ("tenant", "ac"))
     ]
-    await site.ask("Role/Create", auth_pb2.Role(name="narrow", grants=grants))
-    await site.ask("User/Create", auth_pb2.User(name="narrow"))
-    await site.ask("Binding/Put", auth_pb2.Binding(user="narrow", role="narrow"))
-    made = await site.new("Token/Issue", auth_pb2.IssueToken(user="narrow"))
-    site.tokens["narrow"] = made.text
-    for name in ("aa", "acme", "ad", "acre"):
-        await site.ask("Tenant/Create", tenant_pb2.CreateTenant(name=name))
-    for key in (b"a/1", b"a/2", b"b/1", b"c/1"):
+    await site.ask("Role/Create", auth_pb2.Role(name=user, grants=grants))
+    await site.ask("User/Create", auth_pb2.User(name=user))
+    await site.ask("Binding/Put", auth_pb2.Binding(user=user, role=user))
+    made = await site.new("Token/Issue", auth_pb2.IssueToken(user=user))
+    site.tokens[user] = made.text
+    await site.granted(user, lambda grants: len(grants) == 2)
+
+
+async def _put(site: Site, *keys: bytes) -> None:
+    for key in keys:
         await site.ask("Kv/Put", kv_pb2.PutPair(key=key, value=b"v"))
 
 
 async def test_lists_have_what_their_callers_may_read_and_no_word_of_the_rest(site: Site) -> None:
-    await _narrow(site)
+    await _narrow(site, "a")
+    for name in ("aa", "acme", "ad", "acre"):
+        await site.ask("Tenant/Create", tenant_pb2.CreateTenant(name=name))
+    await _put(site, b"a/1", b"a/2", b"b/1", b"c/1")
     tenants, pairs = [], []
     request: Any = tenant_pb2.ListTenants(page_size=1)
     while True:
-        answer = await site.call("narrow", "/quorate.v1.TenantService/List", request)
+        answer = await site.call("a", "/quorate.v1.TenantService/List", request)
         assert b"aa" not in answer.messages[0]
         assert b"ad" not in answer.messages[0]
         page = tenant_pb2.TenantPage.FromString(answer.messages[0])
@@ -315,7 +335,7 @@ async def test_lists_have_what_their_callers_may_read_and_no_word_of_the_rest(si
         request.page_token = page.next_page_token
     request = kv_pb2.ListPairsRequest(page_size=1)
     while True:
-        answer = await site.call("narrow", "/quorate.v1.KvService/List", request)
+        answer = await site.call("a", "/quorate.v1.KvService/List", request)
         listed = kv_pb2.ListPairsResponse.FromString(answer.messages[0])
         pairs += [each.key for each in listed.pairs]
         assert b"/" not in listed.next_page_token.replace(b"a/", b"")
@@ -325,20 +345,19 @@ async def test_lists_have_what_their_callers_may_read_and_no_word_of_the_rest(si
 
     assert tenants == ["acme", "acre"]
     assert pairs == [b"a/1", b"a/2"]
-    get = await site.call("narrow", "/quorate.v1.KvService/Get", kv_pb2.GetPairRequest(key=b"b/1"))
+    get = await site.call("a", "/quorate.v1.KvService/Get", kv_pb2.GetPairRequest(key=b"b/1"))
     assert get.code is DENIED
-    found = await site.call(
-        "narrow", "/quorate.v1.KvService/Get", kv_pb2.GetPairRequest(key=b"a/1")
-    )
+    found = await site.call("a", "/quorate.v1.KvService/Get", kv_pb2.GetPairRequest(key=b"a/1"))
     assert found.code is grpc.StatusCode.OK
 
 
 async def test_watches_show_what_their_callers_may_read_at_the_time(site: Site) -> None:
-    await _narrow(site)
+    await _narrow(site, "w")
+    await _put(site, b"w/1", b"w/2", b"x/1")
     request = watch_pb2.WatchRequest(families=[watch_pb2.WatchedFamily(name="kv.pairs")])
     call: Any = site.served.channel.stream_stream("/quorate.v1.WatchService/Watch", None, None)(
         iter([request.SerializeToString()]),
-        metadata=(("authorization", f"Bearer {site.tokens['narrow']}"),),
+        metadata=(("authorization", f"Bearer {site.tokens['w']}"),),
     )
     seen: list[bytes] = []
 
@@ -351,22 +370,16 @@ async def test_watches_show_what_their_callers_may_read_at_the_time(site: Site) 
                 return
 
     async with asyncio.timeout(20):
-        await until(b"a/2")
-        for key in (b"b/3", b"a/3", b"c/3", b"a/4"):
-            await site.ask("Kv/Put", kv_pb2.PutPair(key=key, value=b"v"))
-        await until(b"a/4")
-        assert set(seen) == {b"a/1", b"a/2", b"a/3", b"a/4"}
+        await until(b"w/2")
+        await _put(site, b"x/3", b"w/3", b"y/3", b"w/4")
+        await until(b"w/4")
+        assert set(seen) == {b"w/1", b"w/2", b"w/3", b"w/4"}
 
-        role = auth_pb2.Role(name="narrow")
-        role.grants.add(right=auth_pb2.GRANTED_RIGHT_READ, domain="kv", prefix="c/")
+        role = auth_pb2.Role(name="w")
+        role.grants.add(right=auth_pb2.GRANTED_RIGHT_READ, domain="kv", prefix="y/")
         await site.ask("Role/Put", role)
-        granted = auth_pb2.AuthStatus()
-        while [each.prefix for each in granted.grants] != ["c/"]:
-            path = "/quorate.v1.AuthService/Status"
-            answer = await site.call("narrow", path, auth_pb2.AuthStatusRequest())
-            granted = auth_pb2.AuthStatus.FromString(answer.messages[0])
-        for key in (b"a/5", b"c/4"):
-            await site.ask("Kv/Put", kv_pb2.PutPair(key=key, value=b"v"))
-        await until(b"c/4")
+        await site.granted("w", lambda grants: [each.prefix for each in grants] == ["y/"])
+        await _put(site, b"w/5", b"y/4")
+        await until(b"y/4")
     call.cancel()
-    assert b"a/5" not in seen
+    assert b"w/5" not in seen
