@@ -58,6 +58,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
+    DeferredCommand("metrics", "Print alerts and a dashboard.", _own("metrics")),
     DeferredCommand("node", "Free nodes of replicas.", _own("node"), asks=True),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),

@@ -20,6 +20,7 @@ from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
 from quorate.node.issuer import IssuerError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
+from quorate.node.supervision import keep_alive, tell
 from quorate.observe.audit import AuditError
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.server import ServingRefusedError
@@ -74,20 +75,24 @@ async def _live(settings: Settings, catalog: Catalog) -> None:
         loop.add_signal_handler(each, stop.set)
     serving = loop.create_task(_serve(node))
     waiting = loop.create_task(stop.wait())
+    watched = loop.create_task(keep_alive())
     try:
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
             await serving
     finally:
+        tell("STOPPING=1")
         for task in (serving, waiting):
             task.cancel()
         await asyncio.gather(serving, waiting, return_exceptions=True)
         await node.stop()
+        watched.cancel()
 
 
 async def _serve(node: Node) -> None:
     await node.start()
     await node.ready()
+    tell("READY=1")
     gc.collect()
     gc.freeze()
     await node.ended()

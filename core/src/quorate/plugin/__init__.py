@@ -17,6 +17,7 @@ from quorate.plugin.console import Console
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
     METADATA_GROUP,
+    Alert,
     Cache,
     CliCommand,
     Column,
@@ -80,6 +81,7 @@ __all__ = [
     "CONSTANT_KEY",
     "METADATA_GROUP",
     "Access",
+    "Alert",
     "Answers",
     "Cache",
     "CacheView",

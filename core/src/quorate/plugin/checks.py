@@ -37,6 +37,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "dev",
         "kv",
         "member",
+        "metrics",
         "node",
         "plugin",
         "protos",
