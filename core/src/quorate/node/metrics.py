@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
@@ -59,6 +59,7 @@ def expose(registry: CollectorRegistry, parts: Parts) -> None:
 
 def declared() -> Sequence[plugin.Metric]:
     """Return what every node exposes, with its alerts."""
+    exposed: list[Metric[Any]] = [*_OF_REPLICAS, *_OF_NODE]
     return [
         plugin.Metric(
             name=each.name,
@@ -67,7 +68,7 @@ def declared() -> Sequence[plugin.Metric]:
             labels=each.labels,
             alert=ALERTS.get(each.name),
         )
-        for each in (*_OF_REPLICAS, *_OF_NODE)
+        for each in exposed
     ]
 
 
