@@ -66,6 +66,9 @@ HOST_COMMANDS: Final = (
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards, and move their replicas.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
+    DeferredCommand(
+        "top", "Show nodes and shards as they change.", _own("status", "top"), asks=True
+    ),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 

@@ -1,6 +1,7 @@
 """`quorate serve` and `quorate restore`: one node in this process, and its data from a backup."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -71,8 +72,11 @@ def command(terminal: Terminal, log_format: Form, log_level: Level) -> None:
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
     logs.configure(log_format, log_level, settings.node.name, secrets=settings.secrets())
+    from quorate.cli.console.site import ROOT, ConsoleSite
+
     try:
-        run(settings, catalog)
+        with closing(ConsoleSite.of(catalog, settings)) as console:
+            run(settings, catalog, {ROOT: console})
     except NodeEndedError as error:
         removed = isinstance(error, NodeRemovedError)
         exit_code = ExitCode.REMOVED if removed else ExitCode.FAILED

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib.metadata import version
@@ -39,6 +39,7 @@ from quorate.node.upkeep import Backups, purge, recover
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
+from quorate.observe.http import Site
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.audit_service import AuditService
@@ -75,8 +76,10 @@ class Node:
     whatever happened to it before.
     """
 
-    def __init__(self, settings: Settings, catalog: Catalog) -> None:
-        """Open the node's directory.
+    def __init__(
+        self, settings: Settings, catalog: Catalog, sites: Mapping[str, Site] | None = None
+    ) -> None:
+        """Open the node's directory; `sites` are served over HTTP beside metrics and probes.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
         `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError` and `AuditError`.
@@ -224,6 +227,7 @@ class Node:
             registry=self.metrics,
             missing=self._life.missing,
             audit=audit,
+            sites=sites or {},
             loop=self._loop,
         )
         parts = Parts(

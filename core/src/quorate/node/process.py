@@ -4,6 +4,7 @@ import asyncio
 import gc
 import signal
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 import uvloop
@@ -22,6 +23,7 @@ from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
 from quorate.node.supervision import keep_alive, tell
 from quorate.observe.audit import AuditError
+from quorate.observe.http import Site
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.server import ServingRefusedError
 from quorate.storage.engine.port import EngineError
@@ -56,19 +58,19 @@ class NodeRemovedError(NodeEndedError):
     """The cluster goes on without the node: to start it again as it is would be in vain."""
 
 
-def run(settings: Settings, catalog: Catalog) -> None:
+def run(settings: Settings, catalog: Catalog, sites: Mapping[str, Site]) -> None:
     """Be a node until SIGTERM or SIGINT, which end it in order; raises `NodeEndedError`."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        uvloop.run(_live(settings, catalog))
+        uvloop.run(_live(settings, catalog, sites))
     except RemovedError as error:
         raise NodeRemovedError(str(error)) from error
     except _ENDS as error:
         raise NodeEndedError(str(error)) from error
 
 
-async def _live(settings: Settings, catalog: Catalog) -> None:
-    node = Node(settings, catalog)
+async def _live(settings: Settings, catalog: Catalog, sites: Mapping[str, Site]) -> None:
+    node = Node(settings, catalog, sites)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):

@@ -45,6 +45,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "serve",
         "shard",
         "status",
+        "top",
         "watch",
     }
 )

@@ -295,6 +295,17 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolePage:
+    """A page of the console: the type of the extension point `cluster.console_pages`."""
+
+    #: What the page and the link to it are called.
+    title: str
+    #: What the tables show, by their titles: commands of the plugin that only read and print rows
+    #: on their `Console`, with their arguments. They ask as whoever looks at the page.
+    tables: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of a `Table`."""
 
