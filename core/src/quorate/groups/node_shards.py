@@ -139,6 +139,8 @@ class NodeShards:
         )
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
+        #: Shards that wait for a sync of the log.
+        self._unsynced: Final = set[ShardId]()
         #: The applier's count of changes to the cluster's rows when they were read.
         self._changes_read = -1
         self._rows: dict[ShardId, ShardRow] = {}
@@ -300,10 +302,18 @@ class NodeShards:
         for shard in self._shards.values():
             shard.remade(node)
 
+    def wrote(self, shard: ShardId) -> None:
+        """Record that a shard has written to the log, and waits for its sync."""
+        self._unsynced.add(shard)
+
     def synced(self, sequence: int) -> None:
-        """Record that log writes up to `sequence` are durable."""
-        for shard in self._shards.values():
-            shard.synced(sequence)
+        """Record that log writes up to `sequence` are durable, for the shards that wait for it."""
+        for name in sorted(self._unsynced):
+            shard = self._shards.get(name)
+            if shard is None or shard.log_written <= sequence:
+                self._unsynced.discard(name)
+            if shard is not None:
+                shard.synced(sequence)
 
     def stopped(self, shard: Shard, error: Exception) -> None:
         """Record that a replica has stopped, if a restart must not let it continue.

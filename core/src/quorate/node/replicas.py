@@ -131,7 +131,7 @@ class Replicas:
             data,
             journal,
             send=peers.network.send,
-            request_sync=self.syncs.request,
+            request_sync=partial(self._request_sync, shard),
             send_snapshots=peers.snapshots.needed,
             loop=self._loop,
             wall_ms=wall_ms,
@@ -143,8 +143,13 @@ class Replicas:
             ask_members=peers.membership.ask,
             node_clock=peers.clocks,
             alarms=self._alarms,
+            liveness=peers.liveness,
             on_stopped=self._stopped,
         )
+
+    def _request_sync(self, shard: ShardId) -> None:
+        self.shards.wrote(shard)
+        self.syncs.request()
 
     def _check_claimed(self) -> None:
         owners = {
