@@ -7,8 +7,7 @@ first write to a resting shard takes (each goes to another shard, one after the 
 node), and how long one node takes to come back.
 
 python benchmarks/rest.py [--shards 16,128] [--nodes 3] [--window 10] [--writes 200]
-                          [--settle 90] [--seconds 300] [--directory DIR] [--profile SECONDS]
-                          [--json]
+                          [--settle 90] [--seconds 300] [--directory DIR] [--json]
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -150,8 +147,6 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
     await create_tenant(cluster)
     processes = pids(cluster)
     await rested(processes, options.settle)
-    if options.profile:
-        profiles(processes, options.profile)
     core = await used(processes, options.window)
     resident, files = resident_each_mb(processes), tuple(map(open_files, processes))
     tell(f"{shards} shards: {[f'{100 * each:.1f} %' for each in core]} of a core, {resident} MB")
@@ -175,20 +170,6 @@ def open_files(pid: int) -> float:
     return float(len(list(Path(f"/proc/{pid}/fd").iterdir())))
 
 
-def profiles(processes: Sequence[int], seconds: int) -> None:
-    """Sample the first node with py-spy, where it is installed, and tell what took its time."""
-    command = ["py-spy", "record", "-p", str(processes[0]), "-d", str(seconds), "-f", "raw"]
-    with subprocess.Popen([*command, "-o", "/dev/stdout"], stdout=subprocess.PIPE) as spy:
-        assert spy.stdout is not None
-        total: dict[str, int] = {}
-        for line in spy.stdout.read().decode().splitlines():
-            stack, _, count = line.rpartition(" ")
-            for frame in set(stack.split(";")):
-                total[frame] = total.get(frame, 0) + int(count)
-    for frame, count in sorted(total.items(), key=lambda each: -each[1])[:40]:
-        print(f"{count:6} {frame}", file=sys.stderr)
-
-
 async def all_of(options: argparse.Namespace) -> list[Rest]:
     """Measure each number of shards on a cluster of its own."""
     found = []
@@ -209,7 +190,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--settle", type=float, default=90.0)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--directory", type=Path, default=None)
-    parser.add_argument("--profile", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options: Any = parser.parse_args(arguments)
     report(run(all_of(options), 2 * options.seconds), as_json=options.json)

@@ -33,10 +33,12 @@ from quorate.storage.engine.port import (
     StalledError,
     View,
 )
-from quorate.storage.families import EVENTS
+from quorate.storage.families import EVENTS, SMALL
 
 #: The family that every RocksDB database has; it stays empty.
 _DEFAULT: Final = "default"
+#: The one that the small families share, each under a prefix of its keys.
+_SHARED: Final = "core"
 #: The families of few large values in the order of their keys: the node's log, and events.
 _IN_ORDER: Final = frozenset({"log", EVENTS})
 
@@ -66,8 +68,8 @@ class Budget:
 class RocksEngine:
     """An open RocksDB database. Opening it makes recovered writes durable.
 
-    A family comes to be on disk with its first row: an open one takes 100 KB of memory and a file
-    handle, and most shards leave most families empty.
+    A family comes to be on disk with its first row, and small ones share one: an open family takes
+    100 KB of memory and a file handle, and most shards leave most families empty.
     """
 
     def __init__(self, path: Path, families: Iterable[str], budget: Budget | None = None) -> None:
@@ -76,19 +78,25 @@ class RocksEngine:
         self._budget: Final = Budget() if budget is None else budget
         wanted = frozenset(families)
         try:
-            on_disk = frozenset(_families_on_disk(path, self._budget)) - {_DEFAULT}
+            there = frozenset(_families_on_disk(path, self._budget)) - {_DEFAULT}
+            on_disk = there - {_SHARED}
+            #: The small families that have no place of their own, as those of older databases do.
+            self._prefixes: Final = {
+                name: prefix for name, prefix in SMALL.items() if name in wanted - on_disk
+            }
+            opened = sorted(there | {_SHARED} if self._prefixes else there)
             #: All families, those without a row too.
             self._names = wanted | on_disk
             self._orphans = tuple(sorted(on_disk - wanted))
             self._database: Final = Rdict(
                 str(path),
                 _options(self._budget),
-                column_families={name: _options(self._budget, name) for name in sorted(on_disk)},
+                column_families={name: _options(self._budget, name) for name in opened},
             )
             # Kept open: dropping such an object flushes its family with the GIL held.
-            self._stores: Final = {name: self._database.get_column_family(name) for name in on_disk}
+            self._stores: Final = {name: self._database.get_column_family(name) for name in opened}
             self._columns: Final = {
-                name: self._database.get_column_family_handle(name) for name in on_disk
+                name: self._database.get_column_family_handle(name) for name in opened
             }
         except Exception as error:
             raise _translated(error, "open", path) from error
@@ -114,6 +122,9 @@ class RocksEngine:
         return self._database.property_int_value("rocksdb.is-write-stopped") == 1
 
     def get(self, family: str, key: bytes) -> bytes | None:
+        prefix = self._prefixes.get(family)
+        if prefix is not None:
+            family, key = _SHARED, prefix + key
         try:
             value: bytes | None = self._stores[family].get(key)
         except KeyError:
@@ -124,6 +135,9 @@ class RocksEngine:
         return value
 
     def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        prefix = self._prefixes.get(family)
+        if prefix is not None:
+            family, keys = _SHARED, [prefix + key for key in keys]
         try:
             # rocksdict's types do not accept a list of bytes.
             store: Any = self._stores[family]
@@ -136,22 +150,25 @@ class RocksEngine:
         return values
 
     def write(self, batch: Batch, *, patient: bool = False) -> None:
-        columns = self._columns
+        columns, prefixes = self._columns, self._prefixes
         for family in batch.segments:
-            if family not in columns:
+            if family not in columns and family not in prefixes:
                 self._check_known(family)
                 self._create(family)
         native = WriteBatch(raw_mode=True)
         put, delete = native.put, native.delete
         try:
             for family, segments in batch.segments.items():
-                column = columns[family]
+                prefix = prefixes.get(family, b"")
+                column = columns[_SHARED if prefix else family]
                 # Passing the family to every put takes a third of its time.
                 native.set_default_column_family(column)
                 for ranges, rows in segments:
                     for start, end in ranges:
-                        native.delete_range(start, end, column)
+                        native.delete_range(prefix + start, prefix + end, column)
                     for key, value in rows.items():
+                        if prefix:
+                            key = prefix + key
                         if value is None:
                             delete(key)
                         else:
@@ -166,6 +183,9 @@ class RocksEngine:
         store = self._store(family)
         if store is None:
             return iter(())
+        prefix = self._prefixes.get(family, b"")
+        if prefix:
+            start, end = prefix + start, _after(prefix) if end is None else prefix + end
         bounds = ReadOptions()
         # rocksdict ignores the lower bound here, so it is compared.
         if end is not None:
@@ -178,7 +198,8 @@ class RocksEngine:
                 cursor.seek(start)
         except Exception as error:
             raise _translated(error, f"read {family} in", self._path) from error
-        return (self._backwards if reverse else self._forwards)(family, bounds, cursor, start)
+        rows = (self._backwards if reverse else self._forwards)(family, bounds, cursor, start)
+        return ((key[1:], value) for key, value in rows) if prefix else rows
 
     def view(self, family: str) -> View:
         store = self._store(family)
@@ -188,9 +209,10 @@ class RocksEngine:
             cursor = store.iter()
         except Exception as error:
             raise _translated(error, f"read {family} in", self._path) from error
-        return _View(family, cursor, self._path)
+        return _View(family, cursor, self._path, self._prefixes.get(family, b""))
 
     def estimated_rows(self, family: str) -> int:
+        # Of small families: that of all of them.
         return self._property(family, "rocksdb.estimate-num-keys")
 
     def memory(self) -> MemoryUse:
@@ -267,16 +289,15 @@ class RocksEngine:
             raise _translated(error, f"read {family} in", self._path) from error
 
     def _sum(self, name: str) -> int:
-        return sum(self._property(family, name) for family in self._stores)
+        return sum(store.property_int_value(name) or 0 for store in self._stores.values())
 
     def _property(self, family: str, name: str) -> int:
         store = self._store(family)
-        found = None if store is None else store.property_int_value(name)
-        return 0 if found is None else found
+        return 0 if store is None else store.property_int_value(name) or 0
 
     def _store(self, family: str) -> Rdict | None:
-        """Return an open family, or None: it has no row."""
-        store = self._stores.get(family)
+        """Return where a family is, or None: it has no row."""
+        store = self._stores.get(_SHARED if family in self._prefixes else family)
         if store is None:
             self._check_known(family)
         return store
@@ -311,32 +332,48 @@ class _EmptyView:
 class _View:
     """A view by a cursor, which sees the rows at its creation."""
 
-    def __init__(self, family: str, cursor: RdictIter, path: Path) -> None:
+    def __init__(self, family: str, cursor: RdictIter, path: Path, prefix: bytes) -> None:
         self._family: Final = family
+        self._prefix: Final = prefix
         self._cursor: Final = cursor
         self._path: Final = path
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
-        cursor = self._cursor
+        cursor, prefix = self._cursor, self._prefix
+        if prefix:
+            start, end = prefix + start, _after(prefix) if end is None else prefix + end
+        cut = len(prefix)
         try:
             cursor.seek(start)
             while cursor.valid() and (end is None or cursor.key() < end):
-                yield cursor.key(), cursor.value()
+                yield cursor.key()[cut:], cursor.value()
                 cursor.next()
             cursor.status()
         except Exception as error:
             raise _translated(error, f"read {self._family} in", self._path) from error
 
     def last(self) -> bytes | None:
+        cursor, prefix = self._cursor, self._prefix
         try:
-            self._cursor.seek_to_last()
-            if self._cursor.valid():
-                key: bytes = self._cursor.key()
-                return key
-            self._cursor.status()
+            if prefix:
+                # At most the first key of the next family.
+                cursor.seek_for_prev(_after(prefix))
+                if cursor.valid() and cursor.key() == _after(prefix):
+                    cursor.prev()
+            else:
+                cursor.seek_to_last()
+            if cursor.valid():
+                key: bytes = cursor.key()
+                return key[len(prefix) :] if key.startswith(prefix) else None
+            cursor.status()
         except Exception as error:
             raise _translated(error, f"read {self._family} in", self._path) from error
         return None
+
+
+def _after(prefix: bytes) -> bytes:
+    """Return the first key after those with a prefix of one byte."""
+    return bytes([prefix[0] + 1])
 
 
 def _options(budget: Budget, family: str = _DEFAULT) -> Options:
