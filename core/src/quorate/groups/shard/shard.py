@@ -87,7 +87,8 @@ class Shard:
     state to followers that need compacted entries, and calls `snapshot_given_up` if that fails.
     `ask_members` returns the `membership` that another node knows: consensus does not inform a
     removed replica. `node_clock` returns the current clock of another node, None while it is
-    unknown; without it the wall clock is trusted. With `liveness` an idle shard rests. `on_stopped`
+    unknown; without it the wall clock is trusted. With `liveness` an idle shard rests. `program` is
+    that of its group, which the shards of a node may share. `on_stopped`
     is called if the replica stops for good by itself.
     """
 
@@ -113,6 +114,7 @@ class Shard:
         node_clock: Callable[[str], int | None] | None = None,
         alarms: Alarms | None = None,
         liveness: Liveness | None = None,
+        program: Program | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
     ) -> None:
         self.id: Final = shard
@@ -121,7 +123,7 @@ class Shard:
         self.me: Final = me
         self.data: Final = data
         self.settings: Final = settings
-        program = Program.of(catalog, shard.group)
+        program = program or Program.of(catalog, shard.group)
         self.applier: Final = Applier(
             catalog, shard, data, counted=program.counted, limits=settings.apply_limits
         )
@@ -351,6 +353,11 @@ class Shard:
             return float("inf")
         known_at = max(self._started_at, self.replica.leader_seen_at, self.replica.agreed[0])
         return known_at + max(self.settings.leaderless_s, self.settings.timing.election_max_s)
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing has happened to the shard for a while, and nothing is under way."""
+        return self.replica.resting
 
     @property
     def leads(self) -> bool:
