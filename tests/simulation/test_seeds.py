@@ -32,6 +32,7 @@ def _saw_everything(covered: Coverage) -> bool:
         "resyncs",
         "session commands",
         "stale reads",
+        "rests",
         "watched events",
     )
     return all(covered.counts[what] >= 5 for what in seen) and covered.elections > 100

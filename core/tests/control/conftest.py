@@ -43,6 +43,9 @@ class Shard:
         self.stage = stage
         self.id = ShardId.parse(name)
         self.leads = True
+        #: Whether it rests when nothing was applied for a while.
+        self.rests = False
+        self.changed_at = stage.world.now
         self.term = 1
         self.applied = 0
         self.leapt_ms = 0
@@ -54,6 +57,11 @@ class Shard:
     def set(self, timer: str, key: bytes, at_ms: int, ttl_ms: int | None = None) -> None:
         self.deadlines[timer, key] = Deadline(at_ms, ttl_ms)
         self.applied += 1
+        self.changed_at = self.stage.world.now
+
+    @property
+    def resting(self) -> bool:
+        return self.rests and self.stage.world.now - self.changed_at > 0.15
 
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
         found = [

@@ -40,9 +40,11 @@ def proposed(log: Log) -> list[tuple[float, list[bytes]]]:
     return [(round(at, 1), keys_of(message)) for at, message, _ in log.proposed]
 
 
-@pytest.fixture
-def shard(new_shard: NewShard) -> Shard:
-    return new_shard()
+@pytest.fixture(params=[False, True], ids=["awake", "rests"])
+def shard(request: pytest.FixtureRequest, new_shard: NewShard) -> Shard:
+    made = new_shard()
+    made.rests = request.param
+    return made
 
 
 @pytest.fixture

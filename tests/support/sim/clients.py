@@ -46,9 +46,15 @@ class Traffic:
         """Do something again and again, so many times a second, until all is to be silent."""
         if self.silent or not rate:
             return
-        act()
+        if not self._lulls():
+            act()
         now = min(rate, _GENTLE) if self.gentle else rate
         self.cluster.world.at(self.rng.expovariate(now), self.go_on, rate, act)
+
+    def _lulls(self) -> bool:
+        """Whether clients are quiet for a while."""
+        lull_s = self.cluster.profile.lull_s
+        return bool(lull_s and not self.gentle and int(self.cluster.world.now / lull_s) % 2)
 
     def awake(self, shard: str) -> list[Hosted]:
         """Return the replicas that would answer."""

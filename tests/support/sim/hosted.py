@@ -51,6 +51,7 @@ class Hosted:
             wall_ms=process.wall_ms,
             rng=around.world.rng(f"replica/{process.life}/{name}"),
             settings=around.profile.shard_settings(),
+            liveness=process.liveness,
             on_stopped=self._stopped,
         )
         self.replica: Final = self.shard.replica
@@ -59,6 +60,7 @@ class Hosted:
         self._seen: tuple[object, ...] = ()
         self._seen_commit = self.replica.commit
         self._led = False
+        self._rested = False
         self.data.committed = self._committed
         self.data.replaced = self._replaced
         self._tell_state()
@@ -98,6 +100,9 @@ class Hosted:
     def observe(self) -> None:
         """Report what changed since the last look."""
         replica = self.replica
+        if replica.resting != self._rested:
+            self._rested = replica.resting
+            self.process.around.counts["rests"] += replica.resting
         leads = replica.role == LEADER
         configuration = replica.log.configuration
         seen = (leads, replica.term, replica.commit, replica.applied, configuration)

@@ -50,7 +50,7 @@ class Network:
         self._remade: Final = remade
         self._rng: Final = world.rng("network")
         pairs = [(a, b) for a in nodes for b in nodes if a != b]
-        self._nodes: Final = nodes
+        self.nodes: Final = nodes
         self._bulk: Final = {pair: _Stream() for pair in pairs}
         self._control: Final = {pair: _Stream() for pair in pairs}
         #: How many faults cut each pair right now.
@@ -103,7 +103,7 @@ class Network:
 
     def process_ended(self, node: str) -> None:
         """Break every stream from and to a node whose process ended."""
-        for other in self._nodes:
+        for other in self.nodes:
             if other != node:
                 self._break((node, other))
                 self._break((other, node))

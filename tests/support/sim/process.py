@@ -8,8 +8,9 @@ from typing import Any, Final, Protocol
 
 from quorate.consensus.formation import Formation, FormationRefusedError, Introduction
 from quorate.consensus.journal import JournalDamagedError
+from quorate.consensus.liveness import Liveness
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import AppendReply, Peer
+from quorate.consensus.messages import Alive, AppendReply, Message, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
@@ -35,6 +36,8 @@ from tests.support.sim.world import World
 
 #: How often a new node says who it is.
 _INTRODUCTION_S: Final = 0.05
+#: Stands for the name of a shard in the heartbeats of nodes.
+_NODE: Final = "*"
 #: What watch tokens name.
 CLUSTER: Final = b"simulated"
 #: What wall clocks show when a run begins.
@@ -107,6 +110,13 @@ class Process:
         self.paused = False
         #: What was begun by senders of snapshots.
         self.connections: Final[list[Transfer]] = []
+        timing = around.profile.shard_settings().timing
+        #: The heartbeats of nodes; None: shards never rest.
+        self.liveness: Final = (
+            Liveness(clock, timing, around.world.rng(f"epoch/{life}").getrandbits(61), self._say)
+            if around.profile.rests
+            else None
+        )
         settings = around.profile.snapshot_settings()
         self.snapshots: Final = SnapshotQueue(
             Transfers(self, around, rng), loop=self.loop, settings=settings
@@ -122,6 +132,8 @@ class Process:
 
     def start(self) -> None:
         """Open the replicas, or find the others to form a cluster with."""
+        if self.liveness is not None:
+            self._beat(self.liveness)
         if self.disk.first_entry is None and not self.disk.waits:
             try:
                 self._formation = Formation(self.disk.peer, self.around.initial_members)
@@ -169,6 +181,9 @@ class Process:
         content = packet.content
         if isinstance(content, Introduction):
             self._introduced(content)
+        elif isinstance(content.body, Alive):
+            if self.liveness is not None:
+                self.liveness.hear(content.source.node, content.body.epoch)
         elif packet.shard in self.hosted:
             hosted = self.hosted[packet.shard]
             if isinstance(content.body, AppendReply):
@@ -179,6 +194,18 @@ class Process:
         """Record that the bulk stream to a node is a new one."""
         for hosted in self.hosted.values():
             hosted.shard.remade(node)
+
+    def _beat(self, liveness: Liveness) -> None:
+        liveness.beat()
+        self.loop.post(self.around.profile.timing.heartbeat_s, self._beat, liveness)
+
+    def _say(self, epoch: int) -> None:
+        """Tell every other node that this one lives."""
+        me = self.disk.peer
+        for node in self.around.network.nodes:
+            if node != me.node:
+                beat = Message(me, Peer(node, 0), 0, 0, Alive(epoch))
+                self.around.send(me.node, node, Packet(_NODE, beat))
 
     # Formation.
 

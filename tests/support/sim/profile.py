@@ -1,6 +1,6 @@
 """What a run is like: the size of its clusters, its timing, and how much goes wrong."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Final
 
@@ -105,6 +105,9 @@ class Profile:
     batch_bytes: int = 300
     #: Watchers of each shard.
     watchers: int = 2
+    #: Whether shards rest, and how long clients are active and quiet in turn; 0: always active.
+    rests: bool = False
+    lull_s: float = 0.0
     #: Entries that compaction leaves behind the applied index.
     tail: int = 30
     compaction_s: float = 0.4
@@ -164,11 +167,15 @@ def mixed(seed: int, seconds: float = USUAL_S) -> Profile:
         membership=rng.choice((0, 2, 5)),
         transfer=rng.choice((0, 3, 6)),
     )
+    timing = rng.choice((QUICK, SPARING))
+    rests = rng.random() < 0.8
+    if rests:
+        timing = replace(timing, rest_s=rng.choice((0.05, 0.2)))
     return Profile(
         nodes=rng.choice((3, 3, 3, 5)),
         spares=rng.choice((0, 1)),
         shards=rng.choice((1, 2, 3)),
-        timing=rng.choice((QUICK, SPARING)),
+        timing=timing,
         faults=faults,
         seconds=seconds,
         # A snapshot and then fifty entries, piece by piece over a slow way, take a while.
@@ -182,4 +189,6 @@ def mixed(seed: int, seconds: float = USUAL_S) -> Profile:
         batch_bytes=rng.choice((1, 300)),
         sessions=rng.choice((1, 2)),
         watchers=rng.choice((1, 2)),
+        rests=rests,
+        lull_s=rng.choice((0.0, 0.5, 1.5)) if rests else 0.0,
     )

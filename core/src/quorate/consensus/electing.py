@@ -17,8 +17,8 @@ class Electing(Following):
     def on_time(self, _: float = 0.0) -> None:
         """Campaign, send heartbeats, or step down when no majority answers."""
         now = self.clock()
-        if self.role == LEADER:
-            if self._majority_seen_at() < now - self.timing.quorum_window_s:
+        if self.role == LEADER and not self.resting:
+            if max(self._majority_seen_at(), self._woke_at) < now - self.timing.quorum_window_s:
                 self._step_down(self.term, None)
             elif now >= min(self.heartbeat_deadline, self._round_due):
                 self._send_heartbeats()
@@ -27,13 +27,16 @@ class Electing(Following):
         for sent in [sent for sent, (_, until) in self._forwarded_reads.items() if until <= now]:
             token, _ = self._forwarded_reads.pop(sent)
             self._read_outcomes.append(ReadOutcome(token, None))
-        if self.role != LEADER and now >= self.election_deadline:
+            # Nobody answers for the shard.
+            self._wake()
+        if self.role != LEADER and not self.resting and now >= self.election_deadline:
             self._draw_election_deadline()
             if self._may_campaign():
                 self._campaign(pre=True)
 
     def _step_down(self, term: int, leader: Peer | None) -> None:
         """Become a follower, in a later term without a vote."""
+        self._end_rest()
         if term > self.term:
             self.set_hard_state(term, None)
             self._verified = 0
@@ -56,9 +59,10 @@ class Electing(Following):
                 f"two leaders in term {self.term}: {self.me} and {leader}",
                 "report this with the logs of both nodes: it must never happen",
             )
+        self._end_rest()
         if self.role == CANDIDATE or self.leader != leader:
             self._step_down(self.term, leader)
-        self.leader_seen_at = self.clock()
+        self._leader_seen_at = self.clock()
         self._draw_election_deadline()
 
     # Votes (sections 5.2 and 5.4.1; PreVote and stickiness: thesis, 9.6 and 4.2.3).
@@ -68,6 +72,7 @@ class Electing(Following):
         return configuration is not None and self.me in configuration.voters
 
     def _campaign(self, *, pre: bool, transfer: bool = False) -> None:
+        self._end_rest()
         if not pre:
             self.set_hard_state(self.term + 1, self.me)
             self._verified = 0
@@ -146,6 +151,7 @@ class Electing(Following):
         self._forwarded_reads.clear()
         self._reads = ReadRounds()
         self._followers = {}
+        self._offered = False
         self._configuration_changed()
         self.noop_index = self._append_own(EntryKind.NOOP, b"").index
         self._send_heartbeats()

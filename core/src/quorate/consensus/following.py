@@ -8,6 +8,8 @@ from quorate.consensus.messages import (
     HeartbeatReply,
     Peer,
     ReadReply,
+    Rest,
+    Rests,
 )
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import ReplicaStoppedError
@@ -83,9 +85,35 @@ class Following(Leading):
             self._commit_to(heartbeat.commit)
         if heartbeat.agreed:
             self._agreed = self.clock(), heartbeat.agreed
+        self._answer_heartbeat(leader, heartbeat.round)
+
+    def _answer_heartbeat(self, leader: Peer, number: int) -> None:
         # Every leader holds what was committed: it agrees without having been verified.
         match = min(max(self._verified, self.commit), self.log.synced_index)
-        self._send(leader, HeartbeatReply(heartbeat.round, match))
+        self._send(leader, HeartbeatReply(number, match))
+
+    def _on_rest(self, leader: Peer, rest: Rest) -> None:
+        """Agree to rest, or answer as a heartbeat of no read round."""
+        self._agreed = self.clock(), rest.index
+        if not self._may_rest(leader, rest):
+            self._answer_heartbeat(leader, 0)
+            return
+        self._fall_asleep([leader.node])
+        self._send(leader, Rests(rest.index, rest.epoch))
+
+    def _may_rest(self, leader: Peer, rest: Rest) -> bool:
+        """Whether nothing is missing here, and this node hears that of the leader.
+
+        What is committed here agrees with the leader's log, so a log that ends there is the same.
+        """
+        log = self.log
+        return (
+            self.liveness is not None
+            and self.liveness.lives(leader.node, rest.epoch)
+            and log.last.index == rest.index == self.commit == self.applied
+            and log.synced_index >= rest.index
+            and not self._forwarded_reads
+        )
 
     def _on_read_reply(self, reply: ReadReply) -> None:
         asked = self._forwarded_reads.pop(reply.token, None)

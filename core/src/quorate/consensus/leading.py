@@ -14,25 +14,31 @@ from quorate.consensus.messages import (
     Peer,
     ReadReply,
     ReadRequest,
+    Rest,
+    Rests,
     TimeoutNow,
     weight,
 )
 from quorate.consensus.progress import Mode, Progress
 from quorate.consensus.reads import Asker, ReadOutcome
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.consensus.state import State
+from quorate.consensus.resting import Resting
 from quorate.consensus.status import Proposed
 
 #: The part of a heartbeat's interval after which an answer to a read round is late.
 _LATE: Final = 4
 
 
-class Leading(State):
+class Leading(Resting):
     """The leader's part of Raft."""
+
+    #: When this leader last woke: it could not hear of a majority before.
+    _woke_at = float("-inf")
 
     # Replication (section 5.3).
 
     def _append_own(self, kind: EntryKind, payload: bytes) -> Proposed:
+        self._be_active()
         entry = Entry(self.log.last.index + 1, self.term, kind, payload)
         self.log.append([entry])
         if kind is EntryKind.CONFIG:
@@ -165,7 +171,11 @@ class Leading(State):
         now = self.clock()
         self.heartbeat_deadline = self.timing.next_heartbeat(now)
         self._round_due = float("inf")
+        rest = self._offer(now)
         for follower in self._followers.values():
+            if rest is not None:
+                self._send(follower.peer, rest)
+                continue
             if follower.inflight and now - follower.moved_at > 3 * self.timing.election_max_s:
                 follower.probe(follower.match + 1)
             self._send_heartbeat(follower)
@@ -198,12 +208,90 @@ class Leading(State):
 
     def _heard(self, peer: Peer) -> float:
         follower = self._followers.get(peer)
-        return follower.last_seen_at if follower else float("-inf")
+        if follower is None:
+            return float("-inf")
+        if self.resting and follower.rests and self.liveness is not None:
+            return max(follower.last_seen_at, self.liveness.heard_at(peer.node))
+        return follower.last_seen_at
+
+    # Rest.
+
+    def _be_active(self) -> None:
+        """Wake for what this leader is asked for; there is no need to say that it lives."""
+        if self.resting:
+            self._end_rest()
+        self._active_at = self.clock()
+
+    def _back_to_work(self, now: float) -> None:
+        for follower in self._followers.values():
+            if follower.rests and self.liveness is not None:
+                heard_at = self.liveness.heard_at(follower.peer.node)
+                follower.last_seen_at = max(follower.last_seen_at, heard_at)
+            follower.rests = False
+        self._woke_at = now
+        self.heartbeat_deadline = self.timing.next_heartbeat(now)
+
+    def _offer(self, now: float) -> Rest | None:
+        """Return what to ask of the followers of an idle shard, or None."""
+        if self.liveness is None or not self._is_idle(now):
+            return None
+        self._offered = True
+        return Rest(self.commit, self.liveness.epoch)
+
+    def _is_idle(self, now: float) -> bool:
+        """Whether nothing is under way, on this replica or on one that can be heard."""
+        return (
+            now - self._active_at >= self.timing.rest_s
+            and self._handover is None
+            and self._reads.running is None
+            and not self._reads.waiting
+            and self._knows_commit()
+            and self.applied == self.commit == self.log.last.index
+            and all(map(self._needs_nothing, self._followers.values()))
+        )
+
+    def _needs_nothing(self, follower: Progress) -> bool:
+        return self._is_silent(follower) or (
+            follower.mode is Mode.REPLICATE
+            and follower.match == self.commit
+            and follower.sent_commit >= self.commit
+        )
+
+    def _is_silent(self, follower: Progress) -> bool:
+        return self.liveness is not None and not self.liveness.lives(follower.peer.node)
+
+    def _on_rests(self, source: Peer, reply: Rests) -> None:
+        follower = self._followers.get(source)
+        if self.role != LEADER or follower is None or self.liveness is None or self.resting:
+            return
+        if (reply.index, reply.epoch) != (self.commit, self.liveness.epoch):
+            return
+        follower.rests = True
+        if self._offered and self._is_idle(self.clock()) and self._all_rest():
+            self._fall_asleep([each.peer.node for each in self._followers.values()])
+
+    def _all_rest(self) -> bool:
+        """Whether a majority of voters rests, and whoever else can be heard."""
+        configuration, followers = self._configuration(), self._followers
+        resting = sum(
+            peer == self.me or (peer in followers and followers[peer].rests)
+            for peer in configuration.voters
+        )
+        return resting >= configuration.majority and all(
+            follower.rests or self._is_silent(follower) for follower in followers.values()
+        )
+
+    def _on_wake(self, source: Peer) -> None:
+        follower = self._followers.get(source)
+        if self.role == LEADER and follower is not None:
+            follower.rests = False
+            self._active_at = self.clock()
 
     # Reads (section 8; thesis, 6.4).
 
     def _on_read_request(self, source: Peer, request: ReadRequest) -> None:
         if self.role == LEADER:
+            self._be_active()
             self._reads.ask(Asker(source, request.token))
             self._try_read_round()
         else:

@@ -124,6 +124,33 @@ class ReadReply(NamedTuple):
     index: int  # type: ignore[assignment]  # it hides the method of tuples
 
 
+class Rest(NamedTuple):
+    """The leader asks to rest: its log ends at `index`, which is committed.
+
+    It is a heartbeat, too. `epoch` is that of the leader's node; see `liveness`.
+    """
+
+    index: int  # type: ignore[assignment]  # it hides the method of tuples
+    epoch: int
+
+
+class Rests(NamedTuple):
+    """The follower agrees: it holds the log up to `index`, durably, and rests until it is woken."""
+
+    index: int  # type: ignore[assignment]  # it hides the method of tuples
+    epoch: int
+
+
+class Wake(NamedTuple):
+    """A follower rests no more: a leader at rest must say that it lives."""
+
+
+class Alive(NamedTuple):
+    """A node lives. It is sent by a node to a node, for no shard."""
+
+    epoch: int
+
+
 Body = (
     RequestVote
     | VoteReply
@@ -134,6 +161,10 @@ Body = (
     | TimeoutNow
     | ReadRequest
     | ReadReply
+    | Rest
+    | Rests
+    | Wake
+    | Alive
 )
 
 

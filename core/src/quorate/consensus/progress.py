@@ -21,6 +21,21 @@ class Mode(Enum):
 class Progress:
     """One follower. `next` advances as entries are sent, and goes back only to `match + 1`."""
 
+    __slots__ = (
+        "_inflight",
+        "asked",
+        "inflight_bytes",
+        "last_seen_at",
+        "match",
+        "mode",
+        "moved_at",
+        "next",
+        "peer",
+        "rests",
+        "round",
+        "sent_commit",
+    )
+
     def __init__(self, peer: Peer, next_index: int, now: float) -> None:
         self.peer: Final = peer
         self.mode = Mode.PROBE
@@ -39,6 +54,8 @@ class Progress:
         #: The last commit index that was sent to it.
         self.sent_commit = 0
         self.inflight_bytes = 0
+        #: Whether it agreed to rest.
+        self.rests = False
         self._inflight: deque[tuple[int, int]] = deque()
 
     @property

@@ -22,8 +22,11 @@ from quorate.consensus.messages import (
     ReadReply,
     ReadRequest,
     RequestVote,
+    Rest,
+    Rests,
     TimeoutNow,
     VoteReply,
+    Wake,
 )
 from quorate.consensus.progress import Mode
 from quorate.consensus.reads import Asker, ReadOutcome
@@ -67,6 +70,8 @@ class Replica(Electing):
     @property
     def deadline(self) -> float:
         """When to call `tick`."""
+        if self.resting:
+            return min((until for _, until in self._forwarded_reads.values()), default=float("inf"))
         if self.role == LEADER:
             due = min(self.heartbeat_deadline, self._news_due, self._round_due)
             return min(due, self._handover.deadline) if self._handover else due
@@ -101,12 +106,14 @@ class Replica(Electing):
             raise TransferRefusedError(f"{node} is not another voter of this shard")
         if self._handover is not None:
             raise TransferRefusedError(f"a transfer to {self._handover.target.node} is in progress")
+        self._be_active()
         self._handover = Handover(target, self.clock() + self.timing.election_max_s)
         self._try_handover()
 
     def read_index(self, token: int) -> None:
         """Request the index that a linearizable read must wait for; see `take_reads`."""
         if self.role == LEADER:
+            self._be_active()
             self._reads.ask(Asker(None, token))
             self._try_read_round()
         elif self.leader is not None:
@@ -130,6 +137,7 @@ class Replica(Electing):
         for follower in self._followers.values():
             if follower.peer.node != node:
                 continue
+            self._wake()
             if follower.mode is Mode.REPLICATE:
                 follower.probe(follower.match + 1)
             elif follower.mode is Mode.PROBE:
@@ -180,6 +188,8 @@ class Replica(Electing):
         """
         if self.role == LEADER and self._knows_commit():
             self._agreed = self._majority_seen_at(), self.commit
+        elif self.resting:
+            self._agreed = self.leader_seen_at, self.commit
         return self._agreed
 
     def compact_to(self, index: int) -> None:
@@ -239,7 +249,7 @@ class Replica(Electing):
                     mode=follower.mode.value,
                     match=follower.match,
                     next=follower.next,
-                    silent_s=now - follower.last_seen_at,
+                    silent_s=now - self._heard(follower.peer),
                 )
                 for follower in self._followers.values()
             ),
@@ -254,6 +264,8 @@ class Replica(Electing):
         if reason is not None:
             self.refused[source, reason] += 1
             return
+        if self.resting:
+            self._wake_for(message)
         body = message.body
         asks_ahead = isinstance(body, RequestVote | VoteReply) and body.pre
         if message.term > self.term and not (asks_ahead and _stands_ahead(body)):
@@ -265,7 +277,7 @@ class Replica(Electing):
             self._answer_stale(message)
             return
         follower = self._followers.get(source)
-        if follower is not None and isinstance(body, AppendReply | HeartbeatReply):
+        if follower is not None and isinstance(body, AppendReply | HeartbeatReply | Rests):
             # Only answers count: a candidate is not in contact with this leader.
             follower.last_seen_at = self.clock()
         match body:
@@ -289,6 +301,13 @@ class Replica(Electing):
                 self._on_read_request(source, body)
             case ReadReply():
                 self._on_read_reply(body)
+            case Rest():
+                self._follow(source)
+                self._on_rest(source, body)
+            case Rests():
+                self._on_rests(source, body)
+            case Wake():
+                self._on_wake(source)
 
     def _stranger(self, message: Message) -> str | None:
         """Return why a message is refused, as misaddressed or not from a member, or None.
@@ -301,7 +320,7 @@ class Replica(Electing):
         if message.source == self.me:
             return "it claims to come from this replica itself"
         if self.log.configuration is None:
-            leads = isinstance(message.body, Append | Heartbeat)
+            leads = isinstance(message.body, Append | Heartbeat | Rest)
             return None if leads else "this replica has no configuration yet"
         if self.log.known(message.source, self.commit):
             return None
@@ -314,7 +333,7 @@ class Replica(Electing):
         match message.body:
             case RequestVote(pre=pre):
                 self._send(message.source, VoteReply(False, pre, message.term))
-            case Append() | Heartbeat():
+            case Append() | Heartbeat() | Rest():
                 # When it arrives, the sender may lead in our term: confirm nothing.
                 self._send(message.source, HeartbeatReply(0, 0))
             case _:

@@ -71,9 +71,7 @@ class State(Inherited):
         self._news_due = float("inf")
         #: When a read round extends to all followers; infinite: it need not.
         self._round_due = float("inf")
-        #: When the leader of this term was last in contact; meaningless on the leader. Soon after
-        #: it no other candidate gets a vote; long after it a replica asks if it was removed.
-        self.leader_seen_at = float("-inf")
+        self._leader_seen_at = float("-inf")
         #: When a leader last sent its commit index, and that index.
         self._agreed = float("-inf"), 0
         #: The last index at which this log is known to match the leader's of this term.

@@ -21,6 +21,9 @@ _log = logging.getLogger(__name__)
 
 #: Interval of the check for due deadlines, which is their precision.
 TICK_S: Final = 0.1
+#: The longest interval of the check of a shard at rest; one whose next deadline is known to be
+#: earlier is looked at in time.
+REST_S: Final = 1.0
 #: Maximum number of batches of keys to skip at a time because they cannot be proposed yet.
 _BATCHES_READ: Final = 10
 #: Interval of the check while keys wait for their grace.
@@ -89,7 +92,8 @@ class Timers:
                     timers = [each for each in self._timers if each.group == name.group]
                     term = _Term(shard, timers, self._propose, self._loop, self._calls_first)
                     self._terms[name] = term
-                term.look()
+                if not term.rests():
+                    term.look()
             except Exception:  # noqa: BLE001 - the deadlines of the other shards go on
                 _log.exception("cannot read the deadlines of shard %s", name)
 
@@ -146,14 +150,29 @@ class _Term:
         self._calls_first: Final = calls_first
         self._grace: Final = Grace(shard.now_ms())
         self._lines: Final = [_Line(timer) for timer in timers]
+        #: Until when the shard may be left alone if it rests, and how many looks that has saved.
+        self._skipped = 0
+        self._rests_until = float("-inf")
 
     def tasks(self) -> list[asyncio.Task[None]]:
         """Return the tasks that propose."""
         return [line.task for line in self._lines if line.task is not None]
 
+    def rests(self) -> bool:
+        """Whether there is nothing to look for yet: the shard rests, and nothing is due."""
+        rests = self._shard.resting and self._loop.time() < self._rests_until
+        if rests:
+            self._skipped += 1
+        return rests
+
     def look(self) -> None:
         """Start to propose if something is due."""
         now_ms = self._now_ms()
+        self._propose_ripe(now_ms)
+        wait_s = min((line.wait_s(now_ms) for line in self._lines), default=REST_S)
+        self._rests_until = self._loop.time() + min(wait_s, REST_S) - TICK_S
+
+    def _propose_ripe(self, now_ms: int) -> None:
         for line in self._lines:
             if line.task is not None and not line.task.done():
                 continue
@@ -166,7 +185,8 @@ class _Term:
 
     def _now_ms(self) -> int:
         now_ms = self._shard.now_ms()
-        self._grace.look(now_ms, round(TICK_S * 1_000))
+        self._grace.look(now_ms, round((1 + self._skipped) * TICK_S * 1_000))
+        self._skipped = 0
         return now_ms
 
     def _leads(self) -> bool:
@@ -284,6 +304,12 @@ class _Line:
     #: Keys that were proposed and are still due at the same time.
     unmoved: set[tuple[bytes, int]] = field(default_factory=set)
     unmoved_until: float = float("inf")
+
+    def wait_s(self, now_ms: int) -> float:
+        """Return for how long there is nothing to do, unless more is applied."""
+        if self.task is not None and not self.task.done():
+            return 0.0
+        return (self.look_at_ms - now_ms) / 1_000
 
     def forget_unmoved(self, now: float) -> None:
         """Retry keys that were proposed without effect, after a delay."""

@@ -2,7 +2,15 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import partial
 from typing import Any, Final, Protocol
 
@@ -40,6 +48,8 @@ _log = logging.getLogger(__name__)
 #: Creates the replica of a shard, in one of its histories, from its data and journal.
 NewShard = Callable[[ShardId, int, ShardData, TailJournal], Shard]
 
+#: How long replicas are opened before the node does anything else.
+_TURN_S: Final = 0.05
 #: Errors that prevent the opening of a replica.
 _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
 
@@ -139,6 +149,8 @@ class NodeShards:
         )
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
+        #: Shards that wait for a sync of the log.
+        self._unsynced: Final = set[ShardId]()
         #: The applier's count of changes to the cluster's rows when they were read.
         self._changes_read = -1
         self._rows: dict[ShardId, ShardRow] = {}
@@ -152,6 +164,8 @@ class NodeShards:
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
         self._assigned: Final = set[ShardId]()
+        #: What is left to open, while that takes several turns of the loop.
+        self._opening: Iterator[ShardId] | None = None
         self._stopped = False
 
     # Life.
@@ -300,10 +314,18 @@ class NodeShards:
         for shard in self._shards.values():
             shard.remade(node)
 
+    def wrote(self, shard: ShardId) -> None:
+        """Record that a shard has written to the log, and waits for its sync."""
+        self._unsynced.add(shard)
+
     def synced(self, sequence: int) -> None:
-        """Record that log writes up to `sequence` are durable."""
-        for shard in self._shards.values():
-            shard.synced(sequence)
+        """Record that log writes up to `sequence` are durable, for the shards that wait for it."""
+        for name in sorted(self._unsynced):
+            shard = self._shards.get(name)
+            if shard is None or shard.log_written <= sequence:
+                self._unsynced.discard(name)
+            if shard is not None:
+                shard.synced(sequence)
 
     def stopped(self, shard: Shard, error: Exception) -> None:
         """Record that a replica has stopped, if a restart must not let it continue.
@@ -348,10 +370,31 @@ class NodeShards:
 
     def _open_members(self, new_shard: NewShard) -> None:
         """Open the shards whose rows name this node's replica."""
+        for _ in self._open_each(new_shard):
+            pass
+
+    def _open_in_turns(self, new_shard: NewShard) -> None:
+        """Open them while the node goes on: many new shards take seconds."""
+        waits, self._opening = self._opening is not None, self._open_each(new_shard)
+        if not waits:
+            self._open_some()
+
+    def _open_some(self) -> None:
+        until = self._loop.time() + _TURN_S
+        while self._opening is not None and not self._stopped:
+            if next(self._opening, None) is None:
+                self._opening = None
+            elif self._loop.time() > until:
+                self._loop.call_soon(self._open_some)
+                return
+
+    def _open_each(self, new_shard: NewShard) -> Iterator[ShardId]:
+        """Open the shards that are to be here, and return each that took time."""
         for shard, row in self._rows.items():
             replicas = _peers(replicas_of(row))
             if self.me not in replicas or shard in self._changing or self._stopped:
                 continue
+            known = shard in self._shards or shard in self.broken
             try:
                 note = self._notes.read(str(shard))
             except (DamagedError, OSError) as error:
@@ -360,23 +403,27 @@ class NodeShards:
             if note.epoch < row.origin.epoch:
                 self._change(shard, self._recover(shard, row, new_shard))
                 continue
-            if shard in self._shards or shard in self.broken:
+            if known:
                 continue
-            first_peers = _peers(row.members)
-            # A replica added later gets its members from the shard's leader.
-            is_first = self.me in first_peers and not row.origin.epoch
-            try:
-                if not is_first and self._begins(shard, row, note):
-                    self._change(shard, self._assign(shard, note, new_shard))
-                    continue
-                opened = self._open(shard, row.origin.epoch, new_shard)
-            except (*_UNOPENED, StoppedBeforeError) as error:
-                self._break(shard, error)
-                continue
-            opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
-            opened.subscribe(partial(self._applied, opened))
-            for callback in self._on_open:
-                callback(opened)
+            self._open_member(shard, row, note, new_shard)
+            yield shard
+
+    def _open_member(self, shard: ShardId, row: ShardRow, note: Note, new_shard: NewShard) -> None:
+        first_peers = _peers(row.members)
+        # A replica added later gets its members from the shard's leader.
+        is_first = self.me in first_peers and not row.origin.epoch
+        try:
+            if not is_first and self._begins(shard, row, note):
+                self._change(shard, self._assign(shard, note, new_shard))
+                return
+            opened = self._open(shard, row.origin.epoch, new_shard)
+        except (*_UNOPENED, StoppedBeforeError) as error:
+            self._break(shard, error)
+            return
+        opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
+        opened.subscribe(partial(self._applied, opened))
+        for callback in self._on_open:
+            callback(opened)
 
     def _begins(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
         """Whether there is nothing here of a replica that is to be here."""
@@ -403,7 +450,7 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._open_members(new_shard)
+        self._open_in_turns(new_shard)
 
     def _leave_moved(self, new_shard: NewShard, leaving: Container[ShardId] = ()) -> None:
         """Close and remove the replicas that have moved to other nodes, and what is left of them.
@@ -456,7 +503,7 @@ class NodeShards:
             del self._changing[shard]
         _log.info("shard %s has left this node", shard, extra={"shard": str(shard)})
         # It may have come back meanwhile.
-        self._open_members(new_shard)
+        self._open_in_turns(new_shard)
 
     async def _remove(self, shard: ShardId, epoch: int) -> None:
         """Remove the data and the log of a replica."""
@@ -496,7 +543,7 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._open_members(new_shard)
+        self._open_in_turns(new_shard)
 
     def _begin(self, shard: ShardId, row: ShardRow) -> None:
         """Create the home of a new history, from the start if it was interrupted; blocks."""
@@ -530,7 +577,7 @@ class NodeShards:
             except GroupsDifferError as error:
                 self._failed(error)
                 return
-            self._open_members(new_shard)
+            self._open_in_turns(new_shard)
             self._leave_moved(new_shard)
             for shard in self._shards.values():
                 self._look_at_move(shard)

@@ -13,12 +13,14 @@ from google.protobuf.message import DecodeError
 from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.consensus.formation import Introduction
+from quorate.consensus.liveness import Liveness
 from quorate.consensus.peer.network import IntroductionRefusedError, PeerNetwork
 from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
+from quorate.groups.timing import end, every
 from quorate.node import tuning
 from quorate.node.certificates import Certificates
 from quorate.node.forming import Forming
@@ -117,6 +119,14 @@ class Peers:
         self._forming: Final = forming
         self.addresses: Final = Addresses(own)
         self._shards: Final = shards
+        timing = tuning.shard_settings(settings).timing
+        self._loop: Final = loop
+        self._heartbeat_s: Final = timing.heartbeat_s
+        self._beating: asyncio.Task[None] | None = None
+        #: The heartbeats of nodes, by which idle shards rest.
+        self.liveness: Final = Liveness(
+            loop.time, timing, random.getrandbits(61), lambda epoch: self.network.beat(epoch)
+        )
         self.network: Final = PeerNetwork(
             shards.me,
             settings.cluster.token.get_secret_value(),
@@ -125,6 +135,7 @@ class Peers:
             admit=shards.admits,
             config_index=shards.config_index,
             introduced=self._introduced,
+            alive=self.liveness.hear,
             rng=random.Random(),
             limits=limits,
             tls=None if certificates is None else certificates.peers(),
@@ -161,6 +172,8 @@ class Peers:
         """Talk to the nodes of this cluster."""
         self.network.join(cluster)
         self.clocks.start()
+        beat = every(self._loop, self._heartbeat_s, self.liveness.beat, "cannot send heartbeats")
+        self._beating = self._loop.create_task(beat)
 
     async def admitted(self, metadata: Shard) -> None:
         """Return once this node's replica of metadata/0 knows its members.
@@ -187,6 +200,7 @@ class Peers:
 
     async def stop(self) -> None:
         """Close all connections."""
+        await end(self._beating)
         await self.snapshots.stop()
         await self.clocks.stop()
         await self.membership.stop()

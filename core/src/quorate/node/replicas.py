@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from quorate.apply.control import METADATA
+from quorate.apply.program import Program
 from quorate.config import Settings
 from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
@@ -67,6 +68,8 @@ class Replicas:
         self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
         self._loop_budget: Final = LoopBudget(loop.time)
         self._alarms: Final = Alarms(loop)
+        #: By group: its shards share it.
+        self._programs: Final[dict[str, Program]] = {}
         self._shard_settings: Final = tuning.shard_settings(settings)
         self.shards: Final = NodeShards(
             directory.me,
@@ -131,7 +134,7 @@ class Replicas:
             data,
             journal,
             send=peers.network.send,
-            request_sync=self.syncs.request,
+            request_sync=partial(self._request_sync, shard),
             send_snapshots=peers.snapshots.needed,
             loop=self._loop,
             wall_ms=wall_ms,
@@ -143,8 +146,19 @@ class Replicas:
             ask_members=peers.membership.ask,
             node_clock=peers.clocks,
             alarms=self._alarms,
+            liveness=peers.liveness,
+            program=self._program(shard.group),
             on_stopped=self._stopped,
         )
+
+    def _program(self, group: str) -> Program:
+        if group not in self._programs:
+            self._programs[group] = Program.of(self._catalog, group)
+        return self._programs[group]
+
+    def _request_sync(self, shard: ShardId) -> None:
+        self.shards.wrote(shard)
+        self.syncs.request()
 
     def _check_claimed(self) -> None:
         owners = {

@@ -49,3 +49,12 @@ SYSTEM: Final = tuple(
         )
     )
 )
+
+#: Families of few rows share one of the database, where these bytes begin their keys: never give
+#: another number to a family that has one.
+SMALL: Final = {
+    family: bytes([number])
+    for number, family in enumerate(
+        (APPLIED, SLOTS, SEQUENCES, COUNTS, FENCES, MIRRORS, SHARDS, NODES, MEMBERS), 1
+    )
+}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import (
+    Alive,
     Append,
     AppendReply,
     Body,
@@ -20,8 +21,11 @@ from quorate.consensus.messages import (
     ReadReply,
     ReadRequest,
     RequestVote,
+    Rest,
+    Rests,
     TimeoutNow,
     VoteReply,
+    Wake,
 )
 from quorate.consensus.peer.frames import decode_frame, encode_frame, size_of
 from quorate.consensus.peer.wire import LARGEST_NUMBER, LENGTH, MalformedMessageError
@@ -43,6 +47,10 @@ BODIES: tuple[Body, ...] = (
     AppendReply(False, 0, 0),
     Heartbeat(3, 7, 5),
     Heartbeat(0, 0),
+    Rest(9, 1 << 61),
+    Rests(9, 1 << 61),
+    Wake(),
+    Alive(1 << 61),
     HeartbeatReply(7, 3),
     HeartbeatReply(0, 0),
     RequestVote(7, 3, True),

@@ -224,7 +224,7 @@ class Node:
             data,
             journal,
             send=lambda _, messages: self.send(shard, messages),
-            request_sync=lambda: self.syncs.request(),
+            request_sync=partial(self._request_sync, shard),
             send_snapshots=lambda shard, peers: self.snapshots.needed(shard, peers),
             loop=self.loop,
             wall_ms=lambda: int(self.clock() * 1_000) + 1_000_000,
@@ -234,6 +234,10 @@ class Node:
             ask_members=lambda shard, node: self.ask(shard, node),
             space=FreeSpace(lambda: self.free_bytes, self.clock),
         )
+
+    def _request_sync(self, shard: ShardId) -> None:
+        self.shards.wrote(shard)
+        self.syncs.request()
 
     def _synced(self, sequence: int) -> None:
         self.shards.synced(sequence)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from quorate.consensus.messages import (
+    Alive,
     Append,
     AppendReply,
     Body,
@@ -22,8 +23,11 @@ from quorate.consensus.messages import (
     ReadReply,
     ReadRequest,
     RequestVote,
+    Rest,
+    Rests,
     TimeoutNow,
     VoteReply,
+    Wake,
     weight,
 )
 from quorate.consensus.peer.wire import (
@@ -68,6 +72,10 @@ _LAYOUTS: Final[dict[type[Body], _Layout]] = {
     TimeoutNow: _layout(7, "", TimeoutNow),
     ReadRequest: _layout(8, "Q", ReadRequest),
     ReadReply: _layout(9, "QQ", ReadReply),
+    Rest: _layout(10, "QQ", Rest),
+    Rests: _layout(11, "QQ", Rests),
+    Wake: _layout(12, "", Wake),
+    Alive: _layout(13, "Q", Alive),
 }
 _BY_KIND: Final = {layout.kind: layout for layout in _LAYOUTS.values()}
 

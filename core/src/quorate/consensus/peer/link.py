@@ -88,6 +88,11 @@ class Link:
         """Whether there is a connection."""
         return self._connection is not None
 
+    @property
+    def there(self) -> Peer | None:
+        """The replica at the other end; None: there is no connection."""
+        return self._there
+
     def put(self, shard: str, message: Message) -> None:
         """Enqueue a message, or drop it; one for a former replica of the node is dropped."""
         size = size_of(message)

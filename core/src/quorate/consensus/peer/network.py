@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 
 from quorate.consensus.formation import FormationRefusedError, Introduction
-from quorate.consensus.messages import Lane, Message, Peer, lane
+from quorate.consensus.messages import Alive, Lane, Message, Peer, lane
 from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.link import Link, LinkRefusedError, ended
 from quorate.consensus.peer.streams import (
@@ -49,6 +49,8 @@ NOT_FORMED: Final = "it has no cluster yet"
 UNDELIVERABLE: Final = "a message for a shard that is not here"
 
 _REFUSED: Final = "it refuses this node: "
+#: Stands for the name of a shard in what a node says of itself.
+_NODE: Final = "*"
 _LANES: Final[tuple[Lane, ...]] = ("control", "bulk")
 
 
@@ -79,6 +81,7 @@ class PeerNetwork:
     `remade(node)` is called when entries sent to a node may be lost and new ones will arrive.
     `admit(peer, config_index)` returns whether a peer with that configuration may be a member.
     `introduced(introduction)` returns the answer to an introduction.
+    `alive(node, epoch)` gets the heartbeats of other nodes.
 
     With `tls` all connections are encrypted, and each end shows the certificate of its node.
     """
@@ -93,6 +96,7 @@ class PeerNetwork:
         admit: Callable[[Peer, int], bool],
         config_index: Callable[[], int],
         introduced: Callable[[Introduction], Introduction],
+        alive: Callable[[str, int], None] = lambda node, epoch: None,
         rng: random.Random,
         limits: StreamLimits | None = None,
         tls: PeerTls | None = None,
@@ -105,6 +109,7 @@ class PeerNetwork:
         self._admit: Final = admit
         self._config_index: Final = config_index
         self._introduced: Final = introduced
+        self._alive: Final = alive
         self._rng: Final = rng
         self._limits: Final = limits or StreamLimits()
         self._tls: Final = tls
@@ -196,6 +201,13 @@ class PeerNetwork:
                 self.dropped += 1
             else:
                 route.links[lane(message.body)].put(shard, message)
+
+    def beat(self, epoch: int) -> None:
+        """Send a heartbeat of this node to every other one that is connected."""
+        for route in self._routes.values():
+            link = route.links["control"]
+            if link.there is not None:
+                link.put(_NODE, Message(self._me, link.there, 0, 0, Alive(epoch)))
 
     async def introduce(
         self, node: str, introduction: Introduction, address: str | None = None
@@ -367,7 +379,9 @@ class PeerNetwork:
     def _take(self, peer: Peer, messages: list[tuple[str, Message]]) -> None:
         self.received_messages += len(messages)
         for shard, message in messages:
-            if not self._deliver(shard, message):
+            if isinstance(message.body, Alive):
+                self._alive(peer.node, message.body.epoch)
+            elif not self._deliver(shard, message):
                 # Of the nodes that create a shard together one is always first.
                 self._refused.record(peer.node, UNDELIVERABLE, shard, logging.INFO)
 

@@ -17,6 +17,7 @@ from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
+from quorate.consensus.liveness import Liveness
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, Message, Peer, weight
@@ -86,8 +87,9 @@ class Shard:
     state to followers that need compacted entries, and calls `snapshot_given_up` if that fails.
     `ask_members` returns the `membership` that another node knows: consensus does not inform a
     removed replica. `node_clock` returns the current clock of another node, None while it is
-    unknown; without it the wall clock is trusted. `on_stopped` is called if the replica stops for
-    good by itself.
+    unknown; without it the wall clock is trusted. With `liveness` an idle shard rests. `program` is
+    that of its group, which the shards of a node may share. `on_stopped`
+    is called if the replica stops for good by itself.
     """
 
     def __init__(
@@ -111,6 +113,8 @@ class Shard:
         loop_budget: LoopBudget | None = None,
         node_clock: Callable[[str], int | None] | None = None,
         alarms: Alarms | None = None,
+        liveness: Liveness | None = None,
+        program: Program | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
     ) -> None:
         self.id: Final = shard
@@ -119,7 +123,7 @@ class Shard:
         self.me: Final = me
         self.data: Final = data
         self.settings: Final = settings
-        program = Program.of(catalog, shard.group)
+        program = program or Program.of(catalog, shard.group)
         self.applier: Final = Applier(
             catalog, shard, data, counted=program.counted, limits=settings.apply_limits
         )
@@ -167,6 +171,8 @@ class Shard:
             retry_s=settings.timing.heartbeat_s,
         )
         self._driver: Final = Driver(self.replica, _Host(self), loop, alarms)
+        if liveness is not None:
+            self.replica.rests_by(liveness, self._driver.call)
         self._proposer: Final = Proposer(
             shard,
             me,
@@ -263,6 +269,11 @@ class Shard:
 
     # For streams and syncs.
 
+    @property
+    def log_written(self) -> int:
+        """The number of its newest write to the node's log."""
+        return self._journal.written
+
     def receive(self, message: Message) -> None:
         """Process a message of a peer.
 
@@ -342,6 +353,11 @@ class Shard:
             return float("inf")
         known_at = max(self._started_at, self.replica.leader_seen_at, self.replica.agreed[0])
         return known_at + max(self.settings.leaderless_s, self.settings.timing.election_max_s)
+
+    @property
+    def resting(self) -> bool:
+        """Whether nothing has happened to the shard for a while, and nothing is under way."""
+        return self.replica.resting
 
     @property
     def leads(self) -> bool:
@@ -629,6 +645,7 @@ class Shard:
             return
         self._ended = True
         self._driver.stop()
+        self.replica.retire()
         self._keeper.stop()
         self._removal.stop()
         closed = self._closed()

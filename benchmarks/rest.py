@@ -1,0 +1,199 @@
+"""What many shards cost while nobody asks for them: start, processor, memory, and a first write.
+
+Three nodes form a cluster with so many shards of the group `offset`, at one shard of every other
+group. Told are how long forming takes until every shard has a leader, what share of a core each
+node uses in a window at rest, what it holds in memory and how many files it has open, how long the
+first write to a resting shard takes (each goes to another shard, one after the other, through one
+node), and how long one node takes to come back.
+
+python benchmarks/rest.py [--shards 16,128] [--nodes 3] [--window 10] [--writes 200]
+                          [--settle 90] [--seconds 300] [--directory DIR] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from figures import names, percentiles, report, resident_each_mb, run, tell
+from nodes import founded, pids, restarted
+from quorate.client import AsyncClient
+from quorate.plugin import Stub, keys
+from quorate.testing.cluster import Cluster
+from quorate.v1 import tenant_pb2
+from quorate_offset.v1 import service_pb2
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
+from systems.closed_loop import channel
+from systems.system import server_cpu_s
+
+TENANT: Final = "acme"
+#: A node rests when it has used less than this part of a core, for as many seconds in a row.
+RESTS: Final = 0.2
+RESTS_S: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rest:
+    """What a number of shards costs each node."""
+
+    shards: int
+    #: Until every shard has a leader.
+    formed_s: float
+    #: In percent of a core, in the window.
+    core: tuple[float, ...]
+    resident_mb: tuple[float, ...]
+    files: tuple[float, ...]
+    #: Of a first write to a shard at rest.
+    p50_ms: float
+    p99_ms: float
+    #: Until a node that was started again is ready.
+    restarted_s: float
+
+
+async def led(cluster: Cluster, shards: int, seconds: float) -> None:
+    """Wait until some node leads each shard of the group."""
+    until = time.perf_counter() + seconds
+    found: set[str] = set()
+    while len(found) < shards:
+        if time.perf_counter() > until:
+            raise TimeoutError(f"{len(found)} of {shards} shards have a leader after {seconds:g} s")
+        for node in cluster.nodes.values():
+            status = await asyncio.to_thread(node.report)
+            for each in [] if status is None else status.shards:
+                if each.role == "leader" and each.shard.startswith("offset/"):
+                    found.add(each.shard)
+        await asyncio.sleep(0.2)
+
+
+async def rested(processes: Sequence[int], seconds: float) -> None:
+    """Wait until every node rests, for so long at most."""
+    until, calm = time.perf_counter() + seconds, 0
+    while calm < RESTS_S and time.perf_counter() < until:
+        shares = await used(processes, 1.0)
+        calm = calm + 1 if max(shares) < RESTS else 0
+
+
+async def used(processes: Sequence[int], seconds: float) -> list[float]:
+    """Return what part of a core each node uses in the coming seconds."""
+    before, began = [server_cpu_s([each]) for each in processes], time.perf_counter()
+    await asyncio.sleep(seconds)
+    took = time.perf_counter() - began
+    return [
+        (server_cpu_s([each]) - was) / took for each, was in zip(processes, before, strict=True)
+    ]
+
+
+async def one_of_each(client: AsyncClient, shards: int, wanted: int) -> list[str]:
+    """Return consumer groups of different shards."""
+    found: dict[str, str] = {}
+    number = 0
+    while len(found) < min(shards, wanted):
+        group = f"group-{number}"
+        found.setdefault(await client.shard_of("offset", keys.pack(TENANT, group)), group)
+        number += 1
+    chosen = list(found.values())
+    random.Random(7).shuffle(chosen)
+    return chosen
+
+
+async def first_writes(cluster: Cluster, shards: int, count: int) -> list[float]:
+    """Write to shards that rest, one after the other."""
+    address = next(iter(cluster.nodes.values())).address
+    async with AsyncClient(cluster.endpoints) as client:
+        groups = await one_of_each(client, shards, count)
+    there = channel(address)
+    stub = Stub(there, service_pb2.DESCRIPTOR.services_by_name["OffsetService"])
+    took = []
+    for group in groups:
+        request = service_pb2.CommitOffsetsRequest(
+            groups=[
+                GroupCommit(
+                    tenant=TENANT,
+                    group=group,
+                    commits=[OffsetCommit(topic="orders", partition=0, offset=1)],
+                )
+            ]
+        )
+        began = time.perf_counter()
+        answer = await stub.CommitOffsets(request, timeout=10)
+        took.append(time.perf_counter() - began)
+        if answer.refusals:
+            raise RuntimeError(f"an offset was refused: {answer.refusals[0]}")
+        # A caller who is gone before the next comes: each write meets a node at rest.
+        await asyncio.sleep(0.02)
+    await there.close(None)
+    return took
+
+
+async def create_tenant(cluster: Cluster) -> None:
+    """Create the tenant whose offsets are written; the shards learn of it, and rest again."""
+    there = channel(cluster.leader().address)
+    stub = Stub(there, tenant_pb2.DESCRIPTOR.services_by_name["TenantService"])
+    await stub.Create(tenant_pb2.CreateTenant(name=TENANT), timeout=30)
+    await there.close(None)
+
+
+async def measure(cluster: Cluster, shards: int, began: float, options: argparse.Namespace) -> Rest:
+    """Wait until the shards rest, and look at them."""
+    await led(cluster, shards, options.seconds)
+    formed_s = time.perf_counter() - began
+    tell(f"{shards} shards: formed in {formed_s:.1f} s")
+    await create_tenant(cluster)
+    processes = pids(cluster)
+    await rested(processes, options.settle)
+    core = await used(processes, options.window)
+    resident, files = resident_each_mb(processes), tuple(map(open_files, processes))
+    tell(f"{shards} shards: {[f'{100 * each:.1f} %' for each in core]} of a core, {resident} MB")
+    took = await first_writes(cluster, shards, options.writes)
+    p50_ms, p99_ms = percentiles(took)
+    restarted_s = await restarted(next(iter(cluster.nodes.values())))
+    return Rest(
+        shards=shards,
+        formed_s=formed_s,
+        core=tuple(100 * each for each in core),
+        resident_mb=resident,
+        files=files,
+        p50_ms=p50_ms,
+        p99_ms=p99_ms,
+        restarted_s=restarted_s,
+    )
+
+
+def open_files(pid: int) -> float:
+    """Return how many files and sockets a process has open."""
+    return float(len(list(Path(f"/proc/{pid}/fd").iterdir())))
+
+
+async def all_of(options: argparse.Namespace) -> list[Rest]:
+    """Measure each number of shards on a cluster of its own."""
+    found = []
+    for shards in map(int, options.shards):
+        began = time.perf_counter()
+        with founded(options.directory, options.nodes, "offset", shards) as cluster:
+            found.append(await measure(cluster, shards, began, options))
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--shards", type=names, default=["16", "128"])
+    parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--window", type=float, default=10.0)
+    parser.add_argument("--writes", type=int, default=200)
+    parser.add_argument("--settle", type=float, default=90.0)
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--directory", type=Path, default=None)
+    parser.add_argument("--json", action="store_true")
+    options: Any = parser.parse_args(arguments)
+    report(run(all_of(options), 2 * options.seconds), as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Which other nodes are alive: each pair of nodes has one heartbeat, whatever its shards.
+
+A replica at rest relies on it instead of on heartbeats of its own (see `resting`).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, Protocol
+
+from quorate.consensus.timing import Timing
+
+
+class Sleeper(Protocol):
+    """A replica at rest."""
+
+    def rouse(self, node: str) -> None:
+        """Wake: a node that it watches fell silent, came back, or lost a leader at rest."""
+
+
+class _Heard(NamedTuple):
+    at: float
+    epoch: int
+    #: False once it was found to be silent.
+    alive: bool
+
+
+class Liveness:
+    """Sends this node's heartbeats, hears those of the others, and wakes who relies on them.
+
+    `epoch` tells one life of a node from the next: a number drawn when its process starts. It
+    grows when a leader that may be at rest ends here although the process goes on, since its
+    followers would hear of that from nobody.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float], timing: Timing, epoch: int, send: Callable[[int], None]
+    ) -> None:
+        self.epoch = epoch
+        self._clock: Final = clock
+        self._silent_s: Final = timing.quorum_window_s
+        self._send: Final = send
+        self._heard: Final[dict[str, _Heard]] = {}
+        self._watchers: Final[dict[str, dict[Sleeper, None]]] = {}
+
+    def beat(self) -> None:
+        """Send a heartbeat to every node, and wake who relies on a node that fell silent.
+
+        Call it at the interval of heartbeats.
+        """
+        self._send(self.epoch)
+        silent_since = self._clock() - self._silent_s
+        for node, heard in list(self._heard.items()):
+            if heard.alive and heard.at < silent_since:
+                self._heard[node] = heard._replace(alive=False)
+                self._rouse(node)
+
+    def hear(self, node: str, epoch: int) -> None:
+        """Record the heartbeat of a node."""
+        known, now = self._heard.get(node), self._clock()
+        if known is None or known.epoch != epoch or not self._is_recent(known):
+            # Whoever wakes must not take this heartbeat for one of the former life.
+            self._rouse(node)
+        self._heard[node] = _Heard(now, epoch, alive=True)
+
+    def renew(self) -> None:
+        """Let every replica of other nodes wake that relies on a leader of this one."""
+        self.epoch += 1
+
+    def heard_at(self, node: str) -> float:
+        """Return when a node was last heard; minus infinity: never."""
+        heard = self._heard.get(node)
+        return float("-inf") if heard is None else heard.at
+
+    def lives(self, node: str, epoch: int | None = None) -> bool:
+        """Whether a node is heard, in this epoch if one is given."""
+        heard = self._heard.get(node)
+        if heard is None or not self._is_recent(heard):
+            return False
+        return epoch in (None, heard.epoch)
+
+    def watch(self, sleeper: Sleeper, nodes: Iterable[str]) -> None:
+        """Wake a replica when one of these nodes changes, until `forget`."""
+        for node in nodes:
+            self._watchers.setdefault(node, {})[sleeper] = None
+
+    def forget(self, sleeper: Sleeper) -> None:
+        """Watch nothing more for a replica."""
+        for watchers in self._watchers.values():
+            watchers.pop(sleeper, None)
+
+    def _is_recent(self, heard: _Heard) -> bool:
+        return heard.alive and heard.at >= self._clock() - self._silent_s
+
+    def _rouse(self, node: str) -> None:
+        for sleeper in list(self._watchers.get(node, ())):
+            sleeper.rouse(node)
