@@ -40,6 +40,8 @@ _MOST_WAITING_BYTES: Final = 4 << 20
 _MOST_WRITES: Final = 1_024
 #: What a client leaves unread before it is sent away.
 _MOST_UNREAD_BYTES: Final = 64 << 20
+#: What is proposed as it came.
+_WRITES: Final = (WRITES - {Op.CHECK}) | {Op.MULTI}
 #: The watches that a read sets, and whether it sets them on what is not there.
 _READS: Final = {
     Op.EXISTS: (Kind.DATA, True),
@@ -356,10 +358,8 @@ class Connection(asyncio.Protocol):
         record = Record(frame)
         xid, op = record.int32(), record.int32()
         try:
-            if op in WRITES and op != Op.CHECK:
-                self._propose(xid, [requests.operation(op, record)], alone=True)
-            elif op == Op.MULTI:
-                self._propose(xid, requests.operations(record), alone=False)
+            if op in _WRITES:
+                self._propose(xid, op, record.rest)
             elif op == Op.PING:
                 self._reply(xid)
             else:
@@ -387,40 +387,27 @@ class Connection(asyncio.Protocol):
 
     # Writes.
 
-    def _propose(self, xid: int, operations: Sequence[pb.Operation], *, alone: bool) -> None:
-        if not operations:
-            self._reply(xid, 0, 0, replies.multi((), ()))
-            return
+    def _propose(self, xid: int, op: int, request: bytes) -> None:
         command = pb.Transact(
             session=self.session,
             connection=self.number,
             identities=self.identities,
-            operations=operations,
             enforce_quotas=self._server.config.enforce_quotas,
+            type=op,
+            request=request,
         )
-        types = [each.type for each in operations]
-        slot = _Slot(xid, command.ByteSize())
+        slot = _Slot(xid, len(request))
         self._slots.append(slot)
-        self._submit(slot, command, partial(_result_of, types, alone))
+        self._submit(slot, command)
 
-    def _submit(
-        self,
-        slot: _Slot,
-        command: pb.Transact | pb.CloseSession,
-        result_of: Callable[[pb.Transacted], tuple[int, bytes]],
-    ) -> None:
+    def _submit(self, slot: _Slot, command: pb.Transact | pb.CloseSession) -> None:
         assert self._stream is not None
         self._writes += 1
         self._writes_bytes += slot.size
         future = self._stream.propose(command, pb.Transacted)
-        future.add_done_callback(partial(self._written, slot, result_of))
+        future.add_done_callback(partial(self._written, slot))
 
-    def _written(
-        self,
-        slot: _Slot,
-        result_of: Callable[[pb.Transacted], tuple[int, bytes]],
-        future: asyncio.Future[pb.Transacted],
-    ) -> None:
+    def _written(self, slot: _Slot, future: asyncio.Future[pb.Transacted]) -> None:
         self._writes -= 1
         self._writes_bytes -= slot.size
         if self._transport is None or future.cancelled():
@@ -428,7 +415,7 @@ class Connection(asyncio.Protocol):
         error = future.exception()
         if error is None:
             done = future.result()
-            self._fill(slot, done.zxid, *result_of(done))
+            self._fill(slot, done.zxid, done.error, done.body)
         elif isinstance(error, Rejected) and error.code == SESSION_EXPIRED:
             slot.last = True
             self._fill(slot, 0, Error.SESSION_EXPIRED)
@@ -442,7 +429,7 @@ class Connection(asyncio.Protocol):
         slot.last = True
         self._slots.append(slot)
         command = pb.CloseSession(session=self.session, connection=self.number)
-        self._submit(slot, command, lambda _: (0, b""))
+        self._submit(slot, command)
 
     # Reads.
 
@@ -584,15 +571,6 @@ class Connection(asyncio.Protocol):
 
     async def _reconfigure(self, xid: int, op: int, record: Record) -> None:
         self._reply(xid, 0, Error.RECONFIG_DISABLED)
-
-
-def _result_of(types: Sequence[int], alone: bool, done: pb.Transacted) -> tuple[int, bytes]:
-    """Return the error code and the record that answer a write."""
-    if alone:
-        return done.error, b"" if done.error else done.results[0]
-    if done.error:
-        return 0, replies.failed_multi(len(types), done.failed_at, done.error)
-    return 0, replies.multi(types, done.results)
 
 
 _Handler = Callable[[Connection, int, int, Record], Awaitable[None]]
