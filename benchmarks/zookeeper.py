@@ -356,9 +356,14 @@ def quorate(directory: Path) -> Iterator[System]:
     """Start three nodes of Quorate."""
     with ZooKeeperDoors(directory, connections=20_000) as cluster:
         cluster.ready()
-        leader = cluster.leader(SHARD)
-        [name] = [name for name, node in cluster.nodes.items() if node is leader]
-        yield System("Quorate", cluster.doors[name], [each.pid for each in cluster.nodes.values()])
+        leader, nodes = cluster.leader(SHARD), cluster.nodes
+
+        def said() -> str:
+            return "\n".join(f"{name}: {node.said[-2_000:]}" for name, node in nodes.items())
+
+        [name] = [name for name, node in nodes.items() if node is leader]
+        pids = [node.pid for node in nodes.values()]
+        yield System("Quorate", cluster.doors[name], pids, said)
 
 
 async def measure(system: System, options: argparse.Namespace) -> list[Row]:
@@ -380,7 +385,7 @@ async def measure(system: System, options: argparse.Namespace) -> list[Row]:
         tell(f"{system.name}: {name}; the load of the machine is {os.getloadavg()[0]:.1f}")
         try:
             found.append(await run_load())
-        except (TimeoutError, ConnectionError, RuntimeError) as error:
+        except (TimeoutError, ConnectionError, EOFError, RuntimeError) as error:
             raise SystemExit(f"{system.name}: {name}: {error!r}\n{system.said()}") from error
     return found
 

@@ -33,13 +33,18 @@ clientPort={client}
 clientPortAddress=127.0.0.1
 admin.enableServer=false
 maxClientCnxns=0
+clientPortListenBacklog=1024
 4lw.commands.whitelist=srvr
 {members}
 """
 
 
 class ZooKeeper:
-    """It runs with the timing that Debian ships, ticks of 2 s, and with fsync on."""
+    """It runs with the timing that Debian ships, ticks of 2 s, and with fsync on.
+
+    As many connections may wait for it as for Quorate: with its own 50, some of a hundred that are
+    opened at once wait for seconds until their client tries again, or are closed.
+    """
 
     name = "ZooKeeper"
 
