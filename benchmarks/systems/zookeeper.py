@@ -33,13 +33,18 @@ clientPort={client}
 clientPortAddress=127.0.0.1
 admin.enableServer=false
 maxClientCnxns=0
+clientPortListenBacklog=1024
 4lw.commands.whitelist=srvr
 {members}
 """
 
 
 class ZooKeeper:
-    """It runs with the timing that Debian ships, ticks of 2 s, and with fsync on."""
+    """It runs with the timing that Debian ships, ticks of 2 s, and with fsync on.
+
+    As many connections may wait for it as for Quorate: with its own 50, some of a hundred that are
+    opened at once wait for seconds until their client tries again, or are closed.
+    """
 
     name = "ZooKeeper"
 
@@ -89,6 +94,11 @@ class ZooKeeper:
         """Wait for a leader, and return its name."""
         return until(lambda: next((name for name in NODES if self._role(name) == "leader"), None))
 
+    def said(self) -> str:
+        """Return the last warnings of the nodes."""
+        tails = (f"{name}: {each.said[-2_000:]}" for name, each in self._programs.items())
+        return "\n".join(tails)
+
     def address(self, node: str) -> str:
         """Return where a node serves clients."""
         return f"127.0.0.1:{self._ports[node]}"
@@ -133,9 +143,11 @@ class ZooKeeper:
         return self._session
 
     def _run(self, name: str) -> None:
-        jars = f"{_JARS / 'zookeeper.jar'}:{_JARS / 'slf4j-nop.jar'}"
+        jars = f"{_JARS / 'zookeeper.jar'}:{_JARS / 'slf4j-simple.jar'}"
+        # Warnings only, among them those of slow syncs.
+        log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
         self._programs[name].start(
-            ["java", "-Xmx1g", "-cp", jars, _MAIN, str(self._file(name))], {**os.environ}
+            ["java", "-Xmx1g", log, "-cp", jars, _MAIN, str(self._file(name))], {**os.environ}
         )
 
     def _file(self, name: str) -> Path:

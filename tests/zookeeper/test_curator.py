@@ -7,26 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.zookeeper import kafka
+from tests.support import maven
+from tests.support.zookeeper import cluster as zookeeper
 from tests.support.zookeeper.cluster import ZooKeeperDoors
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 
-CURATOR = Path(kafka.__file__).parent / "curator"
+CURATOR = Path(zookeeper.__file__).parent / "curator"
 
 
 @pytest.fixture(autouse=True, scope="session")
-def class_path() -> str:
-    if why := kafka.missing(CURATOR):
+def _stock_parts() -> None:
+    if why := maven.missing(CURATOR):
         pytest.skip(why)
-    return kafka.class_path(CURATOR)
 
 
-def test_recipes_are_played_to_the_end(tmp_path: Path, class_path: str) -> None:
+def test_recipes_are_played_to_the_end(tmp_path: Path) -> None:
     with ZooKeeperDoors(tmp_path) as cluster:
         cluster.ready()
-        command = ["java", "-Xmx128m", "-cp", class_path, str(CURATOR / "Recipes.java")]
-        done = subprocess.run(
-            [*command, cluster.hosts], capture_output=True, text=True, timeout=300, check=False
-        )
+        command = maven.java(CURATOR, str(CURATOR / "Recipes.java"), cluster.hosts)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert "played all" in done.stdout, done.stdout + done.stderr[-4_000:]

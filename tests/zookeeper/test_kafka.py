@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from quorate.testing.waiting import until
 
+from tests.support import maven
 from tests.support.zookeeper import kafka
 from tests.support.zookeeper.cluster import SHARD, ZooKeeperDoors
 
@@ -23,7 +24,7 @@ MESSAGES = 10_000
 
 @pytest.fixture(autouse=True, scope="session")
 def _stock_parts() -> None:
-    if why := kafka.missing():
+    if why := maven.missing(kafka.PROJECT):
         pytest.skip(why)
 
 

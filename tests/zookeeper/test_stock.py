@@ -14,6 +14,7 @@ from quorate_zookeeper.wire import jute
 from quorate_zookeeper.wire.codes import Op
 from quorate_zookeeper.wire.jute import Record
 
+from tests.support import maven
 from tests.support.zookeeper import kafka
 from tests.support.zookeeper.peers import (
     OPEN,
@@ -50,7 +51,7 @@ WITH_STAT = {Op.EXISTS, Op.GET_DATA, Op.GET_CHILDREN2, Op.GET_ACL, Op.SET_DATA, 
 
 @pytest.fixture(autouse=True, scope="session")
 def _stock_parts() -> None:
-    if why := kafka.missing():
+    if why := maven.missing(kafka.PROJECT):
         pytest.skip(why)
 
 

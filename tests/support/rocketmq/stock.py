@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,51 +14,23 @@ from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
+from tests.support import maven
+
 _HERE: Final = Path(__file__).parent
 _JVM: Final = (
     "-Xms32m",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     "-XX:MaxDirectMemorySize=64m",
     "-Drocketmq.broker.diskSpaceWarningLevelRatio=0.99",
     "-Drocketmq.broker.diskSpaceCleanForciblyRatio=0.98",
     f"-Drmq.logback.configurationFile={_HERE / 'logback.xml'}",
 )
-_FETCH_S: Final = 600
-#: Runs a program that is killed when the test ends, also when the test was killed itself.
-_GUARDED: Final = """
-import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
 #: Ends what one command of the tools prints.
 _END: Final = "\x04"
 
 
 def missing() -> str:
     """Return why the stock parts cannot run here; empty when they can."""
-    for program in ("java", "javac", "mvn"):
-        if shutil.which(program) is None:
-            return f"{program} is not installed"
-    try:
-        class_path()
-    except subprocess.SubprocessError as error:
-        return f"Maven cannot fetch RocketMQ: {error}"
-    return ""
-
-
-@functools.cache
-def class_path() -> str:
-    """Fetch what is not here yet, and return the class path of all parts."""
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory, "class_path")
-        command = ["mvn", "-q", "-B", "-f", str(_HERE / "pom.xml")]
-        command += ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
-        # What was fetched before needs no network.
-        for more, check in (["-o"], False), ([], True):
-            if not file.exists():
-                subprocess.run(command + more, check=check, timeout=_FETCH_S, capture_output=True)
-        return file.read_text().strip()
+    return maven.missing(_HERE)
 
 
 class Part:
@@ -241,8 +209,7 @@ class Admin:
 
 
 def _java(home: Path, *arguments: str, heap_mb: int = 128) -> Sequence[str]:
-    command = (sys.executable, "-c", _GUARDED, "java", *_JVM, f"-Xmx{heap_mb}m")
-    return (*command, f"-Duser.home={home}", "-cp", class_path(), *arguments)
+    return maven.java(_HERE, *_JVM, f"-Duser.home={home}", *arguments, heap_mb=heap_mb)
 
 
 def _properties(directory: Path, settings: Mapping[str, object]) -> Path:

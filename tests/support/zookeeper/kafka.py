@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -16,13 +13,10 @@ from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
-_HERE: Final = Path(__file__).parent
-_JVM: Final = (
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
-    f"-Dlog4j.configuration=file:{_HERE / 'log4j.properties'}",
-)
-_FETCH_S: Final = 600
+from tests.support import maven
+
+#: The folder of their `pom.xml`.
+PROJECT: Final = Path(__file__).parent
 _TOOL_S: Final = 240
 _SETTINGS: Final = {
     "num.network.threads": 1,
@@ -37,32 +31,6 @@ _SETTINGS: Final = {
     "transaction.state.log.min.isr": 1,
     "group.initial.rebalance.delay.ms": 0,
 }
-
-
-def missing(project: Path = _HERE) -> str:
-    """Return why the stock parts of a project cannot run here; empty when they can."""
-    for program in ("java", "mvn"):
-        if shutil.which(program) is None:
-            return f"{program} is not installed"
-    try:
-        class_path(project)
-    except subprocess.SubprocessError as error:
-        return f"Maven cannot fetch what {project / 'pom.xml'} names: {error}"
-    return ""
-
-
-@functools.cache
-def class_path(project: Path = _HERE) -> str:
-    """Fetch what is not here yet, and return the class path of a project."""
-    with tempfile.TemporaryDirectory() as directory:
-        file = Path(directory, "class_path")
-        command = ["mvn", "-q", "-B", "-f", str(project / "pom.xml")]
-        command += ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
-        # What was fetched before needs no network.
-        for more, check in (["-o"], False), ([], True):
-            if not file.exists():
-                subprocess.run(command + more, check=check, timeout=_FETCH_S, capture_output=True)
-        return file.read_text().strip()
 
 
 class Broker:
@@ -160,4 +128,5 @@ def tool(main: str, brokers: str, *arguments: str, text: str | None = None) -> s
 
 def java(main: str, *arguments: str, heap_mb: int) -> list[str]:
     """Return the command that runs a program of the class path."""
-    return ["java", *_JVM, f"-Xmx{heap_mb}m", "-cp", class_path(), main, *arguments]
+    log = f"-Dlog4j.configuration=file:{PROJECT / 'log4j.properties'}"
+    return maven.java(PROJECT, log, main, *arguments, heap_mb=heap_mb)

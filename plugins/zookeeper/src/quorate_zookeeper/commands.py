@@ -10,23 +10,21 @@ from quorate_zookeeper.families import GROUP, LIVENESS, REAPING, session_key
 from quorate_zookeeper.sessions import apply as sessions
 from quorate_zookeeper.tree import apply as tree
 from quorate_zookeeper.tree.finding import count_tree, find
-from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
-from quorate_zookeeper.wire.codes import Op
+from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked
+from quorate_zookeeper.wire import jute
+from quorate_zookeeper.wire.codes import Op, Perm
 
-_OPEN: Final = rows.Acl(perms=31, scheme="world", id="anyone")
-_CREATE: Final = pb.Operation(type=Op.CREATE, path="/a", data=b"1", acl=[_OPEN])
+_CREATE: Final = (
+    jute.text("/a")
+    + jute.buffer(b"1")
+    + jute.vector([jute.int32(Perm.ALL) + jute.text("world") + jute.text("anyone")])
+    + jute.int32(0)
+)
 _HANDLERS: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
     (
         pb.Transact,
         tree.transact,
-        (
-            pb.Transact(session=1, connection=1, operations=[_CREATE]),
-            pb.Transact(
-                session=1,
-                connection=1,
-                operations=[_CREATE, pb.Operation(type=Op.SET_DATA, path="/a", version=-1)],
-            ),
-        ),
+        (pb.Transact(session=1, connection=1, type=Op.CREATE, request=_CREATE),),
     ),
     (pb.Reap, tree.reap, (pb.Reap(keys=[b"/a"]),)),
     (pb.OpenSession, sessions.open_session, (pb.OpenSession(timeout_ms=4_000),)),

@@ -166,6 +166,29 @@ async def test_a_multi_that_fails_leaves_deadlines_as_they_are(door: Door, peer:
     assert await peer.stat("/t") is None
 
 
+async def test_reads_that_wait_behind_each_other_are_answered_one_by_one(
+    door: Door, peer: Peer
+) -> None:
+    await peer.ask(Op.CREATE, create("/a", b"1"))
+    other = await door.connect()
+    asked = [(Op.GET_DATA, read("/a")), (Op.EXISTS, read("/none", watch=True))]
+    asked += [(Op.GET_DATA, read("/none", watch=True)), (Op.GET_CHILDREN, read("/"))]
+    # More than are read together.
+    asked += [(Op.EXISTS, read("/a", watch=True))] * 20 + [(Op.GET_DATA, b""), *asked]
+    sent = [other.send(*each) for each in asked]
+    replies = [await other.reply() for _ in sent]
+    assert [each.xid for each in replies] == sent
+    errors = [0, Error.NO_NODE, Error.NO_NODE, 0]
+    assert [each.error for each in replies] == [*errors, *[0] * 20, Error.MARSHALLING, *errors]
+    assert replies[0].record.buffer() == replies[-4].record.buffer() == b"1"
+    await peer.ask(Op.SET_DATA, set_data("/a", b"2"))
+    await peer.ask(Op.CREATE, create("/none"))
+    assert [(each.type, each.path) for each in (await other.event(), await other.event())] == [
+        (3, "/a"),
+        (1, "/none"),
+    ]
+
+
 async def test_what_cannot_be_in_a_multi_is_not_decoded(peer: Peer) -> None:
     reply = await peer.ask(Op.MULTI, multi((Op.SET_ACL, b"")))
     assert (reply.error, reply.body) == (Error.MARSHALLING, b"")

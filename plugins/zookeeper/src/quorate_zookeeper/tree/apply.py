@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quorate.plugin import Txn, still_due
 
 from quorate_zookeeper.families import REAPING
@@ -9,20 +11,42 @@ from quorate_zookeeper.sessions.apply import demand_connection
 from quorate_zookeeper.tree.changing import RefusedError, Tree
 from quorate_zookeeper.tree.nodes import last_zxid
 from quorate_zookeeper.v1 import commands_pb2 as pb
+from quorate_zookeeper.wire import replies, requests
+from quorate_zookeeper.wire.codes import Error, Op
+from quorate_zookeeper.wire.jute import Record, ShortRecordError
+from quorate_zookeeper.wire.requests import Operation, UndecodableError
 
 
 def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
     """Carry out all operations of a write, or none."""
     demand_connection(txn, command.session, command.connection)
     tree = Tree(txn, command.identities, command.session, enforces_quotas=command.enforce_quotas)
+    record = Record(command.request)
+    try:
+        if command.type == Op.MULTI:
+            return _carry_out_all(txn, tree, requests.operations(record))
+        body = tree.apply(requests.operation(command.type, record))
+    except (ShortRecordError, UndecodableError):
+        return pb.Transacted(error=Error.MARSHALLING)
+    except RefusedError as refusal:
+        return pb.Transacted(zxid=last_zxid(txn), error=refusal.error)
+    tree.commit()
+    return pb.Transacted(zxid=txn.revision, body=body)
+
+
+def _carry_out_all(txn: Txn, tree: Tree, operations: Sequence[Operation]) -> pb.Transacted:
     results: list[bytes] = []
-    for operation in command.operations:
+    for operation in operations:
         try:
             results.append(tree.apply(operation))
         except RefusedError as refusal:
-            return pb.Transacted(zxid=last_zxid(txn), error=refusal.error, failed_at=len(results))
+            body = replies.failed_multi(len(operations), len(results), refusal.error)
+            return pb.Transacted(zxid=last_zxid(txn), body=body)
+    body = replies.multi([operation.type for operation in operations], results)
+    if not operations:
+        return pb.Transacted(body=body)
     tree.commit()
-    return pb.Transacted(zxid=txn.revision, results=results)
+    return pb.Transacted(zxid=txn.revision, body=body)
 
 
 def reap(txn: Txn, command: pb.Reap) -> None:

@@ -26,6 +26,7 @@ from quorate_zookeeper.tree.paths import is_valid, name_of, parent_of
 from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
 from quorate_zookeeper.wire import jute, replies
 from quorate_zookeeper.wire.codes import CREATES, Error, Op, Perm
+from quorate_zookeeper.wire.requests import Operation
 
 _EPHEMERAL_FLAGS: Final = (1, 3)
 _SEQUENTIAL_FLAGS: Final = (2, 3, 6)
@@ -74,11 +75,12 @@ class Tree:
         #: How many znodes it adds.
         self._more_nodes = 0
         self._has_quotas: Final = bool(txn.count(QUOTAS))
-        self._changes: Final[list[rows.Change]] = []
+        #: What happened; a row is bounded.
+        self._happened: Final = [rows.Transaction()]
 
     # Operations; each raises `RefusedError` and returns the record that answers it.
 
-    def apply(self, operation: pb.Operation) -> bytes:
+    def apply(self, operation: Operation) -> bytes:
         """Carry out an operation on top of those before it."""
         if operation.type in CREATES:
             return self._create(operation)
@@ -124,9 +126,11 @@ class Tree:
 
     def node(self, path: str) -> rows.Znode | None:
         """Return a znode as it is by now, or None."""
-        if path not in self._nodes:
-            self._nodes[path] = stored_node(self._txn, path)
-        return self._nodes[path]
+        nodes = self._nodes
+        if path in nodes:
+            return nodes[path]
+        found = nodes[path] = stored_node(self._txn, path)
+        return found
 
     def child_count(self, path: str) -> int:
         """Return the number of a znode's children by now."""
@@ -139,14 +143,12 @@ class Tree:
         txn = self._txn
         nodes, parents = self._nodes, self._parents
         _write(txn, NODES, {path: nodes[path] for path in self._changed_nodes})
-        _write(
-            txn,
-            PARENTS,
-            {
+        if self._changed_parents:
+            kept = {
                 path: parents[path] if nodes.get(path, True) is not None else None
                 for path in self._changed_parents
-            },
-        )
+            }
+            _write(txn, PARENTS, kept)
         if self._more_nodes:
             count = rows.Children.FromString(txn.get(PARENTS, ALL) or b"")
             count.count += self._more_nodes
@@ -164,15 +166,12 @@ class Tree:
                     txn.delete(family, key)
         for key, at_ms in self._reaping.items():
             txn.schedule(REAPING, key, at_ms)
-        changes = self._changes
-        for start in range(0, len(changes) - _AT_A_TIME, _AT_A_TIME):
-            part = rows.Transaction(changes=changes[start : start + _AT_A_TIME], more=True)
+        self._happened[-1].ended_sessions.extend(ended)
+        self._happened[-1].attachments.extend(attached)
+        for part in self._happened:
             txn.put(TRANSACTIONS, LAST, part.SerializeToString())
-        rest = (len(changes) - 1) // _AT_A_TIME * _AT_A_TIME if changes else 0
-        last = rows.Transaction(changes=changes[rest:], ended_sessions=ended, attachments=attached)
-        txn.put(TRANSACTIONS, LAST, last.SerializeToString())
 
-    def _create(self, operation: pb.Operation) -> bytes:
+    def _create(self, operation: Operation) -> bytes:
         path, flags = operation.path, operation.flags
         if operation.type == Op.CREATE_CONTAINER:
             flags = _CONTAINER_FLAG
@@ -208,7 +207,7 @@ class Tree:
             container=flags == _CONTAINER_FLAG,
             ttl_ms=operation.ttl_ms if flags in _TTL_FLAGS else 0,
         )
-        if operation.HasField("data"):
+        if operation.data is not None:
             node.data = operation.data
         self._use(path, 1, len(node.data))
         if (limited := quotas.limited_path(path, quotas.LIMITS)) is not None:
@@ -244,17 +243,16 @@ class Tree:
             raise RefusedError(Error.NOT_EMPTY)
         self.remove(path)
 
-    def _set_data(self, operation: pb.Operation) -> bytes:
-        path = operation.path
-        _demand_valid(path)
-        node = self._existing(path)
+    def _set_data(self, operation: Operation) -> bytes:
+        path, data = operation.path, operation.data
+        node = self._named(path)
         self._demand(node, Perm.WRITE)
         _match(operation.version, node.version)
-        self._use(path, 0, len(operation.data) - len(node.data))
-        if operation.HasField("data"):
-            node.data = operation.data
-        else:
+        self._use(path, 0, len(data or b"") - len(node.data))
+        if data is None:
             node.ClearField("data")
+        else:
+            node.data = data
         node.version = _next(node.version)
         node.mzxid = self._txn.revision
         node.modified_at_ms = self._txn.proposed_at_ms
@@ -262,7 +260,7 @@ class Tree:
         self._changed(rows.Change.KIND_DATA, path, node, None)
         return replies.stat(node, self._children_of(path))
 
-    def _set_acl(self, operation: pb.Operation) -> bytes:
+    def _set_acl(self, operation: Operation) -> bytes:
         path = operation.path
         _demand_valid(path)
         acl = self._accepted(operation.acl)
@@ -276,10 +274,16 @@ class Tree:
         return replies.stat(node, self._children_of(path))
 
     def _check(self, path: str, version: int) -> None:
-        _demand_valid(path)
-        node = self._existing(path)
+        node = self._named(path)
         self._demand(node, Perm.READ)
         _match(version, node.version)
+
+    def _named(self, path: str) -> rows.Znode:
+        node = self.node(path)
+        if node is None:
+            _demand_valid(path)
+            raise RefusedError(Error.NO_NODE)
+        return node
 
     def _existing(self, path: str) -> rows.Znode:
         node = self.node(path)
@@ -327,8 +331,16 @@ class Tree:
     def _changed(
         self, kind: rows.Change.Kind, path: str, node: rows.Znode, parent: rows.Znode | None
     ) -> None:
-        parent_acl = () if parent is None else parent.acl
-        self._changes.append(rows.Change(kind=kind, path=path, acl=node.acl, parent_acl=parent_acl))
+        changes = self._happened[-1].changes
+        if len(changes) == _AT_A_TIME:
+            self._happened[-1].more = True
+            self._happened.append(rows.Transaction())
+            changes = self._happened[-1].changes
+        change = changes.add(kind=kind, path=path)
+        if node.acl:
+            change.acl.extend(node.acl)
+        if parent is not None and parent.acl:
+            change.parent_acl.extend(parent.acl)
 
 
 def paths_of(txn: Txn, session: int, most: int) -> list[str]:

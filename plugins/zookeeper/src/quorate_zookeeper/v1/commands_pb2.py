@@ -12,40 +12,37 @@ from google.protobuf.internal import builder as _builder
 _sym_db = _symbol_database.Default()
 
 
-from quorate_zookeeper.v1 import rows_pb2 as quorate__zookeeper_dot_v1_dot_rows__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorate_zookeeper/v1/commands.proto\x12\x14quorate_zookeeper.v1\x1a\x1fquorate_zookeeper/v1/rows.proto\"\xb0\x01\n\x08Transact\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\nconnection\x18\x02 \x01(\x03\x12\x32\n\nidentities\x18\x03 \x03(\x0b\x32\x1e.quorate_zookeeper.v1.Identity\x12\x33\n\noperations\x18\x04 \x03(\x0b\x32\x1f.quorate_zookeeper.v1.Operation\x12\x16\n\x0e\x65nforce_quotas\x18\x05 \x01(\x08\"&\n\x08Identity\x12\x0e\n\x06scheme\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\"\x9b\x01\n\tOperation\x12\x0c\n\x04type\x18\x01 \x01(\x05\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x11\n\x04\x64\x61ta\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12&\n\x03\x61\x63l\x18\x04 \x03(\x0b\x32\x19.quorate_zookeeper.v1.Acl\x12\x0f\n\x07version\x18\x05 \x01(\x05\x12\r\n\x05\x66lags\x18\x06 \x01(\x05\x12\x0e\n\x06ttl_ms\x18\x07 \x01(\x03\x42\x07\n\x05_data\"M\n\nTransacted\x12\x0c\n\x04zxid\x18\x01 \x01(\x03\x12\r\n\x05\x65rror\x18\x02 \x01(\x11\x12\x11\n\tfailed_at\x18\x03 \x01(\r\x12\x0f\n\x07results\x18\x04 \x03(\x0c\":\n\x0bOpenSession\x12\x12\n\ntimeout_ms\x18\x01 \x01(\x03\x12\x17\n\x0fpassword_sha256\x18\x02 \x01(\x0c\"M\n\rAttachSession\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x03\x12\x17\n\x0fpassword_sha256\x18\x03 \x01(\x0c\"4\n\rSessionOpened\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\nconnection\x18\x02 \x01(\x03\"3\n\x0c\x43loseSession\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\nconnection\x18\x02 \x01(\x03\"A\n\rRenewSessions\x12\x30\n\x08sessions\x18\x01 \x03(\x0b\x32\x1e.quorate_zookeeper.v1.Activity\",\n\x08\x41\x63tivity\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x0f\n\x07idle_ms\x18\x02 \x01(\x03\" \n\x0fSessionsRenewed\x12\r\n\x05\x65nded\x18\x01 \x03(\x03\"\x1e\n\x0e\x45xpireSessions\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x14\n\x04Reap\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#quorate_zookeeper/v1/commands.proto\x12\x14quorate_zookeeper.v1\"\xa0\x01\n\x08Transact\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\nconnection\x18\x02 \x01(\x03\x12\x32\n\nidentities\x18\x03 \x03(\x0b\x32\x1e.quorate_zookeeper.v1.Identity\x12\x16\n\x0e\x65nforce_quotas\x18\x05 \x01(\x08\x12\x0c\n\x04type\x18\x06 \x01(\x05\x12\x0f\n\x07request\x18\x07 \x01(\x0cJ\x04\x08\x04\x10\x05\"&\n\x08Identity\x12\x0e\n\x06scheme\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\t\"C\n\nTransacted\x12\x0c\n\x04zxid\x18\x01 \x01(\x03\x12\r\n\x05\x65rror\x18\x02 \x01(\x11\x12\x0c\n\x04\x62ody\x18\x05 \x01(\x0cJ\x04\x08\x03\x10\x04J\x04\x08\x04\x10\x05\":\n\x0bOpenSession\x12\x12\n\ntimeout_ms\x18\x01 \x01(\x03\x12\x17\n\x0fpassword_sha256\x18\x02 \x01(\x0c\"M\n\rAttachSession\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x03\x12\x17\n\x0fpassword_sha256\x18\x03 \x01(\x0c\"4\n\rSessionOpened\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\nconnection\x18\x02 \x01(\x03\"3\n\x0c\x43loseSession\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x12\n\nconnection\x18\x02 \x01(\x03\"A\n\rRenewSessions\x12\x30\n\x08sessions\x18\x01 \x03(\x0b\x32\x1e.quorate_zookeeper.v1.Activity\",\n\x08\x41\x63tivity\x12\x0f\n\x07session\x18\x01 \x01(\x03\x12\x0f\n\x07idle_ms\x18\x02 \x01(\x03\" \n\x0fSessionsRenewed\x12\r\n\x05\x65nded\x18\x01 \x03(\x03\"\x1e\n\x0e\x45xpireSessions\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\"\x14\n\x04Reap\x12\x0c\n\x04keys\x18\x01 \x03(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_zookeeper.v1.commands_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_TRANSACT']._serialized_start=95
-  _globals['_TRANSACT']._serialized_end=271
-  _globals['_IDENTITY']._serialized_start=273
-  _globals['_IDENTITY']._serialized_end=311
-  _globals['_OPERATION']._serialized_start=314
-  _globals['_OPERATION']._serialized_end=469
-  _globals['_TRANSACTED']._serialized_start=471
-  _globals['_TRANSACTED']._serialized_end=548
-  _globals['_OPENSESSION']._serialized_start=550
-  _globals['_OPENSESSION']._serialized_end=608
-  _globals['_ATTACHSESSION']._serialized_start=610
-  _globals['_ATTACHSESSION']._serialized_end=687
-  _globals['_SESSIONOPENED']._serialized_start=689
-  _globals['_SESSIONOPENED']._serialized_end=741
-  _globals['_CLOSESESSION']._serialized_start=743
-  _globals['_CLOSESESSION']._serialized_end=794
-  _globals['_RENEWSESSIONS']._serialized_start=796
-  _globals['_RENEWSESSIONS']._serialized_end=861
-  _globals['_ACTIVITY']._serialized_start=863
-  _globals['_ACTIVITY']._serialized_end=907
-  _globals['_SESSIONSRENEWED']._serialized_start=909
-  _globals['_SESSIONSRENEWED']._serialized_end=941
-  _globals['_EXPIRESESSIONS']._serialized_start=943
-  _globals['_EXPIRESESSIONS']._serialized_end=973
-  _globals['_REAP']._serialized_start=975
-  _globals['_REAP']._serialized_end=995
+  _globals['_TRANSACT']._serialized_start=62
+  _globals['_TRANSACT']._serialized_end=222
+  _globals['_IDENTITY']._serialized_start=224
+  _globals['_IDENTITY']._serialized_end=262
+  _globals['_TRANSACTED']._serialized_start=264
+  _globals['_TRANSACTED']._serialized_end=331
+  _globals['_OPENSESSION']._serialized_start=333
+  _globals['_OPENSESSION']._serialized_end=391
+  _globals['_ATTACHSESSION']._serialized_start=393
+  _globals['_ATTACHSESSION']._serialized_end=470
+  _globals['_SESSIONOPENED']._serialized_start=472
+  _globals['_SESSIONOPENED']._serialized_end=524
+  _globals['_CLOSESESSION']._serialized_start=526
+  _globals['_CLOSESESSION']._serialized_end=577
+  _globals['_RENEWSESSIONS']._serialized_start=579
+  _globals['_RENEWSESSIONS']._serialized_end=644
+  _globals['_ACTIVITY']._serialized_start=646
+  _globals['_ACTIVITY']._serialized_end=690
+  _globals['_SESSIONSRENEWED']._serialized_start=692
+  _globals['_SESSIONSRENEWED']._serialized_end=724
+  _globals['_EXPIRESESSIONS']._serialized_start=726
+  _globals['_EXPIRESESSIONS']._serialized_end=756
+  _globals['_REAP']._serialized_start=758
+  _globals['_REAP']._serialized_end=778
 # @@protoc_insertion_point(module_scope)

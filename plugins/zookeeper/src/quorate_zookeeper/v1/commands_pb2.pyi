@@ -1,4 +1,3 @@
-from quorate_zookeeper.v1 import rows_pb2 as _rows_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -7,18 +6,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Transact(_message.Message):
-    __slots__ = ("session", "connection", "identities", "operations", "enforce_quotas")
+    __slots__ = ("session", "connection", "identities", "enforce_quotas", "type", "request")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     CONNECTION_FIELD_NUMBER: _ClassVar[int]
     IDENTITIES_FIELD_NUMBER: _ClassVar[int]
-    OPERATIONS_FIELD_NUMBER: _ClassVar[int]
     ENFORCE_QUOTAS_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
     session: int
     connection: int
     identities: _containers.RepeatedCompositeFieldContainer[Identity]
-    operations: _containers.RepeatedCompositeFieldContainer[Operation]
     enforce_quotas: bool
-    def __init__(self, session: _Optional[int] = ..., connection: _Optional[int] = ..., identities: _Optional[_Iterable[_Union[Identity, _Mapping]]] = ..., operations: _Optional[_Iterable[_Union[Operation, _Mapping]]] = ..., enforce_quotas: bool = ...) -> None: ...
+    type: int
+    request: bytes
+    def __init__(self, session: _Optional[int] = ..., connection: _Optional[int] = ..., identities: _Optional[_Iterable[_Union[Identity, _Mapping]]] = ..., enforce_quotas: bool = ..., type: _Optional[int] = ..., request: _Optional[bytes] = ...) -> None: ...
 
 class Identity(_message.Message):
     __slots__ = ("scheme", "id")
@@ -28,35 +29,15 @@ class Identity(_message.Message):
     id: str
     def __init__(self, scheme: _Optional[str] = ..., id: _Optional[str] = ...) -> None: ...
 
-class Operation(_message.Message):
-    __slots__ = ("type", "path", "data", "acl", "version", "flags", "ttl_ms")
-    TYPE_FIELD_NUMBER: _ClassVar[int]
-    PATH_FIELD_NUMBER: _ClassVar[int]
-    DATA_FIELD_NUMBER: _ClassVar[int]
-    ACL_FIELD_NUMBER: _ClassVar[int]
-    VERSION_FIELD_NUMBER: _ClassVar[int]
-    FLAGS_FIELD_NUMBER: _ClassVar[int]
-    TTL_MS_FIELD_NUMBER: _ClassVar[int]
-    type: int
-    path: str
-    data: bytes
-    acl: _containers.RepeatedCompositeFieldContainer[_rows_pb2.Acl]
-    version: int
-    flags: int
-    ttl_ms: int
-    def __init__(self, type: _Optional[int] = ..., path: _Optional[str] = ..., data: _Optional[bytes] = ..., acl: _Optional[_Iterable[_Union[_rows_pb2.Acl, _Mapping]]] = ..., version: _Optional[int] = ..., flags: _Optional[int] = ..., ttl_ms: _Optional[int] = ...) -> None: ...
-
 class Transacted(_message.Message):
-    __slots__ = ("zxid", "error", "failed_at", "results")
+    __slots__ = ("zxid", "error", "body")
     ZXID_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
-    FAILED_AT_FIELD_NUMBER: _ClassVar[int]
-    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    BODY_FIELD_NUMBER: _ClassVar[int]
     zxid: int
     error: int
-    failed_at: int
-    results: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, zxid: _Optional[int] = ..., error: _Optional[int] = ..., failed_at: _Optional[int] = ..., results: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    body: bytes
+    def __init__(self, zxid: _Optional[int] = ..., error: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
 
 class OpenSession(_message.Message):
     __slots__ = ("timeout_ms", "password_sha256")

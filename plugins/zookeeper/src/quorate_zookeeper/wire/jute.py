@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from struct import Struct
-from typing import Final, TypeVar
+from struct import Struct, error as StructError
+from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
@@ -37,11 +37,22 @@ class Record:
 
     def int32(self) -> int:
         """Read a number of 4 bytes."""
-        return int(_INT.unpack(self.take(4))[0])
+        number: int = self.fields(_INT)[0]
+        return number
 
     def int64(self) -> int:
         """Read a number of 8 bytes."""
-        return int(_LONG.unpack(self.take(8))[0])
+        number: int = self.fields(_LONG)[0]
+        return number
+
+    def fields(self, form: Struct) -> tuple[Any, ...]:
+        """Read fields of fixed sizes."""
+        try:
+            found = form.unpack_from(self._data, self._at)
+        except StructError:
+            raise ShortRecordError from None
+        self._at += form.size
+        return found
 
     def boolean(self) -> bool:
         """Read a truth value."""
@@ -64,8 +75,15 @@ class Record:
             raise ShortRecordError
         return [read() for _ in range(count)]
 
+    def skips(self, expected: bytes) -> bool:
+        """Skip these bytes, if they are next; tell whether they were."""
+        found = self._data.startswith(expected, self._at)
+        if found:
+            self._at += len(expected)
+        return found
+
     def take(self, count: int) -> bytes:
-        """Read so many bytes."""
+        """Read a number of bytes."""
         end = self._at + count
         if end > len(self._data):
             raise ShortRecordError

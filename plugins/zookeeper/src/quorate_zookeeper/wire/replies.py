@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from struct import Struct
 from typing import Final, NamedTuple
 
 from quorate_zookeeper.v1 import rows_pb2 as rows
 from quorate_zookeeper.wire import jute
-from quorate_zookeeper.wire.codes import CONNECTED, CREATES_WITH_STAT, NOTIFICATION_XID, Error, Op
+from quorate_zookeeper.wire.codes import (
+    CONNECTED,
+    CREATES_WITH_STAT,
+    NOTIFICATION_XID,
+    WRITES,
+    Error,
+    Op,
+)
 from quorate_zookeeper.wire.jute import Record
 
 _HEADER: Final = Struct(">iiqi")
 _HEADER_BYTES: Final = 16
 _RESULT: Final = Struct(">iBi")
 _END: Final = _RESULT.pack(-1, 1, -1)
+#: What stands before the result of each operation of a multi.
+_HEADS: Final[dict[int, bytes]] = {
+    type_: _RESULT.pack(Op.CREATE2 if type_ in CREATES_WITH_STAT else type_, 0, 0)
+    for type_ in WRITES
+}
 _STAT: Final = Struct(">qqqqiiiqiiq")
 
 
@@ -73,7 +86,7 @@ class Described(NamedTuple):
     @classmethod
     def decode(cls, record: Record) -> Described:
         """Read a stat; raises `ShortRecordError`."""
-        fields = _STAT.unpack(record.take(_STAT.size))
+        fields = record.fields(_STAT)
         return cls(fields[1], fields[10], fields[4], fields[7])
 
 
@@ -86,11 +99,8 @@ def acl(entries: Iterable[rows.Acl]) -> bytes:
 
 def multi(types: Sequence[int], results: Sequence[bytes]) -> bytes:
     """Return the record of a multi that was carried out."""
-    parts: list[bytes] = []
-    for type_, body in zip(types, results, strict=True):
-        shown = Op.CREATE2 if type_ in CREATES_WITH_STAT else type_
-        parts += (_RESULT.pack(shown, 0, 0), body)
-    return b"".join((*parts, _END))
+    heads = [_HEADS[type_] for type_ in types]
+    return b"".join((*chain.from_iterable(zip(heads, results, strict=True)), _END))
 
 
 def failed_multi(count: int, failed_at: int, error: int) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from struct import Struct
+from typing import Final, NamedTuple
 
-from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
-from quorate_zookeeper.wire.codes import CREATES, Op
+from quorate_zookeeper.v1 import rows_pb2 as rows
+from quorate_zookeeper.wire import jute
+from quorate_zookeeper.wire.codes import CREATES, Op, Perm
 from quorate_zookeeper.wire.jute import Record
 
 #: The operations of a multi.
@@ -14,7 +17,12 @@ _IN_MULTI: Final = CREATES | {Op.DELETE, Op.SET_DATA, Op.CHECK}
 _IN_MULTI_READ: Final = frozenset({Op.GET_DATA, Op.GET_CHILDREN})
 #: Flags of creates; 5 and 6 have a time to live.
 _FLAGS: Final = range(7)
+#: What stands before each of them: its type, whether it is the end, an error code.
+_HEADER: Final = Struct(">i?i")
 _END_OF_MULTI: Final = -1
+#: The list that lets everybody do everything, which most creates have.
+_OPEN: Final = (rows.Acl(perms=Perm.ALL, scheme="world", id="anyone"),)
+_OPEN_RECORD: Final = jute.vector([jute.int32(Perm.ALL) + jute.text("world") + jute.text("anyone")])
 
 
 class UndecodableError(Exception):
@@ -43,25 +51,36 @@ class Connect:
         return cls(last_zxid, timeout_ms, session, password, knows_read_only)
 
 
-def operation(op: int, record: Record) -> pb.Operation:
+class Operation(NamedTuple):
+    """An operation that writes, or checks a version within a multi."""
+
+    type: int
+    path: str
+    #: None: null.
+    data: bytes | None = None
+    acl: Sequence[rows.Acl] = ()
+    #: -1: any.
+    version: int = -1
+    flags: int = 0
+    ttl_ms: int = 0
+
+
+def operation(op: int, record: Record) -> Operation:
     """Read an operation that writes; raises `ShortRecordError`."""
     path = record.text()
-    if op in CREATES:
-        found = pb.Operation(type=op, path=path, data=record.buffer(), acl=acl(record))
-        found.flags = record.int32()
-        if op == Op.CREATE_TTL:
-            found.ttl_ms = record.int64()
-        return found
     if op == Op.SET_DATA:
-        return pb.Operation(type=op, path=path, data=record.buffer(), version=record.int32())
-    if op == Op.SET_ACL:
-        return pb.Operation(type=op, path=path, acl=acl(record), version=record.int32())
-    return pb.Operation(type=op, path=path, version=record.int32())
+        return Operation(op, path, record.buffer(), (), record.int32())
+    if op in CREATES:
+        data, entries, flags = record.buffer(), acl(record), record.int32()
+        ttl_ms = record.int64() if op == Op.CREATE_TTL else 0
+        return Operation(op, path, data, entries, flags=flags, ttl_ms=ttl_ms)
+    entries = acl(record) if op == Op.SET_ACL else ()
+    return Operation(op, path, None, entries, record.int32())
 
 
-def operations(record: Record) -> list[pb.Operation]:
+def operations(record: Record) -> list[Operation]:
     """Read those of a multi; raises `ShortRecordError` and `UndecodableError`."""
-    found: list[pb.Operation] = []
+    found: list[Operation] = []
     while (op := _next_of_multi(record)) is not None:
         if op not in _IN_MULTI:
             raise UndecodableError
@@ -83,12 +102,15 @@ def reads(record: Record) -> list[tuple[int, str]]:
 
 
 def _next_of_multi(record: Record) -> int | None:
-    op, ended, _ = record.int32(), record.boolean(), record.int32()
+    op: int
+    op, ended, _ = record.fields(_HEADER)
     return None if ended or op == _END_OF_MULTI else op
 
 
-def acl(record: Record) -> list[rows.Acl]:
+def acl(record: Record) -> Sequence[rows.Acl]:
     """Read an access control list; raises `ShortRecordError`."""
+    if record.skips(_OPEN_RECORD):
+        return _OPEN
     return record.vector(
         lambda: rows.Acl(perms=record.int32(), scheme=record.text(), id=record.text())
     )
