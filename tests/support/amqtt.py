@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Literal, Self
 
 import yaml
 from paho.mqtt import client as paho
@@ -47,18 +47,25 @@ class BrokerProcess:
                 stderr=log,
                 text=True,
             )
-        self._port = 0
+        self._listeners: Final = len(settings["listeners"])
+        self._ports: Final[dict[str, int]] = {}
 
     @property
     def port(self) -> int:
-        """Where it listens; waits until it does."""
-        if not self._port:
+        """Where its default listener is; waits until it is there."""
+        return self.ports["default"]
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Where it listens, by the names of the listeners; waits until it does."""
+        while len(self._ports) < self._listeners:
             assert self._process.stdout is not None
             line = self._process.stdout.readline()
             if not line:
                 raise RuntimeError(f"{self.name} did not start: {self.said}")
-            self._port = int(line.split()[4].rpartition(":")[2])
-        return self._port
+            *_, address, name = line.split()
+            self._ports[name.strip("()")] = int(address.rpartition(":")[2])
+        return self._ports
 
     @property
     def said(self) -> str:
@@ -142,8 +149,11 @@ class Device:
         clean_start: bool = False,
         connect: Mapping[str, Any] | None = None,
         version: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv311,
+        transport: Literal["tcp", "websockets"] = "tcp",
+        authority: Path | None = None,
+        listener: str = "default",
     ) -> None:
-        self._port: Final = broker.port
+        self._port: Final = broker.ports[listener]
         self._five: Final = version is MQTTProtocolVersion.MQTTv5
         self._clean_start: Final = clean_start
         self._connect: Final = connect or {}
@@ -154,7 +164,10 @@ class Device:
             clean_session=clean_session,
             protocol=version,
             reconnect_on_failure=False,
+            transport=transport,
         )
+        if authority is not None:
+            self.paho.tls_set(str(authority))
         if username:
             self.paho.username_pw_set(username, password)
         if will is not None:

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Awaitable, Sequence
 from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any, Final
 
-from amqtt.adapters import ReaderAdapter, StreamReaderAdapter, WriterAdapter
+from amqtt.adapters import (
+    ReaderAdapter,
+    StreamReaderAdapter,
+    WebSocketsWriter,
+    WriterAdapter,
+)
 from amqtt.broker import Broker, Server
 from amqtt.contexts import BrokerConfig
 from amqtt.errors import MQTTError
@@ -28,6 +34,7 @@ from quorate.v1.cluster_pb2 import Broker as Registered
 from quorate_mqtt.client import AccessCache, Action, LoginCache, Mqtt
 from quorate_mqtt.names import check_topic_name
 from quorate_mqtt.v1 import wills_pb2
+from websockets.asyncio.server import ServerConnection
 
 from quorate_amqtt import packets
 from quorate_amqtt.admission import Admission, Refused, expiry_of
@@ -43,6 +50,7 @@ from quorate_amqtt.router import Router
 from quorate_amqtt.sessions import Sessions
 from quorate_amqtt.state import State
 from quorate_amqtt.subscriptions import Subscriptions
+from quorate_amqtt.web_sockets import WebSocketReader
 
 _LOG: Final = logging.getLogger(__name__)
 #: A client that has connected and says nothing is let go.
@@ -183,9 +191,9 @@ class QuorateBroker(Broker):
         Whom the queue has no room for tries again after one, three, seven and fifteen seconds.
         """
         instance = await super()._create_server_instance(*arguments)
-        for listening in instance.sockets:
-            with listening.dup() as sock:
-                sock.listen(_BACKLOG)
+        for each in instance.sockets:
+            with socket.fromfd(each.fileno(), each.family, each.type) as listening:
+                listening.listen(_BACKLOG)
         return instance
 
     async def stream_connected(
@@ -193,6 +201,12 @@ class QuorateBroker(Broker):
     ) -> None:
         """Serve a network connection."""
         await self._client_connected(listener_name, StreamReaderAdapter(reader), Writer(writer))
+
+    async def ws_connected(self, websocket: ServerConnection, listener_name: str) -> None:
+        """Serve a connection of WebSockets."""
+        await self._client_connected(
+            listener_name, WebSocketReader(websocket), WebSocketsWriter(websocket)
+        )
 
     async def _initialize_client_session(
         self, reader: ReaderAdapter, writer: WriterAdapter, remote_address: str, remote_port: int

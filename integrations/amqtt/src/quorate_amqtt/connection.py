@@ -20,6 +20,7 @@ from amqtt.events import MQTTEvents
 from amqtt.mqtt import packet_class
 from amqtt.mqtt.packet import MQTTFixedHeader
 from quorate.client import QuorateError
+from websockets.exceptions import ConnectionClosed
 
 from quorate_amqtt import packets
 from quorate_amqtt.fields import Malformed, Reason, varint_of
@@ -45,7 +46,15 @@ _CLOSING_S: Final = 1.0
 #: A client that has not read anything for so long is let go.
 _WRITING_S: Final = 30.0
 #: What ends a connection and nothing else.
-BROKEN: Final = (Malformed, NoDataError, QuorateError, SessionLostError, EOFError, OSError)
+BROKEN: Final = (
+    Malformed,
+    NoDataError,
+    QuorateError,
+    SessionLostError,
+    ConnectionClosed,
+    EOFError,
+    OSError,
+)
 
 #: An answer, and what must be done before it is sent.
 _Answer = tuple[Sequence[Awaitable[object]], bytes]
@@ -122,7 +131,7 @@ class Connection:
                     self._writer.write(packets.disconnect(self._farewell))
                     await self._writer.drain()
                 await self._writer.close()
-        except (OSError, TimeoutError):
+        except (OSError, ConnectionClosed):
             if isinstance(self._writer, Writer):
                 self._writer.abort()
         finally:
