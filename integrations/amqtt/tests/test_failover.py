@@ -74,6 +74,50 @@ def test_what_waits_for_a_client_goes_to_the_broker_that_it_connects_to(pair: Pa
         assert [sleeper.message()[1] for _ in range(5)] == [b"0", b"1", b"2", b"3", b"4"]
 
 
+def test_what_waits_for_a_client_survives_its_broker(brokers: Brokers, q: Client) -> None:
+    one, two = brokers.start("forgetting", "reminding")
+    with Device(one, "away", clean=False) as away:
+        away.subscribe("post/#")
+        away.disconnect()
+    with Device(one, "here") as here, Device(two, "there") as there:
+        for number in range(10):
+            here.publish("post/a", str(number), qos=1 + number % 2)
+        one.kill()
+        for number in range(10, 20):
+            there.publish("post/a", str(number))
+        there.publish("post/b", "not kept", qos=0)
+    with Device(two, "away", clean=False) as away:
+        assert away.session_present
+        got = [away.whole_message() for _ in range(20)]
+        assert [int(each.payload) for each in got] == list(range(20))
+        assert not any(each.dup for each in got)
+        assert [each.qos for each in got[:2]] == [1, 1]
+        away.subscribe("end")
+        away.publish("end", "")
+        assert away.messages_before("end") == []
+    queued = SyncMqtt(q).queued_messages
+    until(lambda: not list(queued.list(tenant=TENANT, client_id="away")))
+
+
+def test_what_was_not_acknowledged_comes_again_at_another_broker(pair: Pair) -> None:
+    one, two = pair
+    with Device(one, "slow", clean=False) as slow, Device(two, "fast") as fast:
+        slow.paho.manual_ack_set(True)
+        slow.subscribe("parcels/#")
+        for number in range(5):
+            fast.publish("parcels/a", str(number))
+        got = [slow.whole_message() for _ in range(5)]
+        slow.paho.ack(got[0].mid, 1)
+        slow.paho.ack(got[1].mid, 1)
+        slow.disconnect()
+        fast.publish("parcels/a", "5")
+    with Device(two, "slow", clean=False) as slow:
+        again = [slow.whole_message() for _ in range(4)]
+    assert [int(each.payload) for each in again] == [2, 3, 4, 5]
+    assert [each.dup for each in again] == [True, True, True, False]
+    assert [each.mid for each in again[:3]] == [each.mid for each in got[2:]]
+
+
 def test_a_will_is_published_when_its_client_vanishes_and_not_when_it_takes_leave(
     pair: Pair,
 ) -> None:

@@ -7,7 +7,6 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from paho.mqtt.enums import MQTTProtocolVersion
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import PATIENCE_S
@@ -165,11 +164,6 @@ def test_a_tenant_that_is_full_gets_no_more_sessions(strict: BrokerProcess, q: C
             assert second.refused == "Server unavailable"
         assert first.is_connected
         q.execute(UpdateTenant(name=TENANT, limits={"mqtt.sessions": 1_000_000}), Tenant)
-
-
-def test_mqtt_5_is_refused_in_its_own_words(strict: BrokerProcess) -> None:
-    with Device(strict, "modern", version=MQTTProtocolVersion.MQTTv5) as device:
-        assert device.refused == "Unsupported protocol version"
 
 
 @pytest.mark.parametrize(

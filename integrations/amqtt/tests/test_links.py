@@ -62,7 +62,8 @@ class Peer:
             cluster_name="mqtt",
             addresses={ADDRESS: f"127.0.0.1:{port}"},
         )
-        self.links = Links(self.row, Peers(), self._receive)
+        self.reached: set[int] = set()
+        self.links = Links(self.row, Peers(), self._receive, self._reach)
         self._following = asyncio.create_task(self.links.follow(cast(AsyncClient, self._cluster)))
         self._cluster.tell(ChangeKind.CREATED, self.row)
 
@@ -85,6 +86,9 @@ class Peer:
         self.writers.append(writer)
         with suppress(asyncio.CancelledError):
             await self.links.accept(reader, writer)
+
+    def _reach(self, epochs: set[int]) -> None:
+        self.reached = epochs
 
     def _receive(self, epoch: int, frame: pb.Frame) -> None:
         self.received.append(frame.message.payload)
@@ -143,6 +147,18 @@ async def test_a_broker_that_is_gone_is_sent_nothing(pair: tuple[Peer, Peer]) ->
         await asyncio.sleep(0.001)
 
     assert not one.links.send(2, frame(1))
+    assert one.reached == set()
+
+
+async def test_a_broker_is_reached_while_its_connection_stands(pair: tuple[Peer, Peer]) -> None:
+    one, two = pair
+    assert one.reached == {2}
+    two._server.close()
+
+    two.lose()
+
+    while one.reached:
+        await asyncio.sleep(0.001)
 
 
 async def test_a_later_process_of_a_broker_takes_its_place(pair: tuple[Peer, Peer]) -> None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 from amqtt.broker import Broker
-from amqtt.mqtt.protocol.broker_handler import BrokerProtocolHandler
-from amqtt.mqtt.protocol.handler import ProtocolHandler
 
 #: By name, the beginning of the hash of the source. Where one differs, read what has changed, and
-#: what it means for the methods of QuorateBroker and Connection of that name.
+#: what it means for the methods of QuorateBroker of that name.
 KNOWN = {
     Broker._broadcast_message: "78ad4edb7efb3b72",
     Broker._client_connected: "432b724bc4fb7946",
@@ -25,19 +23,6 @@ KNOWN = {
     Broker.shutdown: "800adcdd80ded223",
     Broker.start: "bd1c165101f6fcbb",
     Broker.stream_connected: "d1c68240cb49f94a",
-    BrokerProtocolHandler.handle_pingreq: "de126279f40d7031",
-    BrokerProtocolHandler.init_from_connect: "036dc04c1133a18f",
-    BrokerProtocolHandler.stop: "70e440da78e7178b",
-    ProtocolHandler._handle_message_flow: "610dae5c5d7f3b8d",
-    ProtocolHandler._handle_qos1_message_flow: "944e6a8130c70daf",
-    ProtocolHandler._handle_qos2_message_flow: "f2d96f1fc4eca34f",
-    ProtocolHandler._reader_loop: "93f3b8e4483040d0",
-    ProtocolHandler._send_packet: "9f0ae4e325319652",
-    ProtocolHandler._stop_waiters: "78a59ebc21c3e9fa",
-    ProtocolHandler.handle_puback: "7d8487deb2d589ee",
-    ProtocolHandler.handle_pubcomp: "18f7224db6a0d083",
-    ProtocolHandler.handle_pubrec: "431df1f8f5ddf1fa",
-    ProtocolHandler.mqtt_publish: "30cb8f651cc521c5",
 }
 
 

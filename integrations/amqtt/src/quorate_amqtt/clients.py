@@ -1,15 +1,17 @@
-"""The clients whose sessions this broker has: connected, or away with messages that wait."""
+"""The clients that this broker serves, or served last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from quorate_mqtt.topic_filters import group_of
 
-from quorate_amqtt.messages import Message
+from quorate_amqtt.messages import Delivery, Message, delivery_of
 from quorate_amqtt.outbox import Outbox
+from quorate_amqtt.packets import Options
 from quorate_amqtt.topic_trees import FilterTree
 
 if TYPE_CHECKING:
@@ -28,10 +30,20 @@ class Client:
     outbox: Outbox
     #: None: it is away.
     connection: Connection | None = None
-    #: Filters, shared ones among them, and the quality of service of each.
-    filters: dict[str, int] = field(default_factory=dict)
+    #: Filters, shared ones among them, and the options of each.
+    filters: dict[str, Options] = field(default_factory=dict)
     #: Packets of quality 2 that were taken, and not yet released.
     taken: set[int] = field(default_factory=set)
+    #: When the session was created, once the watch has told; zero: not yet.
+    created_at_ms: int = 0
+    #: The last number that was read of its queue in Quorate.
+    read: int = 0
+    #: There is something to read in it.
+    queued: asyncio.Event = field(default_factory=asyncio.Event)
+    #: By broker, the last message that had come from there when the client connected.
+    since: Mapping[int, int] = field(default_factory=dict)
+    #: What is left of its last connection is written to the queue.
+    leaving: asyncio.Task[None] | None = None
 
 
 class Clients:
@@ -39,7 +51,7 @@ class Clients:
 
     def __init__(self) -> None:
         self._clients: Final[dict[str, Client]] = {}
-        self._filters: Final[FilterTree[int]] = FilterTree()
+        self._filters: Final[FilterTree[Options]] = FilterTree()
 
     def get(self, client_id: str) -> Client | None:
         """Return a client, or None."""
@@ -57,42 +69,54 @@ class Clients:
             self.set_filters(client, {})
         return client
 
-    def set_filters(self, client: Client, filters: dict[str, int]) -> None:
+    def set_filters(self, client: Client, filters: Mapping[str, Options]) -> None:
         """Replace all filters of a client."""
         for topic_filter in list(client.filters):
             self.unsubscribe(client, topic_filter)
-        for topic_filter, qos in filters.items():
-            self.subscribe(client, topic_filter, qos)
+        for topic_filter, options in filters.items():
+            self.subscribe(client, topic_filter, options)
 
-    def subscribe(self, client: Client, topic_filter: str, qos: int) -> None:
+    def subscribe(self, client: Client, topic_filter: str, options: Options) -> None:
         """Add a filter of a client. What is shared is found by its group."""
-        client.filters[topic_filter] = qos
+        client.filters[topic_filter] = options
         if not group_of(topic_filter):
-            self._filters.put(topic_filter, client.client_id, qos)
+            self._filters.put(topic_filter, client.client_id, options)
 
     def unsubscribe(self, client: Client, topic_filter: str) -> None:
         """Take a filter away from a client."""
         if client.filters.pop(topic_filter, None) is not None and not group_of(topic_filter):
             self._filters.drop(topic_filter, client.client_id)
 
-    def deliver(self, message: Message) -> None:
-        """Give a message to those who have subscribed to its topic, once each."""
-        wanted: dict[str, int] = {}
-        for client_id, qos in self._filters.match(message.topic):
-            if qos >= wanted.get(client_id, 0):
-                wanted[client_id] = qos
-        for client_id, qos in wanted.items():
-            self.give(self._clients[client_id], message, qos)
+    def deliver(
+        self, message: Message, besides: Collection[str] = ()
+    ) -> list[tuple[Client, Delivery]]:
+        """Give a message to the connected clients that have subscribed to its topic, once each.
 
-    def give(self, client: Client, message: Message, qos: int) -> None:
-        """Give a message to one client; who is away gets what is more than quality 0 later."""
-        if qos < message.qos:
-            message = message._replace(qos=qos)
-        if client.connection is not None or (client.persistent and message.qos):
-            client.outbox.put(message)
+        Returns what those are to get that are away. The clients `besides` get it by their queues.
+        """
+        away = []
+        for client_id, found in matching(self._filters, message).items():
+            client = self._clients[client_id]
+            if client_id in besides:
+                continue
+            delivery = delivery_of(message, found)
+            if client.connection is not None:
+                client.outbox.put(delivery)
+            elif client.persistent and delivery.qos:
+                away.append((client, delivery))
+        return away
 
     def __iter__(self) -> Iterator[Client]:
         return iter(list(self._clients.values()))
 
     def __len__(self) -> int:
         return len(self._clients)
+
+
+def matching(filters: FilterTree[Options], message: Message) -> dict[str, list[Options]]:
+    """Return the holders of the filters that a message comes by, and the options of these."""
+    wanted: dict[str, list[Options]] = {}
+    for client_id, options in filters.match(message.topic):
+        if not (options.no_local and client_id == message.publisher):
+            wanted.setdefault(client_id, []).append(options)
+    return wanted

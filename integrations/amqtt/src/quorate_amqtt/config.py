@@ -83,7 +83,9 @@ class Settings(_Section):
     #: How long the session of a client outlives its connection, unless it wants a clean one.
     session_expiry_s: int = Field(default=86_400, ge=1, le=0xFFFF_FFFF)
     #: Of one client; of more that wait, the oldest are dropped.
-    queued_messages: int = Field(default=10_000, ge=1)
+    queued_messages: int = Field(default=10_000, ge=1, le=100_000)
+    #: Bytes of these.
+    queued_bytes: int = Field(default=64 << 20, ge=1 << 20)
     #: The largest packet that a client may send.
     packet_bytes: int = Field(default=1 << 20, ge=1 << 10)
     #: So long it waits for Quorate before it refuses a client.

@@ -1,279 +1,344 @@
-"""The connection of one client: amqtt's packets and acknowledgements, in an order of our own.
+"""The connection of one client: its packets are carried out and answered in their order.
 
-amqtt makes a task of each packet, and acknowledges a message before the broker has looked at it.
-Here packets are carried out one after the other, and a message is acknowledged when it has gone to
-whoever is to have it, and a retained one when it is durable.
+A message is acknowledged when it has gone to whoever is to have it: when it is durable, for a
+retained one and for clients that are away.
 """
 
 from __future__ import annotations
 
 import asyncio
-import struct
-from collections.abc import Awaitable, Callable, Mapping
+import logging
+import math
+import time
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from amqtt.adapters import BufferReader, ReaderAdapter, StreamWriterAdapter
-from amqtt.codecs_amqtt import read_or_raise
-from amqtt.errors import (
-    AMQTTError,
-    CodecError,
-    MQTTError,
-    NoDataError,
-    ProtocolHandlerError,
-)
+from amqtt.adapters import BufferReader, ReaderAdapter, StreamWriterAdapter, WriterAdapter
+from amqtt.errors import NoDataError
 from amqtt.events import MQTTEvents
 from amqtt.mqtt import packet_class
-from amqtt.mqtt.connack import ConnackPacket
-from amqtt.mqtt.disconnect import DisconnectPacket
-from amqtt.mqtt.packet import (
-    DISCONNECT,
-    PINGREQ,
-    PUBACK,
-    PUBCOMP,
-    PUBLISH,
-    PUBREC,
-    PUBREL,
-    SUBSCRIBE,
-    UNSUBSCRIBE,
-    MQTTFixedHeader,
-)
-from amqtt.mqtt.protocol.broker_handler import BrokerProtocolHandler
-from amqtt.mqtt.puback import PubackPacket
-from amqtt.mqtt.pubcomp import PubcompPacket
-from amqtt.mqtt.publish import PublishPacket
-from amqtt.mqtt.pubrec import PubrecPacket
-from amqtt.session import OutgoingApplicationMessage, Session
+from amqtt.mqtt.packet import MQTTFixedHeader
 from quorate.client import QuorateError
+from websockets.exceptions import ConnectionClosed
 
-from quorate_amqtt.messages import Message
+from quorate_amqtt import packets
+from quorate_amqtt.fields import Malformed, Reason, varint_of
+from quorate_amqtt.messages import Delivery
+from quorate_amqtt.outbox import WINDOW
+from quorate_amqtt.packets import PUBACK, PUBCOMP, PUBREC, PUBREL, V5, Connect
+from quorate_amqtt.properties import Properties, encode
 from quorate_amqtt.state import SessionLostError
 
 if TYPE_CHECKING:
     from quorate_amqtt.broker import QuorateBroker
     from quorate_amqtt.clients import Client
 
+_LOG: Final = logging.getLogger(__name__)
 #: Packets of a client that wait for their turn; then no more is read of it.
 _WAITING: Final = 100
+#: Answers that wait for what was published to be durable.
+_UNANSWERED: Final = 1_000
 #: A client may be silent for so many times its keep-alive.
 _PATIENCE: Final = 1.5
 #: What is waited for when a connection is closed in good order.
 _CLOSING_S: Final = 1.0
 #: A client that has not read anything for so long is let go.
 _WRITING_S: Final = 30.0
-#: What a client sends that is no packet of MQTT, or cannot be carried out, ends its connection.
+#: What ends a connection and nothing else.
 BROKEN: Final = (
-    AMQTTError,
-    CodecError,
-    MQTTError,
+    Malformed,
     NoDataError,
-    ProtocolHandlerError,
     QuorateError,
     SessionLostError,
+    ConnectionClosed,
     EOFError,
-    LookupError,
     OSError,
-    ValueError,
-    struct.error,
 )
 
+#: An answer, and what must be done before it is sent.
+_Answer = tuple[Sequence[Awaitable[object]], bytes]
 
-class Connection(BrokerProtocolHandler):
+
+class Connection:
     """A network connection of a client that has sent CONNECT."""
 
-    #: Set once, before the connection is started.
-    broker: QuorateBroker
+    #: Set when the client is connected.
     client: Client
     #: What the connect was answered with.
     generation: int
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._inbox: Final[asyncio.Queue[Any]] = asyncio.Queue(_WAITING)
+    def __init__(
+        self, broker: QuorateBroker, connect: Connect, reader: ReaderAdapter, writer: WriterAdapter
+    ) -> None:
+        self._broker: Final = broker
+        self.connect: Final = connect
+        self.version: Final = connect.version
+        self._reader: Final = reader
+        self._writer: Final = writer
+        peer = writer.get_peer_info()
+        self.address: Final = str(peer[0]) if peer else ""
+        self.port: Final = int(peer[1]) if peer else 0
+        #: What amqtt's plugins are shown of the client.
+        self.session: Any = None
+        #: How long the session outlives the connection.
+        self.expiry_s = 0
+        #: What the client said of that when it took its leave.
+        self.new_expiry_s: int | None = None
+        self._inbox: Final[asyncio.Queue[packets.Packet | None]] = asyncio.Queue(_WAITING)
+        self._answers: Final[asyncio.Queue[_Answer]] = asyncio.Queue(_UNANSWERED)
         self._tasks: Final[list[asyncio.Task[None]]] = []
+        self._write_lock: Final = asyncio.Lock()
+        #: What the client is told when the connection ends; None: nothing.
+        self._farewell: Reason | None = None
         #: Nothing is done for the client any more.
         self.ended: Final = asyncio.Event()
         #: The client has said goodbye: its will is not published.
         self.took_leave = False
 
-    @property
-    def owner(self) -> Session:
-        """The session of amqtt that this connection was made with."""
-        assert self.session is not None
-        return self.session
-
-    async def answer(self, code: int, *, session_present: bool = False) -> None:
+    async def answer(
+        self, reason: Reason, *, session_present: bool = False, properties: Properties | None = None
+    ) -> None:
         """Send the answer to CONNECT."""
-        await self._send_packet(ConnackPacket.build(int(session_present), code))
+        answer = packets.connack(self.version, reason, session_present, properties or Properties())
+        await self._write(answer)
 
     async def serve(self) -> None:
         """Serve the client until its connection ends, whoever ends it."""
+        parts = (
+            self._read(),
+            self._carry_out(),
+            self._answer(),
+            self._send(),
+            self._broker.fetch(self.client),
+        )
         async with asyncio.TaskGroup() as tasks:
-            for each in (self._reader_loop(), self._carry_out(), self._send()):
-                self._tasks.append(tasks.create_task(self._ending(each)))
+            for part in parts:
+                self._tasks.append(tasks.create_task(self._ending(part)))
 
-    def end(self) -> None:
-        """End the connection at once."""
+    def end(self, reason: Reason | None = None) -> None:
+        """End the connection at once; a client of MQTT 5 is told why."""
+        self._farewell = self._farewell or reason
         for task in self._tasks:
             task.cancel()
-        if isinstance(self.writer, Writer):
-            self.writer.abort()
 
     async def stop(self) -> None:
         """Close the network connection."""
         self.end()
-        self.ended.set()
-        self._stop_waiters()
-        if self.writer is not None:
-            try:
-                async with asyncio.timeout(_CLOSING_S):
-                    await self.writer.close()
-            except (OSError, TimeoutError):
-                if isinstance(self.writer, Writer):
-                    self.writer.abort()
-
-    async def deliver(self, message: Message) -> bool:
-        """Send a message; tell whether the client has acknowledged it, where it is to do so."""
-        session = self.owner
         try:
-            packet_id = session.next_packet_id if message.qos else None
-            sent = OutgoingApplicationMessage(
-                packet_id, message.topic, message.qos, message.payload, message.retained
-            )
-            if message.again and packet_id is not None:
-                # amqtt takes a message with a packet for one that it sends again.
-                sent.publish_packet = sent.build_publish_packet()
-                session.inflight_out[packet_id] = sent
-            await self._handle_message_flow(sent)
-        except BROKEN:
-            # The next connection gets it again.
-            return False
-        return True
+            async with asyncio.timeout(_CLOSING_S):
+                if self._farewell is not None and self.version == V5:
+                    self._writer.write(packets.disconnect(self._farewell))
+                    await self._writer.drain()
+                await self._writer.close()
+        except (OSError, ConnectionClosed):
+            if isinstance(self._writer, Writer):
+                self._writer.abort()
+        finally:
+            self.ended.set()
 
-    async def handle_connection_closed(self) -> None:
-        """Send nothing more; what the client has sent before is still carried out."""
-        if isinstance(self.writer, Writer):
-            self.writer.abort()
-
-    async def _send_packet(self, packet: Any) -> None:
-        """Send a packet. That of amqtt takes a cancellation for an error, and has no deadline."""
-        assert self.writer is not None
+    async def _write(self, packet: bytes) -> None:
         try:
             async with asyncio.timeout(_WRITING_S), self._write_lock:
-                await packet.to_stream(self.writer)
-        except ConnectionError:
-            await self.handle_connection_closed()
+                self._writer.write(packet)
+                await self._writer.drain()
         except TimeoutError:
-            self.end()
+            if isinstance(self._writer, Writer):
+                self._writer.abort()
             raise
-        await self.plugins_manager.fire_event(
-            MQTTEvents.PACKET_SENT, packet=packet, session=self.session
-        )
+        if self._broker.shows(MQTTEvents.PACKET_SENT):
+            await self._show(MQTTEvents.PACKET_SENT, packet)
+
+    async def _show(self, event: MQTTEvents, packet: bytes) -> None:
+        """Show amqtt's plugins a packet of MQTT 3.1.1."""
+        if self.version == V5:
+            return
+        reader = BufferReader(packet)
+        header = await MQTTFixedHeader.from_stream(reader)
+        assert header is not None
+        shown = await packet_class(header).from_stream(reader, fixed_header=header)
+        await self._broker.plugins_manager.fire_event(event, packet=shown, session=self.session)
 
     async def _ending(self, part: Awaitable[None]) -> None:
         """Carry out a part of the service; when it ends, all of it does."""
         try:
             await part
-        except TimeoutError:
-            self.logger.info("closing the connection: the client or Quorate was silent")
         except BROKEN as error:
-            self.logger.info("closing the connection: %s", error)
+            _LOG.info("%s: closing the connection: %s", self.client.client_id, error)
+            self._farewell = self._farewell or _reason_of(error)
         finally:
             for task in self._tasks:
                 if task is not asyncio.current_task():
                     task.cancel()
 
     async def _send(self) -> None:
-        await self.client.outbox.send(self.deliver)
+        receive_maximum = self.connect.properties.receive_maximum or WINDOW
+        await self.client.outbox.send(self._deliver, receive_maximum)
 
-    async def _reader_loop(self) -> None:
+    async def _deliver(self, delivery: Delivery) -> None:
+        """Send a message, or go on with one that the client has received before."""
+        message = delivery.message
+        if delivery.received:
+            await self._write(packets.ack(self.version, PUBREL, delivery.packet_id))
+            return
+        flags = (delivery.again and 8) | delivery.qos << 1 | delivery.retain
+        properties = b""
+        if self.version == V5:
+            properties = message.properties + delivery.identifiers
+            if message.expires_at_ms:
+                left_s = math.ceil(message.expires_at_ms / 1_000 - time.time())
+                properties += encode(Properties(message_expiry_s=max(1, left_s)))
+        topic = message.topic.encode()
+        packet = packets.publish(
+            self.version, topic, message.payload, flags, delivery.packet_id, properties
+        )
+        largest = self.connect.properties.maximum_packet_bytes
+        if largest is not None and len(packet) > largest:
+            # It is as if the client had it.
+            if delivery.qos:
+                self.client.outbox.acknowledge(delivery.packet_id, delivery.qos)
+            return
+        await self._write(packet)
+
+    async def _read(self) -> None:
         """Read packets: what the client acknowledges is noted, all else waits for its turn."""
-        assert self.reader is not None
-        keep_alive_s = self.owner.keep_alive * _PATIENCE or None
+        silent_s = self.connect.keep_alive_s * _PATIENCE or None
+        most = self._broker.settings.packet_bytes
         while True:
-            async with asyncio.timeout(keep_alive_s):
-                header = await MQTTFixedHeader.from_stream(self.reader)
-                if header is None:
-                    break
-                body = await read_body(self.reader, header, self.broker.settings.packet_bytes)
-            if header.packet_type == PUBLISH:
-                # amqtt would make a text of its own of a topic that is no UTF-8.
-                body[2 : 2 + int.from_bytes(body[:2], "big")].decode()
-            packet = await packet_class(header).from_stream(BufferReader(body), fixed_header=header)
-            await self.plugins_manager.fire_event(
-                MQTTEvents.PACKET_RECEIVED, packet=packet, session=self.session
-            )
-            kind = header.packet_type
-            if (acknowledge := self._acknowledgements.get(kind)) is not None:
-                await acknowledge(self, packet)
-            elif kind in _IN_TURN:
-                await self._inbox.put((kind, packet))
-            else:
-                raise MQTTError(f"a client does not send packets of type {kind}")
-            if kind == DISCONNECT:
+            try:
+                async with asyncio.timeout(silent_s):
+                    head, body = await read_packet(self._reader, most)
+            except TimeoutError:
+                raise Malformed(Reason.KEEP_ALIVE_TIMEOUT, "the client was silent") from None
+            except (EOFError, ConnectionError):
+                break
+            packet = packets.decode(head, body, self.version)
+            if self._broker.shows(MQTTEvents.PACKET_RECEIVED):
+                shown = bytes([head]) + varint_of(len(body)) + body
+                await self._show(MQTTEvents.PACKET_RECEIVED, shown)
+            match packet:
+                case packets.Ack() if packet.kind != PUBREL:
+                    await self._acknowledged(packet)
+                case packets.Ping():
+                    await self._write(packets.PONG)
+                case packets.Connect():
+                    raise Malformed(Reason.PROTOCOL_ERROR, "it sends CONNECT again")
+                case _:
+                    await self._inbox.put(packet)
+            if isinstance(packet, packets.Disconnect):
                 # Nothing counts that comes after it.
                 break
-        await self._inbox.put((None, None))
+        await self._inbox.put(None)
         # What is still waiting is carried out.
         await asyncio.Event().wait()
 
-    #: Answers to what was sent to the client, and pings.
-    _acknowledgements: Final[Mapping[int, Callable[[Any, Any], Awaitable[None]]]] = {
-        PUBACK: BrokerProtocolHandler.handle_puback,
-        PUBREC: BrokerProtocolHandler.handle_pubrec,
-        PUBCOMP: BrokerProtocolHandler.handle_pubcomp,
-        PINGREQ: BrokerProtocolHandler.handle_pingreq,
-    }
+    async def _acknowledged(self, ack: packets.Ack) -> None:
+        outbox = self.client.outbox
+        if ack.kind == PUBACK:
+            outbox.acknowledge(ack.packet_id, 1)
+        elif ack.kind == PUBCOMP:
+            outbox.acknowledge(ack.packet_id, 2)
+        elif ack.reason >= Reason.UNSPECIFIED:
+            # A client of MQTT 5 does not want it.
+            outbox.acknowledge(ack.packet_id, 2)
+        else:
+            known = outbox.receive(ack.packet_id)
+            reason = Reason.SUCCESS if known else Reason.UNKNOWN_PACKET
+            await self._write(packets.ack(self.version, PUBREL, ack.packet_id, reason))
 
     async def _carry_out(self) -> None:
-        while True:
-            kind, packet = await self._inbox.get()
-            match kind:
-                case None:
-                    return
-                case _ if kind == PUBLISH:
+        while (packet := await self._inbox.get()) is not None:
+            match packet:
+                case packets.Publish():
                     await self._take(packet)
-                case _ if kind == PUBREL:
+                case packets.Ack():
+                    known = packet.packet_id in self.client.taken
                     self.client.taken.discard(packet.packet_id)
-                    await self._send_packet(PubcompPacket.build(packet.packet_id))
-                case _ if kind == SUBSCRIBE:
-                    identifier = packet.variable_header.packet_id
-                    codes = await self.broker.subscribe(self, packet.payload.topics)
-                    await self.mqtt_acknowledge_subscription(identifier, codes)
-                    self.broker.give_retained(self, packet.payload.topics, codes)
-                case _ if kind == UNSUBSCRIBE:
-                    await self.broker.unsubscribe(self, packet.payload.topics)
-                    await self.mqtt_acknowledge_unsubscription(packet.variable_header.packet_id)
-                case _:
-                    assert isinstance(packet, DisconnectPacket)
-                    self.took_leave = True
-                    return
+                    reason = Reason.SUCCESS if known else Reason.UNKNOWN_PACKET
+                    await self._reply(packets.ack(self.version, PUBCOMP, packet.packet_id, reason))
+                case packets.Subscribe():
+                    before = set(self.client.filters)
+                    codes = await self._broker.subscribers.subscribe(self, packet.filters)
+                    answer = packets.suback(self.version, packet.packet_id, codes)
+                    await self._reply(answer)
+                    await self._answers.join()
+                    self._broker.subscribers.give_retained(self, packet.filters, codes, before)
+                case packets.Unsubscribe():
+                    codes = await self._broker.subscribers.unsubscribe(self, packet.filters)
+                    await self._reply(packets.unsuback(self.version, packet.packet_id, codes))
+                case packets.Disconnect():
+                    self._take_leave(packet)
+                    break
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSING_S):
+                await self._answers.join()
 
-    async def _take(self, packet: PublishPacket) -> None:
+    async def _reply(self, answer: bytes, written: Sequence[Awaitable[object]] = ()) -> None:
+        await self._answers.put((written, answer))
+
+    async def _answer(self) -> None:
+        """Send answers in the order of what they answer, each when it is time."""
+        while True:
+            written, answer = await self._answers.get()
+            for each in written:
+                await each
+            if answer:
+                await self._write(answer)
+            self._answers.task_done()
+
+    async def _take(self, packet: packets.Publish) -> None:
         """Take a message: it is given on once, and then acknowledged."""
-        qos, identifier = packet.qos or 0, packet.packet_id or 0
-        if qos not in (0, 1, 2):
-            raise MQTTError(f"there is no quality of service {qos}")
-        if qos and not identifier:
-            raise MQTTError("a packet with an acknowledgement has no identifier")
-        if qos == 2 and identifier in self.client.taken:
-            await self._send_packet(PubrecPacket.build(identifier))
+        kind, packet_id = PUBACK if packet.qos == 1 else PUBREC, packet.packet_id
+        if packet.qos == 2 and packet_id in self.client.taken:
+            await self._reply(packets.ack(self.version, PUBREC, packet_id))
             return
-        await self.broker.publish(self, packet)
-        if qos == 1:
-            await self._send_packet(PubackPacket.build(identifier))
-        elif qos == 2:
-            self.client.taken.add(identifier)
-            await self._send_packet(PubrecPacket.build(identifier))
+        reason, written = await self._broker.publish(self, packet)
+        if packet.qos == 2 and reason is Reason.SUCCESS:
+            self.client.taken.add(packet_id)
+        if packet.qos:
+            await self._reply(packets.ack(self.version, kind, packet_id, reason), written)
+
+    def _take_leave(self, packet: packets.Disconnect) -> None:
+        self.took_leave = packet.reason != Reason.WITH_WILL
+        new_expiry_s = packet.properties.session_expiry_s
+        if new_expiry_s and not self.connect.properties.session_expiry_s:
+            raise Malformed(Reason.PROTOCOL_ERROR, "a session that was to end cannot be kept")
+        self.new_expiry_s = new_expiry_s
 
 
-_IN_TURN: Final = frozenset({PUBLISH, PUBREL, SUBSCRIBE, UNSUBSCRIBE, DISCONNECT})
+def _reason_of(error: BaseException) -> Reason | None:
+    match error:
+        case Malformed():
+            return error.reason
+        case SessionLostError():
+            return Reason.TAKEN_OVER
+        case QuorateError():
+            return Reason.UNSPECIFIED
+    return None
 
 
-async def read_body(reader: ReaderAdapter, header: MQTTFixedHeader, most: int) -> bytes:
-    """Return what follows the header of a packet; raises `MQTTError` for too much."""
-    if header.remaining_length > most:
-        raise MQTTError(f"a packet of {header.remaining_length:,} bytes is larger than {most:,}")
-    return await read_or_raise(reader, header.remaining_length) if header.remaining_length else b""
+async def read_packet(reader: ReaderAdapter, most: int) -> tuple[int, bytes]:
+    """Read a packet: its first byte, and what follows its length; `EOFError` at the end."""
+    head, size = (await _exactly(reader, 1))[0], 0
+    for shift in (0, 7, 14, 21):
+        byte = (await _exactly(reader, 1))[0]
+        size |= (byte & 0x7F) << shift
+        if not byte & 0x80:
+            break
+    else:
+        raise Malformed(Reason.MALFORMED_PACKET, "its length has more than four bytes")
+    if size > most:
+        raise Malformed(
+            Reason.PACKET_TOO_LARGE, f"a packet of {size:,} bytes is larger than {most:,}"
+        )
+    return head, await _exactly(reader, size) if size else b""
+
+
+async def _exactly(reader: ReaderAdapter, size: int) -> bytes:
+    data = await reader.read(size)
+    if len(data) < size:
+        raise EOFError("the connection has ended")
+    return bytes(data)
 
 
 class Writer(StreamWriterAdapter):

@@ -46,7 +46,15 @@ class _Writes(Protocol):
 class Link:
     """The frames for one registration of another broker."""
 
-    def __init__(self, own: pb.Hello, address: str, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        own: pb.Hello,
+        address: str,
+        tls: ssl.SSLContext | None,
+        changed: Callable[[], None],
+    ) -> None:
+        #: Called when it is connected, and when it is not any more.
+        self._changed: Final = changed
         self._own: Final = own
         self._address: Final = address
         self._tls: Final = tls
@@ -56,6 +64,11 @@ class Link:
         self._writer: asyncio.StreamWriter | None = None
         self.connected: Final = asyncio.Event()
         self.dropped = 0
+
+    @property
+    def stands(self) -> bool:
+        """Whether the other broker can be reached now."""
+        return self._writer is not None
 
     def send(self, frame: pb.Frame) -> None:
         """Send a frame, now or when the other can be reached."""
@@ -91,11 +104,13 @@ class Link:
                 _write(writer, frame)
             self._writer = writer
             self.connected.set()
+            self._changed()
             while True:
                 self._confirm(await _read(reader))
         finally:
             self._writer = None
             writer.transport.abort()
+            self._changed()
 
     def _confirm(self, frame: pb.Frame) -> None:
         unconfirmed = max(0, self._last - frame.received.number)
@@ -106,8 +121,12 @@ class Link:
 class Links:
     """The links to all brokers of a cluster, by the epochs of their registrations."""
 
-    def __init__(self, broker: Broker, peers: Peers, receive: Receive) -> None:
+    def __init__(
+        self, broker: Broker, peers: Peers, receive: Receive, reached: Callable[[set[int]], None]
+    ) -> None:
         self._broker: Final = broker
+        #: Told of all brokers that can be reached, whenever that changes.
+        self._reached: Final = reached
         self._receive: Final = receive
         self._outgoing: Final = _outgoing(peers)
         self._links: Final[dict[int, Link]] = {}
@@ -223,6 +242,9 @@ class Links:
                 confirmed = number
                 _write(writer, _received(number))
 
+    def _tell_reached(self) -> None:
+        self._reached({epoch for epoch, link in self._links.items() if link.stands})
+
     def _meet(self, key: bytes, broker: Broker) -> None:
         known = self._brokers.get(key)
         if known is not None and known.epoch == broker.epoch:
@@ -241,7 +263,9 @@ class Links:
             broker_epoch=self._broker.epoch,
             receiver_epoch=broker.epoch,
         )
-        link = self._links[broker.epoch] = Link(own, broker.addresses[ADDRESS], self._outgoing)
+        link = self._links[broker.epoch] = Link(
+            own, broker.addresses[ADDRESS], self._outgoing, self._tell_reached
+        )
         self._running[broker.epoch] = asyncio.create_task(self._run(link))
         _LOG.info("linking to %s at %s", broker.name, broker.addresses[ADDRESS])
 
@@ -262,6 +286,7 @@ class Links:
             self._running.pop(broker.epoch).cancel()
             self._received.pop(broker.epoch, None)
             self._latest.pop(broker.epoch, None)
+            self._tell_reached()
             _LOG.info("%s is gone", broker.name)
 
 

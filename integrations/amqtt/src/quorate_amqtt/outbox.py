@@ -1,94 +1,143 @@
-"""The messages for one client: they are sent while it is connected, and wait while it is away."""
+"""The messages for one connected client: those it has not acknowledged, and those that wait."""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
-from quorate_amqtt.messages import Message
+from quorate_amqtt.messages import Delivery
 
 #: Messages that a client may have without having acknowledged them.
 WINDOW: Final = 32
+_LARGEST_ID: Final = 0xFFFF
 
-Deliver = Callable[[Message], Awaitable[bool]]
+Write = Callable[[Delivery], Awaitable[None]]
 
 
 class Outbox:
-    """Messages in their order, for one connection after the other."""
+    """Messages in their order, for one connection after the other.
 
-    def __init__(self, most: int) -> None:
+    First comes what an earlier connection has sent, then the queue in Quorate, then what is
+    published now. `finished` is told of messages of the queue that are not needed any more.
+    """
+
+    def __init__(self, most: int, finished: Callable[[int], None]) -> None:
         self._most: Final = most
-        self._waiting: deque[Message] = deque()
-        self._arrived: Final = asyncio.Event()
+        self._finished: Final = finished
+        #: Sent on an earlier connection, from the queue, and published now.
+        self._again: Final[deque[Delivery]] = deque()
+        self._queued: Final[deque[Delivery]] = deque()
+        self._waiting: Final[deque[Delivery]] = deque()
+        #: What was sent and not acknowledged, by packet.
+        self._sent: Final[dict[int, Delivery]] = {}
+        self._last_id = 0
+        self._changed: Final = asyncio.Event()
+        #: More of the queue is being read: what is published now waits for it.
+        self._reading = False
         #: Messages that did not fit.
         self.dropped = 0
 
-    def put(self, message: Message) -> None:
+    def put(self, delivery: Delivery) -> None:
         """Add a message; where too many wait, the oldest one is dropped."""
         if len(self._waiting) >= self._most:
             self._waiting.popleft()
             self.dropped += 1
-        self._waiting.append(message)
-        self._arrived.set()
+        self._waiting.append(delivery)
+        self._changed.set()
 
-    def extend(self, messages: Iterable[Message]) -> None:
-        """Add messages."""
-        for message in messages:
-            self.put(message)
+    def put_queued(self, deliveries: Iterable[Delivery]) -> None:
+        """Add messages of the queue in Quorate."""
+        for delivery in deliveries:
+            (self._again if delivery.packet_id else self._queued).append(delivery)
+        self._changed.set()
 
-    def take_all(self) -> list[Message]:
-        """Take out what waits, for whoever serves the client now."""
-        taken = [message for message in self._waiting if message.qos]
+    @property
+    def queued(self) -> int:
+        """How many messages of the queue were read and not sent."""
+        return len(self._queued)
+
+    def read(self, reading: bool) -> None:
+        """Note whether the queue is being read."""
+        self._reading = reading
+        self._changed.set()
+
+    def take_left(self) -> list[Delivery]:
+        """Take out what a client has not acknowledged, for the queue of its session."""
+        left = [*self._again, *self._sent.values(), *self._waiting]
+        self._again.clear()
+        self._queued.clear()
+        self._sent.clear()
         self._waiting.clear()
-        return taken
+        return [delivery for delivery in left if delivery.qos]
 
-    async def send(self, deliver: Deliver) -> None:
-        """Deliver until it is cancelled; what was not acknowledged goes to the next connection.
+    def acknowledge(self, packet_id: int, qos: int) -> bool:
+        """Record that the client has a message; tell whether it was sent one in that packet."""
+        delivery = self._sent.get(packet_id)
+        if delivery is None or delivery.qos != qos:
+            return False
+        del self._sent[packet_id]
+        self._finish(delivery)
+        self._changed.set()
+        return True
 
-        `deliver` tells whether the client has the message.
-        """
-        free = asyncio.Semaphore(WINDOW)
-        #: What was not acknowledged, in the order of sending.
-        sent: dict[int, Message] = {}
-        numbers = itertools.count()
-        flights: set[asyncio.Task[None]] = set()
-        try:
-            while True:
-                while not self._waiting:
-                    self._arrived.clear()
-                    await self._arrived.wait()
-                await free.acquire()
-                if not self._waiting:
-                    free.release()
-                    continue
-                message = self._waiting.popleft()
-                if not message.qos:
-                    free.release()
-                    await deliver(message)
-                    continue
-                number = next(numbers)
-                sent[number] = message
-                flight = asyncio.create_task(_fly(deliver, message, sent, number))
-                flights.add(flight)
-                flight.add_done_callback(flights.discard)
-                flight.add_done_callback(lambda _: free.release())
-        finally:
-            for flight in flights:
-                flight.cancel()
-            await asyncio.gather(*flights, return_exceptions=True)
-            again = [message._replace(again=True) for message in sent.values()]
-            self._waiting.extendleft(reversed(again))
-            # The next connection may have begun already.
-            self._arrived.set()
+    def receive(self, packet_id: int) -> bool:
+        """Record PUBREC for a message of quality 2; tell whether it was sent one in that packet."""
+        delivery = self._sent.get(packet_id)
+        if delivery is None or delivery.qos != 2:
+            return False
+        delivery.received = True
+        return True
+
+    async def send(self, write: Write, window: int = WINDOW) -> None:
+        """Send until it is cancelled; what is not acknowledged then goes to the next connection."""
+        for sent in self._sent.values():
+            sent.again = True
+        self._again.extendleft(reversed(self._sent.values()))
+        self._sent.clear()
+        while True:
+            delivery = self._next(min(window, WINDOW))
+            if delivery is None:
+                self._changed.clear()
+                await self._changed.wait()
+                continue
+            if delivery.message.expires_at_ms and not delivery.received and _over(delivery):
+                self._finish(delivery)
+                continue
+            if delivery.qos:
+                if not delivery.packet_id or delivery.packet_id in self._sent:
+                    delivery.packet_id = self._free_id()
+                self._sent[delivery.packet_id] = delivery
+            await write(delivery)
+
+    def _next(self, window: int) -> Delivery | None:
+        """Take the next message, if it may be sent."""
+        for source in (self._again, self._queued, self._waiting):
+            if source is self._waiting and self._reading:
+                return None
+            if source:
+                if source[0].qos and len(self._sent) >= window:
+                    return None
+                return source.popleft()
+        return None
+
+    def _free_id(self) -> int:
+        taken = {delivery.packet_id for delivery in self._again}
+        while True:
+            self._last_id = self._last_id % _LARGEST_ID + 1
+            if self._last_id not in self._sent and self._last_id not in taken:
+                return self._last_id
+
+    def _finish(self, delivery: Delivery) -> None:
+        if delivery.number:
+            self._finished(delivery.number)
 
     def __len__(self) -> int:
         """Return how many messages wait to be sent."""
-        return len(self._waiting)
+        return len(self._again) + len(self._queued) + len(self._waiting)
 
 
-async def _fly(deliver: Deliver, message: Message, sent: dict[int, Message], number: int) -> None:
-    if await deliver(message):
-        del sent[number]
+def _over(delivery: Delivery) -> bool:
+    return delivery.message.expires_at_ms <= time.time() * 1_000

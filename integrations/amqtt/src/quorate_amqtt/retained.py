@@ -79,7 +79,13 @@ class RetainedMessages:
         """Yield those that a new subscription gets; a shared one gets none."""
         if not group_of(topic_filter):
             for each in self._messages.match(topic_filter):
-                yield Message(each.topic, each.payload, each.qos, retained=True)
+                yield Message(
+                    each.topic,
+                    each.payload,
+                    each.qos,
+                    properties=each.properties,
+                    expires_at_ms=each.expires_at_ms,
+                )
 
     def __len__(self) -> int:
         return len(self._messages)

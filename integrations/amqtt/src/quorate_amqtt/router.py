@@ -9,42 +9,66 @@ from quorate.client import AsyncClient
 from quorate.v1.cluster_pb2 import Broker
 from quorate_mqtt.topic_filters import group_of, unshared
 
+from quorate_amqtt.away import Away
+from quorate_amqtt.backlog import Backlog
 from quorate_amqtt.clients import Client, Clients
 from quorate_amqtt.config import Settings
-from quorate_amqtt.connection import Connection
 from quorate_amqtt.groups import Groups, Member
 from quorate_amqtt.links import Links
-from quorate_amqtt.messages import Message
+from quorate_amqtt.messages import Message, delivery_of
+from quorate_amqtt.packets import Options
 from quorate_amqtt.v1 import links_pb2 as pb
 
 
 class Router:
     """Gives messages to the clients of one tenant, wherever they are connected."""
 
-    def __init__(self, settings: Settings, registered: Broker) -> None:
+    def __init__(self, settings: Settings, registered: Broker, queues: AsyncClient) -> None:
         self._tenant: Final = settings.tenant
         self._epoch: Final = registered.epoch
-        self._timeout_s: Final = settings.timeout_s
         self._groups: Final = Groups()
-        #: Messages that came from another broker before their clients were connected here.
-        self._handed_over: Final[dict[str, list[Message]]] = {}
+        #: The last message that has come from each broker, this one among them.
+        self._seen: Final[dict[int, int]] = {registered.epoch: 0}
         self.clients: Final = Clients()
-        self.links: Final = Links(registered, settings.peers, self._receive)
+        self.away: Final = Away(registered.epoch)
+        self.links: Final = Links(registered, settings.peers, self._receive, self._reach)
+        self.backlog: Final = Backlog(
+            queues,
+            settings.tenant,
+            settings.queued_messages,
+            settings.queued_bytes,
+            self._wake,
+        )
 
     async def follow(self, q: AsyncClient) -> None:
         """Follow the brokers and the members of groups, without an end."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.links.follow(q))
             tasks.create_task(self._groups.follow(q, self._tenant))
+            tasks.create_task(self.backlog.run())
 
-    def spread(self, message: Message) -> None:
-        """Give a message to the subscribers of all brokers."""
-        self.clients.deliver(message)
+    def spread(self, message: Message) -> list[asyncio.Future[None]]:
+        """Give a message to the subscribers of all brokers.
+
+        Returns what must be done before it is acknowledged: it is written to the queues of clients
+        that are away.
+        """
+        self._seen[self._epoch] += 1
+        message = message._replace(origin=(self._epoch, self._seen[self._epoch]))
+        away = self.away.match(message) if message.qos else []
+        written = [
+            self.backlog.append(client_id, delivery, created_at_ms)
+            for client_id, created_at_ms, delivery in away
+        ]
+        queued = {client_id for client_id, _, _ in away}
+        written += self._deliver(message, queued)
         frame = _frame_of(self._tenant, message)
+        frame.queued.extend(queued)
         self.links.send_all(pb.Frame(message=frame))
         for members in self._groups.chosen(message.topic):
             # Nobody takes it where no member can be reached: a shared message waits for nobody.
             any(self._share(member, message, frame) for member in members)
+        return written
 
     def forward(self, tenant: str, message: Message) -> None:
         """Give a message to the subscribers of a tenant whose clients are at other brokers."""
@@ -61,19 +85,45 @@ class Router:
         if group := group_of(topic_filter):
             self._groups.drop(group, unshared(topic_filter), client.client_id)
 
-    def handed_over(self, client_id: str) -> list[Message]:
-        """Take what another broker has sent for a client that connects here now."""
-        return self._handed_over.pop(client_id, [])
+    def connected(self, client: Client, filters: dict[str, Options]) -> None:
+        """Give a client what is published from now on."""
+        self.clients.set_filters(client, filters)
+        client.since = dict(self._seen)
 
-    async def hand_over(self, client: Client, connection: Connection | None, epoch: int) -> None:
-        """Send what waits for a client to the broker that serves it now."""
-        if connection is not None:
-            # What it has not acknowledged waits again, then.
-            await connection.ended.wait()
-        if messages := client.outbox.take_all():
-            waiting = [_frame_of(self._tenant, each) for each in messages]
-            handover = pb.Handover(client_id=client.client_id, messages=waiting)
-            self.links.send(epoch, pb.Frame(handover=handover))
+    async def fetch(self, client: Client) -> None:
+        """Give a client that is connected what waits for it in its queue, whenever there is more.
+
+        It does so until it is cancelled.
+        """
+        while True:
+            await client.queued.wait()
+            client.queued.clear()
+            client.outbox.read(True)
+            try:
+                async for delivery in self.backlog.read(client.client_id, client.read):
+                    client.read = delivery.number
+                    epoch, number = delivery.message.origin
+                    if client.since.get(epoch, 0) < number <= self._seen.get(epoch, 0):
+                        # It came here, too, when the client was connected already.
+                        self.backlog.delete(client.client_id, delivery.number)
+                    else:
+                        client.outbox.put_queued([delivery])
+            finally:
+                client.outbox.read(False)
+
+    async def save(self, client: Client) -> None:
+        """Write what a client has not acknowledged to the queue of its session."""
+        left = client.outbox.take_left()
+        client.read = 0
+        for delivery in left:
+            self.backlog.append(client.client_id, delivery, client.created_at_ms)
+        await self.backlog.flush()
+
+    def _deliver(self, message: Message, besides: set[str]) -> list[asyncio.Future[None]]:
+        return [
+            self.backlog.append(client.client_id, delivery)
+            for client, delivery in self.clients.deliver(message, besides)
+        ]
 
     def _share(self, member: Member, message: Message, frame: pb.Message) -> bool:
         """Give a message to a member of a group, wherever it is; tell whether that was possible."""
@@ -87,47 +137,67 @@ class Router:
     def _take_turn(self, member: Member, message: Message) -> bool:
         """Give a message to a member that is served here."""
         client = self.clients.get(member.client_id)
-        qos = None
+        options = None
         if client is not None and client.connection is not None:
-            qos = client.filters.get(f"$share/{member.group}/{member.filter}")
-        if client is None or qos is None:
+            options = client.filters.get(f"$share/{member.group}/{member.filter}")
+        if client is None or options is None:
             return False
-        self.clients.give(client, message, qos)
+        client.outbox.put(delivery_of(message._replace(origin=(0, 0)), [options]))
         return True
 
     def _receive(self, epoch: int, frame: pb.Frame) -> None:
         """Carry out what another broker sends."""
         match frame.WhichOneof("content"):
             case "message":
+                self._seen[epoch] = max(self._seen.get(epoch, 0), frame.message.number)
                 if frame.message.tenant == self._tenant:
-                    self.clients.deliver(_message_of(frame.message))
+                    message = _message_of(frame.message, epoch)
+                    self._deliver(message, set(frame.message.queued))
             case "share":
                 share = frame.share
                 if share.message.tenant == self._tenant:
                     member = Member(share.group, share.filter, share.client_id, self._epoch)
-                    message = _message_of(share.message)
+                    message = _message_of(share.message, epoch)
                     # It may have left meanwhile.
                     members = (member, *self._groups.others(member, self._epoch))
                     any(self._take_turn(each, message) for each in members)
-            case "handover":
-                self._take_over(frame.handover)
+            case "wake":
+                self._wake(self._epoch, frame.wake.client_id)
 
-    def _take_over(self, handover: pb.Handover) -> None:
-        """Take what waited for a client that has connected here, or is about to be told so."""
-        messages = list(map(_message_of, handover.messages))
-        client = self.clients.get(handover.client_id)
-        if client is not None:
-            client.outbox.extend(messages)
-            return
-        self._handed_over[handover.client_id] = messages
-        asyncio.get_running_loop().call_later(
-            self._timeout_s, self._handed_over.pop, handover.client_id, None
-        )
+    def _wake(self, epoch: int, client_id: str) -> None:
+        """Let the broker that serves a client read its queue."""
+        if epoch != self._epoch:
+            self.links.send(epoch, pb.Frame(wake=pb.Wake(client_id=client_id)))
+        elif (client := self.clients.get(client_id)) is not None:
+            client.queued.set()
+
+    def _reach(self, epochs: set[int]) -> None:
+        """Note which brokers serve their clients."""
+        self.away.reach({self._epoch, *epochs})
 
 
 def _frame_of(tenant: str, message: Message) -> pb.Message:
-    return pb.Message(tenant=tenant, topic=message.topic, payload=message.payload, qos=message.qos)
+    return pb.Message(
+        tenant=tenant,
+        topic=message.topic,
+        payload=message.payload,
+        qos=message.qos,
+        retain=message.retain,
+        properties=message.properties,
+        expires_at_ms=message.expires_at_ms,
+        publisher=message.publisher,
+        number=message.origin[1],
+    )
 
 
-def _message_of(frame: pb.Message) -> Message:
-    return Message(frame.topic, frame.payload, frame.qos)
+def _message_of(frame: pb.Message, epoch: int) -> Message:
+    return Message(
+        topic=frame.topic,
+        payload=frame.payload,
+        qos=frame.qos,
+        retain=frame.retain,
+        properties=frame.properties,
+        expires_at_ms=frame.expires_at_ms,
+        publisher=frame.publisher,
+        origin=(epoch, frame.number),
+    )

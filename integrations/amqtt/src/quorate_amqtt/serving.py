@@ -20,7 +20,11 @@ _LOOK_S: Final = 0.1
 
 async def serve(settings: Settings, say: Callable[[str], None]) -> str:
     """Serve until it must not go on, and return why: another process may serve by then."""
-    async with connect(settings.endpoints) as q, serving(settings, q) as (broker, ended):
+    async with (
+        connect(settings.endpoints) as q,
+        connect(settings.endpoints, exactly_once=True, timeout_s=settings.timeout_s) as queues,
+        serving(settings, q, queues) as (broker, ended),
+    ):
         for name, address in broker.addresses.items():
             say(f"{settings.name} serves clients at {address} ({name})")
         return await ended
@@ -28,7 +32,7 @@ async def serve(settings: Settings, say: Callable[[str], None]) -> str:
 
 @asynccontextmanager
 async def serving(
-    settings: Settings, q: AsyncClient
+    settings: Settings, q: AsyncClient, queues: AsyncClient
 ) -> AsyncIterator[tuple[QuorateBroker, Awaitable[str]]]:
     """Have a broker that serves clients, and what tells why it must not go on."""
     loop = asyncio.get_running_loop()
@@ -49,12 +53,11 @@ async def serving(
         Mqtt(q).following_logins() as logins,
         _registered(settings, address) as registration,
     ):
-        broker = QuorateBroker(settings, q, registration.broker, access, logins)
+        broker = QuorateBroker(settings, q, queues, registration.broker, access, logins)
         ready.set_result(broker)
         following = loop.create_task(broker.follow())
         try:
-            await _unless_ended(following, broker.links.linked())
-            await _unless_ended(following, broker.retained.known())
+            await _unless_ended(following, broker.ready())
             await broker.start()
             try:
                 yield broker, _ended(registration, following)

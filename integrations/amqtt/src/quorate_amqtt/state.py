@@ -7,11 +7,13 @@ change of a leader costs a client some time, and not its connection.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from quorate.client import AsyncClient, OutcomeUnknownError, RejectedError
 from quorate_mqtt.client import Mqtt
+from quorate_mqtt.retained_messages import LONGEST_EXPIRY_MS
 from quorate_mqtt.topic_filters import group_of, unshared
 from quorate_mqtt.v1 import (
     retained_messages_pb2,
@@ -20,10 +22,18 @@ from quorate_mqtt.v1 import (
     subscriptions_pb2,
 )
 
+from quorate_amqtt.away import options_of
 from quorate_amqtt.messages import Message
+from quorate_amqtt.packets import Options
 
 R = TypeVar("R")
 
+#: By what MQTT 5 says in a subscription.
+_RETAIN_HANDLING: Final = (
+    subscriptions_pb2.RETAIN_HANDLING_UNSPECIFIED,
+    subscriptions_pb2.RETAIN_HANDLING_ON_NEW_SUBSCRIBE,
+    subscriptions_pb2.RETAIN_HANDLING_NEVER,
+)
 #: What a session says that is another broker's now, or nobody's.
 _GONE: Final = frozenset({"TAKEN_OVER", "NOT_FOUND"})
 
@@ -55,12 +65,14 @@ class State:
         found = await self._mqtt.sessions.get_many(self._tenant, client_ids)
         return set(found)
 
-    async def subscriptions(self, client_id: str) -> dict[str, int]:
-        """Return the filters of a client, and the quality of service of each."""
+    async def subscriptions(self, client_id: str) -> dict[str, Options]:
+        """Return the filters of a client, and the options of each."""
         found = await self._mqtt.subscriptions_of(self._tenant, client_id)
-        return {each.filter: each.subscription.qos for each in found}
+        return {each.filter: options_of(each.subscription) for each in found}
 
-    async def subscribe(self, client_id: str, generation: int, filters: dict[str, int]) -> set[str]:
+    async def subscribe(
+        self, client_id: str, generation: int, filters: Mapping[str, Options]
+    ) -> set[str]:
         """Subscribe a client to filters; returns those that were refused."""
         items = [
             subscriptions_pb2.SetSubscription(
@@ -68,9 +80,13 @@ class State:
                 client_id=client_id,
                 filter=topic_filter,
                 generation=generation,
-                qos=qos,
+                qos=options.qos,
+                no_local=options.no_local,
+                retain_as_published=options.retain_as_published,
+                retain_handling=_RETAIN_HANDLING[options.retain_handling],
+                identifier=options.identifier,
             )
-            for topic_filter, qos in filters.items()
+            for topic_filter, options in filters.items()
         ]
         reply = await self._settled(lambda: self._mqtt.subscriptions.do("Set", items))
         for refusal in reply.refusals:
@@ -111,7 +127,7 @@ class State:
             ]
             await self._settled(lambda: self._mqtt.shared_group_members.do("Join", items))
 
-    async def leave(self, client_id: str, filters: Sequence[str]) -> None:
+    async def leave(self, client_id: str, filters: Iterable[str]) -> None:
         """Take a client out of the groups of those filters that are shared."""
         if shared := [each for each in filters if group_of(each)]:
             items = [
@@ -126,7 +142,14 @@ class State:
             ]
             await self._settled(lambda: self._mqtt.shared_group_members.do("Leave", items))
 
-    async def disconnect(self, client_id: str, generation: int, *, discard_will: bool) -> bool:
+    async def disconnect(
+        self,
+        client_id: str,
+        generation: int,
+        *,
+        discard_will: bool,
+        expiry_s: int | None = None,
+    ) -> bool:
         """Tell that a connection has ended; returns whether the session has ended with it.
 
         It may be another connection's by now, of this broker or another one: then it goes on there.
@@ -134,7 +157,11 @@ class State:
         try:
             reply = await self._settled(
                 lambda: self._mqtt.sessions.disconnect(
-                    self._tenant, client_id, generation, discard_will=discard_will
+                    self._tenant,
+                    client_id,
+                    generation,
+                    discard_will=discard_will,
+                    expiry_interval_s=expiry_s,
                 )
             )
         except RejectedError as error:
@@ -146,8 +173,15 @@ class State:
     async def retain(self, message: Message) -> int:
         """Keep a message as the retained one of its topic; returns when it was stored."""
         put = retained_messages_pb2.PutRetainedMessageRequest(
-            tenant=self._tenant, topic=message.topic, payload=message.payload, qos=message.qos
+            tenant=self._tenant,
+            topic=message.topic,
+            payload=message.payload,
+            qos=message.qos,
+            properties=message.properties,
         )
+        if message.expires_at_ms:
+            left_ms = message.expires_at_ms - int(time.time() * 1_000)
+            put.expiry_ms = min(LONGEST_EXPIRY_MS, max(1, left_ms))
         stamp = await self._settled(lambda: self._mqtt.retained_messages.put(put))
         stored_at_ms: int = stamp.stored_at_ms
         return stored_at_ms

@@ -24,6 +24,7 @@ from quorate.plugin import (
 from quorate_mqtt import activity, resources
 from quorate_mqtt.authorisation.service import AUTHORISATION, DECISIONS
 from quorate_mqtt.duties import apply as duties, index
+from quorate_mqtt.queues.keeping import HEAD_ROWS
 from quorate_mqtt.retained_messages import RETAINED_EXPIRY
 from quorate_mqtt.rules import BLACKLIST_END
 from quorate_mqtt.session_quota import controllers as shares
@@ -51,6 +52,7 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
         DELETIONS,
         LEADERSHIPS,
         CONNECTION_COUNTS,
+        HEAD_ROWS,
         index.FAMILY,
         activity.FAMILY,
         *SHARES,

@@ -8,6 +8,7 @@ from quorate_mqtt import activity
 from quorate_mqtt.authorisation.service import CHECK_ACCESS
 from quorate_mqtt.duties import apply as handing_over
 from quorate_mqtt.duties.index import FIND_DUTIES
+from quorate_mqtt.queues.resource import QUEUED_MESSAGE
 from quorate_mqtt.retained_messages import RETAINED_MESSAGE
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.session_quota import resource as shares
@@ -32,6 +33,7 @@ RESOURCES: Final[tuple[Resource[Any], ...]] = (
     SHARED_GROUP_MEMBER,
     sessions.SESSION,
     SUBSCRIPTION,
+    QUEUED_MESSAGE,
     WILL,
     WILL_DELIVERY,
 )

@@ -6,18 +6,18 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Frame(_message.Message):
-    __slots__ = ("hello", "message", "share", "handover", "received")
+    __slots__ = ("hello", "message", "share", "received", "wake")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
-    HANDOVER_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    WAKE_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     message: Message
     share: Share
-    handover: Handover
     received: Received
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., share: _Optional[_Union[Share, _Mapping]] = ..., handover: _Optional[_Union[Handover, _Mapping]] = ..., received: _Optional[_Union[Received, _Mapping]] = ...) -> None: ...
+    wake: Wake
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., share: _Optional[_Union[Share, _Mapping]] = ..., received: _Optional[_Union[Received, _Mapping]] = ..., wake: _Optional[_Union[Wake, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("broker", "broker_epoch", "receiver_epoch", "next")
@@ -32,16 +32,28 @@ class Hello(_message.Message):
     def __init__(self, broker: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., receiver_epoch: _Optional[int] = ..., next: _Optional[int] = ...) -> None: ...
 
 class Message(_message.Message):
-    __slots__ = ("tenant", "topic", "payload", "qos")
+    __slots__ = ("tenant", "topic", "payload", "qos", "retain", "properties", "expires_at_ms", "publisher", "number", "queued")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     TOPIC_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
     QOS_FIELD_NUMBER: _ClassVar[int]
+    RETAIN_FIELD_NUMBER: _ClassVar[int]
+    PROPERTIES_FIELD_NUMBER: _ClassVar[int]
+    EXPIRES_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHER_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     topic: str
     payload: bytes
     qos: int
-    def __init__(self, tenant: _Optional[str] = ..., topic: _Optional[str] = ..., payload: _Optional[bytes] = ..., qos: _Optional[int] = ...) -> None: ...
+    retain: bool
+    properties: bytes
+    expires_at_ms: int
+    publisher: str
+    number: int
+    queued: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, tenant: _Optional[str] = ..., topic: _Optional[str] = ..., payload: _Optional[bytes] = ..., qos: _Optional[int] = ..., retain: bool = ..., properties: _Optional[bytes] = ..., expires_at_ms: _Optional[int] = ..., publisher: _Optional[str] = ..., number: _Optional[int] = ..., queued: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Share(_message.Message):
     __slots__ = ("group", "filter", "client_id", "message")
@@ -55,13 +67,11 @@ class Share(_message.Message):
     message: Message
     def __init__(self, group: _Optional[str] = ..., filter: _Optional[str] = ..., client_id: _Optional[str] = ..., message: _Optional[_Union[Message, _Mapping]] = ...) -> None: ...
 
-class Handover(_message.Message):
-    __slots__ = ("client_id", "messages")
+class Wake(_message.Message):
+    __slots__ = ("client_id",)
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
-    MESSAGES_FIELD_NUMBER: _ClassVar[int]
     client_id: str
-    messages: _containers.RepeatedCompositeFieldContainer[Message]
-    def __init__(self, client_id: _Optional[str] = ..., messages: _Optional[_Iterable[_Union[Message, _Mapping]]] = ...) -> None: ...
+    def __init__(self, client_id: _Optional[str] = ...) -> None: ...
 
 class Received(_message.Message):
     __slots__ = ("number",)

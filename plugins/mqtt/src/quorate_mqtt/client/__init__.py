@@ -15,6 +15,7 @@ from quorate_mqtt.client.sessions import Sessions, SyncSessions
 from quorate_mqtt.client.subscriptions import SubscriptionsOfClients
 from quorate_mqtt.client.users import SyncUsers, Users
 from quorate_mqtt.client.wills import SyncWills, Wills
+from quorate_mqtt.queues.resource import QUEUED_MESSAGE
 from quorate_mqtt.retained_messages import RETAINED_MESSAGE
 from quorate_mqtt.rules import ACL_RULE, AUTO_SUBSCRIPTION, BLACKLIST_ENTRY, REWRITE_RULE
 from quorate_mqtt.shards import GROUP, tenant_shard
@@ -56,6 +57,7 @@ class Mqtt:
         self.sessions: Final = Sessions(q)
         self.subscriptions: Final[Records[Any]] = q.records(SUBSCRIPTION)
         self._of_clients: Final = SubscriptionsOfClients(q)
+        self.queued_messages: Final[Records[Any]] = q.records(QUEUED_MESSAGE)
         self.wills: Final = Wills(q)
         self.shared_groups: Final[Records[Any]] = q.records(SHARED_GROUP)
         self.shared_group_members: Final[Records[Any]] = q.records(SHARED_GROUP_MEMBER)
@@ -113,6 +115,7 @@ class SyncMqtt(Blocking[Mqtt]):
         self.retained_messages: Final[SyncRecords[Any]] = q.records(RETAINED_MESSAGE)
         self.sessions: Final = SyncSessions(q.thread, mqtt.sessions)
         self.subscriptions: Final[SyncRecords[Any]] = q.records(SUBSCRIPTION)
+        self.queued_messages: Final[SyncRecords[Any]] = q.records(QUEUED_MESSAGE)
         self.wills: Final = SyncWills(q.thread, mqtt.wills)
         self.shared_groups: Final[SyncRecords[Any]] = q.records(SHARED_GROUP)
         self.shared_group_members: Final[SyncRecords[Any]] = q.records(SHARED_GROUP_MEMBER)

@@ -12,6 +12,7 @@ from quorate.plugin import Rejected, Row, Txn, answer_each, read_values, still_d
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import LiveBrokers
+from quorate_mqtt.queues.keeping import HEADS, waiting_in
 from quorate_mqtt.sessions import ending
 from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS
@@ -35,14 +36,19 @@ def connect_sessions(txn: Txn, command: pb.ConnectSessions) -> BatchReply:
     arrivals = Arrivals(txn, command.broker, command.broker_epoch)
     connecting = list(command.connections)
     clients = [client_shard(each.tenant, each.client_id) for each in connecting]
-    answer, replies = BatchReply(items=len(clients)), []
-    found = read_values(txn, SESSIONS, clients)
+    answer, replies = BatchReply(items=len(clients)), list[bytes]()
+    found = list(read_values(txn, SESSIONS, clients))
     for position, reply in enumerate(arrivals.take_each(connecting, clients, found)):
         if isinstance(reply, Rejected):
             answer.refusals.add(item=position, code=reply.code, message=reply.message)
             reply = b""
         replies.append(reply)
     arrivals.close(len(clients) - len(answer.refusals))
+    known = [position for position, row in enumerate(found) if row is not None]
+    heads = read_values(txn, HEADS, [clients[position] for position in known])
+    for position, head in zip(known, heads, strict=True):
+        if replies[position] and (queued := waiting_in(head)):
+            replies[position] += pb.ConnectReply(queued=queued).SerializeToString()
     answer.replies.extend(replies)
     return answer
 

@@ -5,6 +5,7 @@ from typing import Final
 from quorate.plugin import Txn, keys, read_range
 
 from quorate_mqtt.brokers import LiveBrokers
+from quorate_mqtt.queues import keeping
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.v1.sessions_pb2 import Session
@@ -24,7 +25,7 @@ def end(
     publish_will: bool,
     live_brokers: LiveBrokers,
 ) -> None:
-    """Delete a session with all that ends with it: subscriptions, deadlines, its will."""
+    """Delete a session with all that ends with it: subscriptions, queue, deadlines, its will."""
     if session.disconnected_at_ms:
         txn.schedule(EXPIRY, client, None)
     else:
@@ -34,6 +35,7 @@ def end(
     elif session.has_will:
         delivering.discard(txn, client)
     delete_subscriptions(txn, client)
+    keeping.end(txn, client)
     txn.delete(SESSIONS, client)
     ledger.ended(tenant_of(client))
 

@@ -100,14 +100,16 @@ class ConnectSession(_message.Message):
     def __init__(self, broker: _Optional[str] = ..., broker_epoch: _Optional[int] = ..., connection: _Optional[_Union[SessionConnect, _Mapping]] = ...) -> None: ...
 
 class ConnectReply(_message.Message):
-    __slots__ = ("generation", "session_present", "taken_over_from")
+    __slots__ = ("generation", "session_present", "taken_over_from", "queued")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     SESSION_PRESENT_FIELD_NUMBER: _ClassVar[int]
     TAKEN_OVER_FROM_FIELD_NUMBER: _ClassVar[int]
+    QUEUED_FIELD_NUMBER: _ClassVar[int]
     generation: int
     session_present: bool
     taken_over_from: str
-    def __init__(self, generation: _Optional[int] = ..., session_present: bool = ..., taken_over_from: _Optional[str] = ...) -> None: ...
+    queued: int
+    def __init__(self, generation: _Optional[int] = ..., session_present: bool = ..., taken_over_from: _Optional[str] = ..., queued: _Optional[int] = ...) -> None: ...
 
 class ConnectSessions(_message.Message):
     __slots__ = ("broker", "broker_epoch", "connections")

@@ -1,0 +1,1 @@
+"""Queues of messages that wait for clients with sessions."""

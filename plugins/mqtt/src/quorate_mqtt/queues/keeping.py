@@ -1,0 +1,63 @@
+"""The queue of a session: its messages by number, and how much of them there is."""
+
+from typing import Final
+
+from quorate.plugin import ColumnFamily, Reader, Row, Txn, keys, read_range
+
+from quorate_mqtt.shards import GROUP, client_shard_of
+from quorate_mqtt.v1.queued_messages_pb2 import AppendMessage, QueuedMessage, QueueHead
+
+#: Under the key of their client's session and their number.
+MESSAGES: Final = "mqtt.queued_messages"
+#: Private: under the key of the session, once a message was added.
+HEADS: Final = "mqtt.queues"
+HEAD_ROWS: Final = ColumnFamily(name=HEADS, group=GROUP, shard_key=client_shard_of)
+
+
+def size_of(message: AppendMessage | QueuedMessage) -> int:
+    """Return the bytes of a message that count."""
+    return len(message.payload) + len(message.topic) + len(message.properties)
+
+
+def head_of(reader: Reader, client: bytes) -> QueueHead:
+    """Return the head of a session's queue, empty if there is none."""
+    return QueueHead.FromString(reader.get(HEADS, client) or b"")
+
+
+def waiting_in(head: bytes | None) -> int:
+    """Return how many messages wait in the queue with this head."""
+    return QueueHead.FromString(head).messages if head else 0
+
+
+def put_head(txn: Txn, client: bytes, head: QueueHead) -> None:
+    """Store the head of a queue; it stays when the queue is empty, for the numbers to go on."""
+    txn.put(HEADS, client, head.SerializeToString(deterministic=True))
+
+
+def take_out(txn: Txn, row: Row, head: QueueHead) -> None:
+    """Delete a message of a queue with this head."""
+    txn.delete(MESSAGES, row.key)
+    head.messages -= 1
+    head.bytes -= size_of(QueuedMessage.FromString(row.value))
+
+
+def drop_oldest(txn: Txn, client: bytes, head: QueueHead) -> bool:
+    """Delete the oldest message; tell whether there was one."""
+    for row in txn.scan(MESSAGES, client, client + b"\xff", limit=1):
+        take_out(txn, row, head)
+        return True
+    return False
+
+
+def end(txn: Txn, client: bytes) -> None:
+    """Delete the queue of a session that ends."""
+    if txn.get(HEADS, client) is None:
+        return
+    for row in read_range(txn, MESSAGES, client, client + b"\xff"):
+        txn.delete(MESSAGES, row.key)
+    txn.delete(HEADS, client)
+
+
+def key_of(client: bytes, number: int) -> bytes:
+    """Return the key of a message of a session."""
+    return client + keys.pack(number)
