@@ -57,6 +57,7 @@ def forwarded(sample: Any) -> Callable[..., Timed]:
             message.SerializeToString(),
             slots,
             copies=Copies.DOUBTED,
+            caller="ada",
         )
         return Timed(command, timeout_s)
 
@@ -90,7 +91,7 @@ async def ask(stub: Any, method: str, request: Any, metadata: Any) -> Any:
 
 
 async def forward(nodes: dict[str, Node], node: str, request: Timed) -> Outcome:
-    [result] = await nodes["b"].forwarder.propose(node, SHARD, [request], "ada")
+    [result] = await nodes["b"].forwarder.propose(node, SHARD, [request])
     if isinstance(result, Exception):
         raise result
     return result

@@ -28,6 +28,7 @@ from quorate.storage.families import (
     NODES,
     SHARDS,
     SLOTS,
+    WRITERS,
 )
 from quorate.storage.rows import stored as stored_row
 from quorate.v1 import control_pb2 as pb
@@ -42,7 +43,7 @@ _PURGED_ROWS: Final = 2_000
 _PURGED_BYTES: Final = 128 << 10
 #: Core's rows by names of families and timers, which a purge deletes, too. Sequences stay, so that
 #: no number is given out twice.
-_KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS)
+_KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS, WRITERS)
 _PUBLIC: Final = MappingProxyType(
     {name: Family(name, public=True) for name in (MEMBERS, NODES, SHARDS)}
 )

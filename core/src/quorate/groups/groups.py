@@ -17,7 +17,7 @@ from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
-from quorate.groups.routing.delivery import Call, Delivery, name_of
+from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.forwarding import (
     Forwarder,
     LocalShards,
@@ -137,7 +137,7 @@ class Groups:
         answers: list[Answer | Exception] = []
         parts = self._place(caller, proposal, answers.append)
         if parts:
-            await self._delivery.deliver_all(parts, Call(if_leader, name_of(caller)))
+            await self._delivery.deliver_all(parts, Call(if_leader))
         return _only(answers)
 
     def demand(self, message: Message, caller: Caller) -> None:
@@ -163,7 +163,7 @@ class Groups:
                 else:
                     answered = partial(answers.__setitem__, place)
                     parts += self._place(caller, proposal, answered)
-            await self._delivery.deliver_all(parts, Call(caller=name_of(caller)))
+            await self._delivery.deliver_all(parts, Call())
         finally:
             if self._audit is not None:
                 for place, proposal in enumerate(asked):
@@ -253,7 +253,8 @@ class Groups:
                     self._catalog, shard, each.command, self._limits, self._shards.knowing
                 )
                 if message is not None:
-                    caller = Caller(name=each.caller, node=not each.caller)
+                    name = each.command.caller
+                    caller = Caller(name=name, node=not name)
                     self._access.demand(message, caller)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
@@ -314,6 +315,7 @@ class Groups:
             parts=len(shard_commands),
             batch=command.items is not None,
             fence=fence,
+            caller="" if caller.node else caller.name,
         )
         return [Part(request, each) for each in shard_commands]
 

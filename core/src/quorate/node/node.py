@@ -215,7 +215,7 @@ class Node:
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),
                 self.admin,
-                AuditService(self._audit_log, {ADMIN, *catalog.declared}),
+                AuditService(self._audit_log, {ADMIN, *catalog.declared}, self.groups.reads),
             ],
             identities=self._identities,
             guard=Guard(authority),

@@ -53,12 +53,12 @@ class NodeForwarder:
         self._patience: Final = Alarm(loop, self._expire)
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+        self, node: str, shard: ShardId, commands: Sequence[Timed]
     ) -> Sequence[Result]:
         """Have the leader propose commands of one shard, and return the outcome of each."""
         room = self._room(node, shard)
         now, answer = self._loop.time(), self._loop.create_future()
-        run = ForwardedRun(shard, commands, caller, now, answer)
+        run = ForwardedRun(shard, commands, now, answer)
         room.admit(run.weight, len(commands))
         try:
             stream = self._streams.get(node)

@@ -130,6 +130,8 @@ def test_every_way_in_asks_who_sends(
         found.append(refusal)
 
     assert [getattr(each, "code", "") for each in (*streamed, *found)] == [code] * 3
+    sent = [each.caller for each in cluster.shard().proposed]
+    assert sent == ([] if code else [caller.name] * 3)
 
 
 def test_the_leader_asks_again(asking: NewCluster, pb: Any) -> None:

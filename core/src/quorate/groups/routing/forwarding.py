@@ -78,13 +78,13 @@ class Forwarder(Protocol):
     """
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+        self, node: str, shard: ShardId, commands: Sequence[Timed]
     ) -> Sequence[Result]:
         """Have the leader propose commands of one shard in their order, and return their outcomes.
 
         The outcome is `NotProposedError` if a command never left this node or was refused before
         it was logged, and `OutcomeUnknownError` if the connection broke after it was sent. These
-        are returned, not raised. The leader authorizes the caller again.
+        are returned, not raised. The leader authorizes their callers again.
         """
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
