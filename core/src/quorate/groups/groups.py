@@ -293,7 +293,7 @@ class Groups:
             routing.check(command, message, self._limits)
             # A controller may run in the context of the call that woke it.
             if self.quotas.on and not caller.node:
-                self.quotas.charge(command, message)
+                refused += self.quotas.charge(command, message, caller, refused)
             shard_commands = routing.route(
                 command, message, self._shards.slot_map, self._limits, refused
             )

@@ -189,7 +189,7 @@ class Node:
         )
         self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
-        call_limits = CallLimits(limits, NODE_SERVICES, self._loop, self.groups.quotas)
+        call_limits = CallLimits(limits, NODE_SERVICES, self._loop, quotas, authority)
         views = HeldViews(self._loop, share=call_limits.views)
         self._serving: Final = Serving(
             settings,
