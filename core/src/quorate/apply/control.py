@@ -92,6 +92,7 @@ def open_session(txn: ShardTxn, command: pb.OpenSession, state: ShardState) -> p
         command.name.encode(),
         command.ttl_ms,
         txn.now_ms,
+        command.owner,
     )
     found = sessions.find(txn.layer, session)
     if found is not None:
@@ -108,13 +109,14 @@ def seal_session(txn: ShardTxn, command: pb.SealSession, state: ShardState) -> p
         txn.revision,
         command.name.encode(),
         txn.now_ms,
+        command.caller,
     )
     return pb.SealSessionReply(session=session, revisions=revisions)
 
 
 def close_session(txn: ShardTxn, command: pb.CloseSession, _: ShardState) -> None:
     """Close a session, if it is open."""
-    sessions.close_session(txn.layer, command.session)
+    sessions.close_session(txn.layer, command.session, command.caller)
 
 
 def adopt_slots(txn: ShardTxn, command: pb.AdoptSlots, state: ShardState) -> None:

@@ -205,11 +205,12 @@ class Groups:
         name: str = "",
         ttl_ms: int = 0,
         timeout_s: float | None = None,
+        caller: Caller = NODE,
     ) -> int:
         """Open an exactly-once session on the shard of a key, and return its number.
 
         A name always gives the same session, which stays until it is closed; one without a name
-        expires when unused for `ttl_ms`.
+        expires when unused for `ttl_ms`. Only a caller of the same name may use it.
         """
         if not name and ttl_ms < 1:
             raise Invalid(
@@ -218,25 +219,40 @@ class Groups:
         if ttl_ms > LONGEST_SESSION_MS:
             raise Invalid("ttl_ms", f"must be at most {LONGEST_SESSION_MS}, not {ttl_ms}")
         shard = self._shards.slot_map.place(group, shard_key)
-        asked = control_pb2.OpenSession(name=name, ttl_ms=ttl_ms)
+        asked = control_pb2.OpenSession(name=name, ttl_ms=ttl_ms, owner=caller.name)
         answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
         return control_pb2.OpenSessionReply.FromString(answer.reply).session
 
     async def seal_session(
-        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+        self,
+        group: str,
+        shard_key: bytes,
+        name: str,
+        *,
+        timeout_s: float | None = None,
+        caller: Caller = NODE,
     ) -> control_pb2.SealSessionReply:
-        """Seal the session of a name on the shard of a key against more commands."""
+        """Seal the session of a name on the shard of a key against more commands.
+
+        Administrators may seal and close those of others.
+        """
         shard = self._shards.slot_map.place(group, shard_key)
-        asked = control_pb2.SealSession(name=name)
+        asked = control_pb2.SealSession(name=name, caller=self._access.owner(caller))
         answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
         return control_pb2.SealSessionReply.FromString(answer.reply)
 
     async def close_session(
-        self, group: str, shard_key: bytes, session: int, *, timeout_s: float | None = None
+        self,
+        group: str,
+        shard_key: bytes,
+        session: int,
+        *,
+        timeout_s: float | None = None,
+        caller: Caller = NODE,
     ) -> None:
         """Close a session on the shard of a key."""
         shard = self._shards.slot_map.place(group, shard_key)
-        asked = control_pb2.CloseSession(session=session)
+        asked = control_pb2.CloseSession(session=session, caller=self._access.owner(caller))
         await self.propose_control(shard, asked, timeout_s=timeout_s)
 
     async def accept(self, shard: ShardId, forwarded: Sequence[Timed]) -> list[Result]:
