@@ -154,7 +154,7 @@ class Node:
             catalog,
             self.shards,
             self.groups,
-            self.api,
+            self.api.itself(),
             self._watching.changes,
             plugin_metrics.withdraw,
             self.peers.census,
@@ -190,6 +190,7 @@ class Node:
         self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
         call_limits = CallLimits(limits, NODE_SERVICES, self._loop, quotas, authority)
+        guard = Guard(authority)
         views = HeldViews(self._loop, share=call_limits.views)
         self._serving: Final = Serving(
             settings,
@@ -210,6 +211,7 @@ class Node:
                     watches,
                     lambda: self._serving.forwarding(),
                     call_limits.trust,
+                    guard,
                     lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
                 ),
                 CommandService(self.groups, catalog, limits),
@@ -218,7 +220,7 @@ class Node:
                 AuditService(self._audit_log, {ADMIN, *catalog.declared}, self.groups.reads),
             ],
             identities=self._identities,
-            guard=Guard(authority),
+            guard=guard,
             certificates=self._certificates,
             listen=self.network.listen,
             registry=self.metrics,

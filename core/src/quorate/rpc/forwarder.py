@@ -83,9 +83,11 @@ class NodeForwarder:
             row=request.row,
             stale=request.consistency == "stale",
             min_revision=request.min_revision,
-            caller=request.caller,
             timeout_ms=max(0, round(request.timeout_s * 1_000)),
         )
+        if (by := request.asked) is not None:
+            asked.caller, asked.method = by.caller, by.method
+            asked.request = b"" if by.request is None else by.request.SerializeToString()
         rows: list[bytes] = []
         as_of: AsOf | None = None
         try:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from google.protobuf.message import Message
+
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.routing.proposing import Result, Timed
@@ -14,6 +16,16 @@ from quorate.plugin.shard_id import ShardId
 
 #: Maximum bytes of commands per request, if clients may send messages as large.
 RUN_BYTES: Final = 1 << 20
+
+
+class Asked(NamedTuple):
+    """What a caller asked its node for, and was granted there."""
+
+    caller: str
+    #: The path of the method.
+    method: str
+    #: None: it takes a stream of requests.
+    request: Message | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +39,9 @@ class ForwardedQuery:
     row: str
     consistency: Consistency
     min_revision: int
-    caller: str
     timeout_s: float
+    #: None: the node reads for itself.
+    asked: Asked | None = None
 
 
 def run_bytes(limits: LimitsSection) -> int:

@@ -17,7 +17,7 @@ from quorate.apply.outcomes import CopyBehind
 from quorate.apply.scope import Scope
 from quorate.apply.txn import ShardReader
 from quorate.groups.refusals import UnknownShardError, UnreadableError
-from quorate.groups.routing.forwarding import AsOf
+from quorate.groups.routing.forwarding import Asked, AsOf
 from quorate.groups.routing.proposing import CATCH_UP_S
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.shard import Shard
@@ -55,7 +55,8 @@ class ReadOptions:
     consistency: Consistency = "linearizable"
     #: The minimum revision of the query's shard, or of each shard.
     min_revision: int | Mapping[ShardId, int] = 0
-    caller: str = ""
+    #: What it is read for; None: for the node itself.
+    asked: Asked | None = None
 
     def of(self, shard: ShardId) -> int:
         """Return the minimum revision of a shard."""

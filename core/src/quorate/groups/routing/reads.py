@@ -17,6 +17,7 @@ from quorate.groups.refusals import (
 )
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import (
+    Asked,
     AsOf,
     ForwardedAnswers,
     ForwardedQuery,
@@ -72,10 +73,10 @@ class Reads:
         consistency: Consistency = "linearizable",
         min_revision: int | Mapping[ShardId, int] = 0,
         timeout_s: float | None = None,
-        caller: str = "",
+        asked: Asked | None = None,
     ) -> AsyncIterator[R]:
         """Run a query on its shards, and yield the answers in key order."""
-        options = ReadOptions(consistency=consistency, min_revision=min_revision, caller=caller)
+        options = ReadOptions(consistency=consistency, min_revision=min_revision, asked=asked)
         answers = await self.read(message, row, options, timeout_s=timeout_s)
         for answer in answers.rows:
             yield answer
@@ -235,8 +236,8 @@ class Reads:
                     row=name,
                     consistency=options.consistency,
                     min_revision=options.of(part.shard),
-                    caller=options.caller,
                     timeout_s=deadline - self._loop.time(),
+                    asked=options.asked,
                 )
                 try:
                     as_of, rows = await self._forwarder.query(node, asked)
