@@ -48,6 +48,7 @@ def session_rows() -> dict[str, str]:
     layer = Layer(NOTHING)
     sessions.open_session(layer, 2**40, b"", 30_000, 2**41)
     sessions.open_session(layer, 2**41, b"load", 0, 2**41)
+    sessions.open_session(layer, 2**42, b"own", 0, 2**41, "ada")
     for sequence, outcome in enumerate(OUTCOMES.values()):
         sessions.record(layer, COMMAND, Stamp(2**40, sequence, 0), outcome)
         sessions.record(layer, COMMAND, Stamp(2**41, sequence, 0), outcome)

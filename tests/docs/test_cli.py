@@ -42,7 +42,7 @@ def sections() -> dict[str, str]:
 
 
 def commands() -> Iterator[tuple[str, click.Command]]:
-    """How each command that is no group is called."""
+    """How each command is called, and a group that is one by itself."""
     for command in HOST_COMMANDS:
         yield from below("quorate", command)
 
@@ -51,6 +51,8 @@ def below(path: str, command: click.Command) -> Iterator[tuple[str, click.Comman
     loaded = command.load() if isinstance(command, DeferredCommand) else command
     path = f"{path} {loaded.name}"
     if isinstance(loaded, click.Group):
+        if loaded.invoke_without_command:
+            yield path, loaded
         for name in loaded.commands:
             yield from below(path, loaded.commands[name])
         return

@@ -14,7 +14,13 @@ from pathlib import Path
 
 import quorate.v1
 from google.protobuf.descriptor import ServiceDescriptor
-from quorate.apply.outcomes import OTHER_COMMAND, OUT_OF_RANGE, SESSION_EXPIRED, SESSION_SEALED
+from quorate.apply.outcomes import (
+    NOT_OWNER,
+    OTHER_COMMAND,
+    OUT_OF_RANGE,
+    SESSION_EXPIRED,
+    SESSION_SEALED,
+)
 from quorate.apply.sessions import MAX_ANSWER_BYTES, WINDOW
 from quorate.builtin.kv import plugin as kv
 from quorate.cli.exporting import sources_of
@@ -130,7 +136,7 @@ def test_every_reason_is_told_with_its_status_and_what_to_do() -> None:
 def test_refusals_of_sessions_are_told() -> None:
     told = re.findall(r"^\| `(\w+)` \| [A-Z][^|]+ \|$", TEXT, re.MULTILINE)
 
-    assert told == [SESSION_EXPIRED, OUT_OF_RANGE, OTHER_COMMAND, SESSION_SEALED]
+    assert told == [SESSION_EXPIRED, OUT_OF_RANGE, OTHER_COMMAND, SESSION_SEALED, NOT_OWNER]
     assert f"more than {WINDOW:,} above" in TEXT
     assert f"larger than {MAX_ANSWER_BYTES >> 10} KiB" in TEXT
 

@@ -147,3 +147,34 @@ def allowed(command: Message) -> Iterator[Message]:
     for field, value in command.ListFields():
         if field.is_repeated and field.message_type is not None:
             yield from (each for each in value if MISSING_OK in each.DESCRIPTOR.fields_by_name)
+
+
+def items_with_a_tenant() -> Iterator[tuple[str, str, object, object]]:
+    """Yield commands with the tenant that an example's item names, and what is made of it."""
+    for name, command in NODE.catalog.commands.items():
+        if not command.public or command.items is None:
+            continue
+        for item in command.items.get(command.examples[0]):
+            holder = next((getattr(item, each, None) for each in ("task", "id")), item) or item
+            tenant = getattr(holder, "tenant", "")
+            if tenant:
+                charged = command.items.tenant and command.items.tenant(item)
+                access = command.access
+                yield name, tenant, charged, access and next(access.touched(item))[0]
+
+
+#: Their rows are of no tenant, and say for which one they are.
+FOR_A_TENANT: Final = {"quorate_storage_engine.v1.CreateShards"}
+
+
+def test_what_names_a_tenant_is_held_against_its_rights_and_charged_to_it() -> None:
+    found = [each for each in items_with_a_tenant() if each[0] not in FOR_A_TENANT]
+
+    assert {name for name, *_ in found} > {
+        "quorate_connector.v1.StoreCursors",
+        "quorate_mqtt.v1.SetSubscriptions",
+        "quorate_mqtt.v1.JoinSharedGroups",
+        "quorate_offset.v1.CommitOffsetsRequest",
+    }
+    for name, tenant, charged, held in found:
+        assert (charged, held) == (tenant, tenant), name

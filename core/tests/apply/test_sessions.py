@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.apply.entries import Stamp
+from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.outcomes import Outcome
 from quorate.apply.sessions import EXPIRED_AT_ONCE, MAX_ANSWER_BYTES, WINDOW
 from quorate.v1.control_pb2 import (
@@ -266,3 +266,55 @@ def test_a_recorded_answer_is_given_although_the_slot_has_moved(machine: Machine
     machine.control(AdoptSlots(version=3, slots=all_slots))
     assert code(attempt(1)) is None
     assert counted(machine) == 2
+
+
+def of(who: str, command: LoggedCommand) -> LoggedCommand:
+    return command._replace(caller=who)
+
+
+def test_only_its_owner_may_use_a_session(machine: Machine) -> None:
+    for name in ("", "load"):
+        outcome = machine.control(OpenSession(name=name, ttl_ms=1_000, owner="ada"))
+        session = OpenSessionReply.FromString(outcome.reply).session
+        stamps = [Stamp(session, number, 0) for number in (1, 2, 3)]
+        mine, others, nodes = (machine.script(COUNT, stamp=stamp) for stamp in stamps)
+        before = counted(machine)
+        machine.open()
+
+        answers = machine.apply(of("ada", mine), of("eve", mine), of("eve", others), of("", nodes))
+
+        assert list(map(code, answers)) == [
+            None,
+            "PERMISSION_DENIED",
+            "PERMISSION_DENIED",
+            None,
+        ]
+        # What was refused is not recorded: it is its owner's to send.
+        assert machine.apply(of("ada", others))[0].refusal is None
+        assert counted(machine) == before + 4
+
+
+def test_only_its_owner_may_open_seal_and_close_a_session(machine: Machine) -> None:
+    first = machine.control(OpenSession(name="load", owner="ada"))
+    session = OpenSessionReply.FromString(first.reply).session
+    for asked in (
+        OpenSession(name="load", owner="eve"),
+        SealSession(name="load", caller="eve"),
+        CloseSession(session=session, caller="eve"),
+    ):
+        assert code(machine.control(asked)) == "PERMISSION_DENIED"
+
+    assert machine.control(OpenSession(name="load", owner="ada")).reply == first.reply
+    assert code(machine.control(SealSession(name="load"))) is None
+    assert code(machine.control(OpenSession(name="load", owner="eve"))) == "PERMISSION_DENIED"
+    assert code(machine.control(CloseSession(session=session, caller="ada"))) is None
+    assert machine.control(OpenSession(name="load", owner="eve")).refusal is None
+
+
+def test_a_session_that_nobody_owns_is_anybodys(machine: Machine) -> None:
+    session = opened(machine, name="load")
+
+    [answer] = machine.apply(of("eve", machine.script(COUNT, stamp=Stamp(session, 1, 0))))
+
+    assert answer.refusal is None
+    assert code(machine.control(CloseSession(session=session, caller="eve"))) is None

@@ -175,6 +175,7 @@ class FakeNode:
         self.purged: Sequence[admin_pb2.PurgedRows] = ()
         self.parts: Sequence[admin_pb2.BackupPart] = ()
         self.records: Sequence[audit_pb2.AuditRecords] = ()
+        self.writer = audit_pb2.RowWriter()
         #: What the first watch gives; one that does not end with a resync is then refused.
         self.watched: Sequence[watch_pb2.WatchResponse] = ()
         self.pairs: dict[bytes, kv_pb2.KeyedPair] = {}
@@ -248,6 +249,10 @@ class FakeNode:
 
     def Backup(self, request: Message, context: Any) -> Iterator[Message]:
         yield from self.parts
+
+    def Writer(self, request: audit_pb2.FindWriter, context: Any) -> audit_pb2.RowWriter:
+        self.asked.append(request)
+        return self.writer
 
     def Follow(self, request: Message, context: Any) -> Iterator[Message]:
         self.asked.append(request)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from quorate.v1.audit_pb2 import AuditRecords, FollowAudit
+import pytest
+from quorate.plugin import keys
+from quorate.v1.audit_pb2 import AuditRecords, FindWriter, FollowAudit, RowWriter
 
 if TYPE_CHECKING:
     from core.tests.cli.conftest import FakeNode, Run
@@ -55,3 +57,33 @@ def test_in_json_a_record_is_what_the_node_has(run: Run, node: FakeNode) -> None
     node.records = [AuditRecords(records=[json.dumps(PUT)])]
 
     assert json.loads(run("audit", "--node", "node1", "--output", "json").out) == PUT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "family", "key"),
+    [
+        (("kv", "jobs/1"), "kv.pairs", b"jobs/1"),
+        (("mqtt.topics", '["acme", "a"]'), "mqtt.topics", keys.pack("acme", "a")),
+        (("mqtt.topics", "[acme"), "mqtt.topics", b"[acme"),
+        (("kv", "--hex", "00ff"), "kv.pairs", b"\x00\xff"),
+    ],
+)
+def test_the_writer_of_a_row_is_asked_for_by_its_key(
+    run: Run, node: FakeNode, arguments: tuple[str, ...], family: str, key: bytes
+) -> None:
+    node.writer = RowWriter(
+        revision=7, shard=2, known=True, identity="ada", written_at_ms=1_795_423_267_512
+    )
+
+    ran = run("audit", "writer", *arguments, "--output", "json")
+
+    assert node.asked == [FindWriter(family=family, key=key)]
+    assert json.loads(ran.out) == [
+        {
+            "known": True,
+            "identity": "ada",
+            "written at": "2026-11-23T08:41:07.512+00:00",
+            "shard": 2,
+            "revision": 7,
+        }
+    ]

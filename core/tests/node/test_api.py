@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
@@ -10,7 +10,10 @@ from pydantic import BaseModel
 from quorate.client import AsyncClient, RejectedError
 from quorate.config import load
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
+from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Caller, NodeApi, Rejected, RowEvent, UndeclaredFamilyError
+from quorate.plugin.node import NODE
+from quorate.rpc import callers
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
@@ -150,3 +153,15 @@ async def test_a_clients_command_is_admitted_by_the_node_that_takes_it(
 
     assert [each.value for each in answers] == ["a is default", "b is 2"]
     assert sorted(seen, key=str) == [(each, Caller()) for each in ("a", "b=2", "c?")]
+
+
+async def test_controllers_act_for_the_node_in_whatever_context(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(1)) as [node]:
+        callers.begin(Caller(name="ada"))
+        callers.ask(Asked("ada", "/a.B/C", None))
+        itself = node.api.itself()
+
+        assert (itself.caller(), itself._asked()) == (NODE, None)
+        assert (node.api.caller().name, node.api._asked()) == ("ada", callers.asked())
+        anyones: Any = None
+        assert node.leader_tasks.runner._node(anyones).caller() == NODE

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import grpc.aio
 import pytest
-from quorate.client import AsyncClient, RejectedError, connect
+from quorate.client import AsyncClient, QuorateError, RejectedError, connect
 from quorate.config import load
 from quorate.node.node import Node
 from quorate.observe.audit import AuditError
@@ -252,3 +252,24 @@ async def test_who_calls_and_who_was_refused_is_recorded(nodes: Nodes, builtin: 
     refused = [each for each in found if each["outcome"] == "UNAUTHENTICATED"]
     assert {each["method"] for each in refused} == {"/quorate.v1.AdminService/Topology"}
     assert {each["identity"] for each in refused} == {""}
+
+
+async def test_a_row_tells_its_last_writer(nodes: Nodes, builtin: Catalog) -> None:
+    asked = audit_pb2.FindWriter(family="kv.pairs", key=b"a")
+    async with audited(nodes, builtin, "writers = true") as at:
+        await at.q.kv.put("a", b"1")
+        revision = (await at.q.kv.put("a", b"2")).revision
+        found = await at.q.call("/quorate.v1.AuditService/Writer", asked, audit_pb2.RowWriter)
+        refused = []
+        for request in (
+            audit_pb2.FindWriter(family="kv.pairs", key=b"b"),
+            audit_pb2.FindWriter(family="nobody.knows"),
+        ):
+            with pytest.raises(QuorateError) as raised:
+                await at.q.call("/quorate.v1.AuditService/Writer", request, audit_pb2.RowWriter)
+            refused.append(str(raised.value))
+
+    assert (found.known, found.identity, found.revision) == (True, "", revision)
+    assert found.written_at_ms > 0
+    assert "kv.pairs has no such row" in refused[0]
+    assert "no column family nobody.knows" in refused[1]

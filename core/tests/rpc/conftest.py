@@ -35,6 +35,7 @@ from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.watches import Watches
 from quorate.plugin import Invalid
+from quorate.plugin.access import Open
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
@@ -44,6 +45,7 @@ from quorate.plugin.transaction import Reader
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.command_service import CommandService
 from quorate.rpc.forwarder import NodeForwarder
+from quorate.rpc.identities import Guard
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
@@ -174,6 +176,9 @@ class Node:
         self.groups = Groups(
             name, catalog, self, self.forwarder, loop=self.loop, limits=LIMITS, write_timeout_s=60
         )
+        #: Whom it asks, when another node reads for a caller.
+        self.authority = Open()
+        self.guard = Guard(self.authority)
         self.server = self.serve()
         self.address = ""
 
@@ -190,6 +195,7 @@ class Node:
             self.watching,
             nullcontext,
             lambda _: None,
+            self.guard,
         ).add_to(server)
         return server
 

@@ -69,7 +69,7 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def begin(nodes: dict[str, Node], *requests: Timed) -> asyncio.Future[Any]:
-    return asyncio.ensure_future(nodes["b"].forwarder.propose("a", SHARD, requests, "ada"))
+    return asyncio.ensure_future(nodes["b"].forwarder.propose("a", SHARD, requests))
 
 
 async def settled() -> None:

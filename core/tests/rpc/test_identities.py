@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 from quorate.groups.refusals import NotServingError
+from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Access, Caller, Grant, Rejected
 from quorate.plugin.access import OPERATIONS, Open, Rights
 from quorate.plugin.needs import Need
 from quorate.plugin.node import NODE
+from quorate.plugin.services import method_of
 from quorate.rpc import callers
 from quorate.rpc.identities import Guard, Identities
 from quorate.rpc.methods import Context
+from quorate.v1 import kv_pb2
 from quorate.v1.kv_pb2 import DeletePair
 
 ROOT = "r" * 32
@@ -136,7 +139,7 @@ def demand(authority: Asking, access: Access, domain: str, caller: Caller) -> st
     """Return what a request is refused with; "": it is not."""
     callers.begin(caller)
     try:
-        Guard(authority).of(Need(access, domain))(DeletePair(key=b"a/1"))
+        Guard(authority).of(METHOD, Need(access, domain))(DeletePair(key=b"a/1"))
     except Rejected as refusal:
         return refusal.code
     except NotServingError:
@@ -144,6 +147,7 @@ def demand(authority: Asking, access: Access, domain: str, caller: Caller) -> st
     return ""
 
 
+METHOD = method_of(kv_pb2.DESCRIPTOR.services_by_name["KvService"].methods_by_name["Delete"])
 WRITE = Access(right="write", key="key")
 STATUS = Access(right="read")
 
@@ -174,3 +178,24 @@ async def test_a_method_is_open_to_who_has_what_it_needs(
     authority.enabled = enabled
 
     assert demand(authority, access, domain, caller) == refused
+
+
+@pytest.mark.parametrize(
+    ("caller", "by_command", "known"),
+    [
+        (ADA, False, Asked("ada", METHOD.path, DeletePair(key=b"a/1"))),
+        # The command is asked for by itself.
+        (ADA, True, Asked("ada", METHOD.path, None)),
+        (NODE, False, None),
+    ],
+)
+async def test_what_was_granted_is_known_to_what_reads_for_it(
+    caller: Caller, by_command: bool, known: Asked | None
+) -> None:
+    async def asked() -> Asked | None:
+        callers.begin(caller)
+        need = Need(WRITE, "kv", by_command)
+        Guard(Asking()).of(METHOD, need)(DeletePair(key=b"a/1"))
+        return callers.asked()
+
+    assert await asyncio.create_task(asked()) == known

@@ -6,6 +6,8 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -16,13 +18,18 @@ from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.groups.refusals import ExhaustedError
+from quorate.groups.routing.quotas import Quotas
 from quorate.groups.shard.capacity import FairShare
+from quorate.groups.timing import end
+from quorate.plugin import Caller, Grant, keys
+from quorate.plugin.access import Open, Rights
 from quorate.rpc import callers
 from quorate.rpc.connections import address_of, peer_name
-from quorate.rpc.limits import CallLimits
+from quorate.rpc.limits import WATCH, CallLimits
 from quorate.rpc.methods import Behaviour
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.v1.quota_pb2 import Quota
 
 LARGE = "x" * 3_000_000
 
@@ -352,3 +359,98 @@ async def _stubborn(port: int, request: bytes, calls: int, *, whole: bool = True
         )
     await loop.sock_sendall(connection, b"".join(frames))
     return connection
+
+
+class Tenants(Open):
+    """Knows callers by the tenant that all of their rights are in, after the slash."""
+
+    enabled = True
+
+    def rights(self, name: str) -> Rights:
+        _, _, tenant = name.partition("/")
+        grants = (
+            Grant(right="read", domain="kv", tenant=tenant),
+            Grant(right="write", domain="mqtt", tenant=tenant),
+        )
+        return Rights(name, grants)
+
+
+@dataclass
+class Bounded:
+    """The watches that a server would let through."""
+
+    limits: CallLimits
+    open: list[asyncio.Task[Any]] = field(default_factory=list)
+
+    async def watch(self, name: str, port: int) -> str:
+        """Open a watch that stays open; return the quota that it is refused for."""
+        refused: list[str] = []
+
+        async def stay(request: Any, context: Any) -> None:
+            refused.append("")
+            await asyncio.Event().wait()
+
+        async def abort(code: object, message: str, details: Any) -> None:
+            status = status_pb2.Status.FromString(details[0][1])
+            info = detail(status, error_details_pb2.ErrorInfo)
+            assert info is not None
+            refused.append(info.metadata["quota"])
+
+        context = SimpleNamespace(
+            peer=lambda: f"ipv4:10.0.0.1:{port}",
+            abort=abort,
+            cancelled=lambda: False,
+            done=lambda: False,
+        )
+        served = self.limits.around(WATCH, stay)
+
+        async def call() -> None:
+            callers.begin(Caller(name=name))
+            await served(None, context)  # type: ignore[arg-type]
+
+        self.open.append(asyncio.ensure_future(call()))
+        await until(lambda: bool(refused))
+        return refused[0]
+
+
+@pytest.fixture
+async def tenants() -> AsyncIterator[Callable[..., Bounded]]:
+    made: list[Bounded] = []
+
+    def bounded(**quota: int) -> Bounded:
+        loop = asyncio.get_running_loop()
+        quotas = Quotas(loop.time)
+        row = Quota(kind="tenant", name="acme", **quota)
+        quotas.put("tenant.quotas", keys.pack(row.kind, row.name), row.SerializeToString())
+        made.append(Bounded(CallLimits(LimitsSection(), (), loop, quotas, Tenants())))
+        return made[-1]
+
+    yield bounded
+    for each in made:
+        await end(*each.open)
+        await each.limits.stop()
+
+
+async def test_watches_count_for_the_tenant_that_all_rights_are_in(
+    tenants: Callable[..., Bounded],
+) -> None:
+    acme = tenants(watches=2)
+
+    assert [await acme.watch(f"{each}/acme", 1) for each in "abc"] == ["", "", _WATCHES_OF_ACME]
+    assert await acme.watch("b/bolt", 1) == ""
+    assert await acme.watch("nowhere", 1) == ""
+    await end(acme.open[0])
+    assert await acme.watch("c/acme", 1) == ""
+
+
+async def test_connections_count_for_the_tenant_that_all_rights_are_in(
+    tenants: Callable[..., Bounded],
+) -> None:
+    acme = tenants(connections=2)
+
+    found = [await acme.watch(f"{port}/acme", port) for port in (1, 2, 2, 3)]
+    assert found == ["", "", "", "tenant/acme/connections"]
+    assert await acme.watch("d/bolt", 3) == ""
+
+
+_WATCHES_OF_ACME = "tenant/acme/watches"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,12 @@ from quorate.groups.refusals import (
     UnansweredInTimeError,
     UnreadableError,
 )
-from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
+from quorate.groups.routing.forwarding import Asked, AsOf, ForwardedQuery
 from quorate.groups.routing.proposing import Timed
-from quorate.plugin import Invalid, Rejected, Stub
+from quorate.plugin import Access, Grant, Invalid, Rejected, Stub
+from quorate.plugin.access import Open, Rights
+from quorate.plugin.needs import Need
+from quorate.plugin.services import Method
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
 from quorate.rpc.asking import NodeClocks, NodeMembership, NodeMemberSteps
@@ -57,6 +61,7 @@ def forwarded(sample: Any) -> Callable[..., Timed]:
             message.SerializeToString(),
             slots,
             copies=Copies.DOUBTED,
+            caller="ada",
         )
         return Timed(command, timeout_s)
 
@@ -72,7 +77,6 @@ def query(pb: Any) -> ForwardedQuery:
         row="kit_sample.v1.Note",
         consistency="stale",
         min_revision=0,
-        caller="ada",
         timeout_s=5.0,
     )
 
@@ -90,7 +94,7 @@ async def ask(stub: Any, method: str, request: Any, metadata: Any) -> Any:
 
 
 async def forward(nodes: dict[str, Node], node: str, request: Timed) -> Outcome:
-    [result] = await nodes["b"].forwarder.propose(node, SHARD, [request], "ada")
+    [result] = await nodes["b"].forwarder.propose(node, SHARD, [request])
     if isinstance(result, Exception):
         raise result
     return result
@@ -348,6 +352,54 @@ def test_rows_travel_in_parts() -> None:
     assert parts([]) == [[]]
     assert [len(part) for part in parts(rows)] == [2, 2, 1]
     assert [row for part in parts(rows) for row in part] == rows
+
+
+class Reader(Open):
+    """Knows ada, who reads notes of a."""
+
+    def __init__(self, enabled: bool | None) -> None:
+        self.enabled = enabled
+
+    def rights(self, name: str) -> Rights:
+        granted = Grant(right="read", domain="sample", prefix="a")
+        return Rights(name, (granted,) if name == "ada" else ())
+
+
+@pytest.mark.parametrize(
+    ("enabled", "caller", "owner", "method", "refused"),
+    [
+        (True, "ada", "a", "Get", ""),
+        (True, "ada", "b", "Get", "PERMISSION_DENIED: ada needs read on sample at 'b'"),
+        (True, "eve", "a", "Get", "PERMISSION_DENIED: eve needs read on sample at 'a'"),
+        (True, "ada", "a", "New", "PERMISSION_DENIED: ada needs the method /sample.Notes/New"),
+        (True, "ada", "b", "Put", "PERMISSION_DENIED: ada needs write on sample"),
+        (False, "eve", "b", "Get", ""),
+        (None, "ada", "a", "Get", "does not know yet who may read"),
+    ],
+)
+async def test_who_reads_through_another_node_is_asked_again(
+    nodes: dict[str, Node],
+    leader: FakeReplica,
+    query: ForwardedQuery,
+    pb: Any,
+    enabled: bool | None,
+    caller: str,
+    owner: str,
+    method: str,
+    refused: str,
+) -> None:
+    guard = nodes["a"].guard
+    guard._authority = Reader(enabled)  # type: ignore[misc]
+    for name, right in (("Get", "read"), ("Put", "write")):
+        made = Method(name, f"/sample.Notes/{name}", "unary_unary", pb.WriteNote, pb.WriteNote)
+        guard.of(made, Need(Access(right=right, key="owner"), "sample", name == "Put"))  # type: ignore[arg-type]
+    asked = Asked(caller, f"/sample.Notes/{method}", pb.WriteNote(owner=owner))
+
+    with pytest.raises((Rejected, UnreadableError)) if refused else nullcontext() as raised:
+        await nodes["b"].forwarder.query("a", replace(query, asked=asked))
+    assert refused in str(raised.value if raised else "")
+    # What the other node reads for itself nobody is asked for.
+    await nodes["b"].forwarder.query("a", query)
 
 
 async def test_a_query_that_is_unknown_or_damaged_is_invalid(

@@ -797,8 +797,8 @@ QUOTA: Final = {
         ),
         wrong=(
             (
-                PutQuotas(quotas=[Quota(kind="tenant", name="a", watches=1)]),
-                InPlace("quotas[0].watches"),
+                PutQuotas(quotas=[Quota(kind="identity", name="a", rows=1)]),
+                InPlace("quotas[0].rows"),
             ),
             (
                 PutQuotas(quotas=[Quota(kind="identity", name="a", rows=1)]),

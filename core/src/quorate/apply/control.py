@@ -28,6 +28,7 @@ from quorate.storage.families import (
     NODES,
     SHARDS,
     SLOTS,
+    WRITERS,
 )
 from quorate.storage.rows import stored as stored_row
 from quorate.v1 import control_pb2 as pb
@@ -42,7 +43,7 @@ _PURGED_ROWS: Final = 2_000
 _PURGED_BYTES: Final = 128 << 10
 #: Core's rows by names of families and timers, which a purge deletes, too. Sequences stay, so that
 #: no number is given out twice.
-_KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS)
+_KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS, WRITERS)
 _PUBLIC: Final = MappingProxyType(
     {name: Family(name, public=True) for name in (MEMBERS, NODES, SHARDS)}
 )
@@ -91,6 +92,7 @@ def open_session(txn: ShardTxn, command: pb.OpenSession, state: ShardState) -> p
         command.name.encode(),
         command.ttl_ms,
         txn.now_ms,
+        command.owner,
     )
     found = sessions.find(txn.layer, session)
     if found is not None:
@@ -107,13 +109,14 @@ def seal_session(txn: ShardTxn, command: pb.SealSession, state: ShardState) -> p
         txn.revision,
         command.name.encode(),
         txn.now_ms,
+        command.caller,
     )
     return pb.SealSessionReply(session=session, revisions=revisions)
 
 
 def close_session(txn: ShardTxn, command: pb.CloseSession, _: ShardState) -> None:
     """Close a session, if it is open."""
-    sessions.close_session(txn.layer, command.session)
+    sessions.close_session(txn.layer, command.session, command.caller)
 
 
 def adopt_slots(txn: ShardTxn, command: pb.AdoptSlots, state: ShardState) -> None:

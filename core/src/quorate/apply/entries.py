@@ -46,6 +46,8 @@ class LoggedCommand(NamedTuple):
     slotless: bool = False
     copies: Copies = Copies.FRESH
     fence: Fence | None = None
+    #: Who sends it; "": a node for itself, or somebody who has proved no name.
+    caller: str = ""
 
 
 def revision_of(index: int, position: int) -> int:

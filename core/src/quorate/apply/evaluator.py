@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.apply import control, effects, fences, sessions, slot_set
+from quorate.apply import control, effects, fences, sessions, slot_set, writers
 from quorate.apply.control import ShardState
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.layers import Layer, Rows
@@ -64,6 +64,8 @@ class EvaluationLimits:
     recent_bytes: int = 4 << 20
     #: A write that takes longer is logged as a warning, because it blocks the node.
     slow_s: float = 0.25
+    #: Whether each row keeps its last writer.
+    writers: bool = False
 
 
 #: Called with command, index and error when plugin code failed.
@@ -377,6 +379,9 @@ class _Turn:
     ) -> Outcome:
         """Keep the writes of a command, unless it was refused or is too large."""
         if refusal is None:
+            if self._limits.writers:
+                writer = writers.Writer(revision, self.now_ms, command.caller)
+                writers.record(layer, self._program.public, writer)
             size = layer.size(self._program.watched) + self.events.size_since(start)
             refusal = self._excess(command, size, len(reply))
             if refusal is None:

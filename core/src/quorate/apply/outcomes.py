@@ -10,6 +10,8 @@ SESSION_EXPIRED: Final = "SESSION_EXPIRED"
 OUT_OF_RANGE: Final = "OUT_OF_RANGE"
 SESSION_SEALED: Final = "SESSION_SEALED"
 OTHER_COMMAND: Final = "OTHER_COMMAND"
+#: The session is another caller's.
+NOT_OWNER: Final = "PERMISSION_DENIED"
 #: The writes or the reply of a command exceed a limit: a retry is refused, too.
 TOO_LARGE: Final = "TOO_LARGE"
 #: A command took so long to evaluate that its leader was replaced: a retry would be, too.

@@ -38,6 +38,8 @@ class Program:
 
     #: By the full name of the command's message.
     handlers: Mapping[str, Handler]
+    #: The families of plugins whose rows callers see.
+    public: frozenset[str]
     #: The families whose changes are events.
     watched: frozenset[str]
     #: The counted families.
@@ -51,10 +53,11 @@ class Program:
     def of(cls, catalog: Catalog, group: str) -> Self:
         """Return the program of a group."""
         own = [each for each in catalog.families.values() if each.group == group]
-        watched = {family.name for family in own if Family.of(family).public}
+        public = frozenset(family.name for family in own if Family.of(family).public)
         return cls(
             handlers=_handlers(catalog, group),
-            watched=frozenset(watched | set(control.SCOPE.writes)),
+            public=public,
+            watched=public.union(control.SCOPE.writes),
             counted=tuple(family.name for family in own if family.counted),
             plugins=frozenset(catalog.declared),
             mirrored=mirrored(catalog, group),

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import (
+    NOT_OWNER,
     OTHER_COMMAND,
     OUT_OF_RANGE,
     SESSION_EXPIRED,
@@ -19,6 +20,7 @@ from quorate.apply.outcomes import (
     Outcome,
     Refusal,
 )
+from quorate.plugin import Rejected
 from quorate.storage.families import ANSWERS, SESSIONS
 
 #: Maximum distance of a sequence from the lowest unanswered one of its session.
@@ -37,7 +39,10 @@ _CHECK: Final = b"x"
 _CHECK_END: Final = b"y"
 
 _ID: Final = Struct(">Q")
-_ROW: Final = Struct(">qqQ?")
+_ROW: Final = Struct(">qqQB")
+#: What the last part of a row says of a session; who owns one follows, before its name.
+_PINNED, _OWNED = 1, 2
+_OWNER: Final = Struct(">H")
 _CHECK_KEY: Final = Struct(">QQ")
 _OFFSET: Final = 1 << 63
 _LAST_MS: Final = _OFFSET - 1
@@ -65,6 +70,8 @@ class Session(NamedTuple):
     #: It has a name, and stays until it is closed, with all its answers.
     pinned: bool
     name: bytes
+    #: Who opened it, and may use it; "": anybody.
+    owner: str = ""
 
     @property
     def sealed(self) -> bool:
@@ -82,31 +89,54 @@ def find(rows: Rows, session: int) -> Session | None:
     value = rows.get(SESSIONS, _SESSION + _ID.pack(session))
     if value is None:
         return None
-    ttl_ms, used_ms, lowest, pinned = _ROW.unpack_from(value)
-    return Session(ttl_ms, used_ms, lowest, pinned, value[_ROW.size :])
+    ttl_ms, used_ms, lowest, flags = _ROW.unpack_from(value)
+    rest, owner = value[_ROW.size :], ""
+    if flags & _OWNED:
+        end = _OWNER.size + _OWNER.unpack_from(rest)[0]
+        rest, owner = rest[end:], rest[_OWNER.size : end].decode()
+    return Session(ttl_ms, used_ms, lowest, bool(flags & _PINNED), rest, owner)
 
 
-def open_session(layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: int) -> int:
-    """Open a session of this number, or return the open one of that name."""
+def refusal_of(number: int, session: Session, caller: str) -> Refusal | None:
+    """Return why a caller may not use a session; "" may use any."""
+    if not caller or session.owner in ("", caller):
+        return None
+    return Refusal(NOT_OWNER, f"session {number} is another caller's: open your own")
+
+
+def open_session(
+    layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: int, owner: str = ""
+) -> int:
+    """Open a session of this number, or return the open one of that name.
+
+    Raises `Rejected` if that is somebody else's.
+    """
     if name:
         known = layer.get(SESSIONS, _NAME + name)
         if known is not None:
-            return int(_ID.unpack(known)[0])
+            found = int(_ID.unpack(known)[0])
+            _demand(layer, found, owner)
+            return found
         layer.put(SESSIONS, _NAME + name, _ID.pack(number))
-    session = Session(ttl_ms, now_ms, 0, bool(name), name)
+    session = Session(ttl_ms, now_ms, 0, bool(name), name, owner)
     _store(layer, number, session)
     if not session.pinned:
         layer.put(SESSIONS, _check_key(session.expires_ms, number), b"")
     return number
 
 
-def seal_session(layer: Layer, number: int, name: bytes, now_ms: int) -> tuple[int, list[int]]:
+def seal_session(
+    layer: Layer, number: int, name: bytes, now_ms: int, caller: str = ""
+) -> tuple[int, list[int]]:
     """Seal the session of a name, which is opened if it does not exist.
 
-    Return its number, and the revisions of its commands.
+    Return its number, and the revisions of its commands. Raises `Rejected` if it is not its
+    caller's.
     """
-    session = open_session(layer, number, name, 0, now_ms)
-    _store(layer, session, Session(0, now_ms, _SEALED, True, name))
+    session = open_session(layer, number, name, 0, now_ms, caller)
+    found = find(layer, session)
+    owner = caller if found is None else found.owner
+    _store(layer, session, Session(0, now_ms, _SEALED, True, name, owner))
     begin = _ID.pack(session)
     revisions = []
     for _, value in layer.iterate(ANSWERS, begin, begin + b"\xff" * 9):
@@ -116,8 +146,12 @@ def seal_session(layer: Layer, number: int, name: bytes, now_ms: int) -> tuple[i
     return session, revisions
 
 
-def close_session(layer: Layer, session: int) -> bool:
-    """Delete a session and its answers; False if there is none."""
+def close_session(layer: Layer, session: int, caller: str = "") -> bool:
+    """Delete a session and its answers; False if there is none.
+
+    Raises `Rejected` if it is not its caller's.
+    """
+    _demand(layer, session, caller)
     found = find(layer, session)
     if found is None:
         return False
@@ -175,6 +209,9 @@ def answer_known(
                 " of its last commands were applied, then open another",
             ),
         )
+    refusal = refusal_of(stamp.session, session, command.caller)
+    if refusal is not None:
+        return Outcome(revision, refusal=refusal)
     if session.sealed:
         return Outcome(
             revision,
@@ -261,10 +298,19 @@ def _touch(layer: Layer, number: int, session: Session, lowest: int, now_ms: int
 
 
 def _store(layer: Layer, number: int, session: Session) -> None:
-    ttl_ms, used_ms, lowest, pinned, name = session
+    ttl_ms, used_ms, lowest, pinned, name, owner = session
+    flags = (_PINNED if pinned else 0) | (_OWNED if owner else 0)
+    whose = owner.encode()
+    rest = _OWNER.pack(len(whose)) + whose + name if owner else name
     layer.put(
-        SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, lowest, pinned) + name
+        SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, lowest, flags) + rest
     )
+
+
+def _demand(layer: Layer, number: int, caller: str) -> None:
+    session = find(layer, number)
+    if session is not None and (refusal := refusal_of(number, session, caller)) is not None:
+        raise Rejected(*refusal)
 
 
 def _check_key(at_ms: int, session: int) -> bytes:

@@ -9,12 +9,13 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.apply import deadlines, fences
+from quorate.apply import deadlines, fences, writers
 from quorate.apply.deadlines import Deadline
 from quorate.apply.entries import Copies
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import TOO_LARGE, CopyBehind
 from quorate.apply.scope import Family, Scope
+from quorate.apply.writers import Writer
 from quorate.plugin import Rejected, Row, Splice
 from quorate.plugin.splicing import head, number, spliced
 from quorate.storage.events import EventRow, Kind
@@ -121,6 +122,11 @@ class ShardReader:
         if not declared.public:
             return values
         return [None if value is None else value[_HEAD:] for value in values]
+
+    def writer(self, family: str, row: Row) -> Writer | None:
+        """Return who wrote a row of this view, if that was kept."""
+        found = writers.find(self._rows, family, row.key)
+        return found if found is not None and found.revision == row.revision else None
 
     def deadline(self, timer: str, key: bytes) -> int | None:
         """Return the deadline of a key, if any."""

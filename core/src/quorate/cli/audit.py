@@ -4,28 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from quorate.cli.terminal import Terminal
+from quorate.cli.terminal import Terminal, bytes_of
+from quorate.client.watching import ALIASES
+from quorate.plugin import keys
 from quorate.v1 import audit_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
 _FOLLOW: Final = "/quorate.v1.AuditService/Follow"
+_WRITER: Final = "/quorate.v1.AuditService/Writer"
 
 
-@click.command("audit")
+@click.group("audit", invoke_without_command=True)
 @click.option("--domain", "domains", multiple=True, help="A plugin, or admin; default: all.")
 @click.option("--node", "nodes", multiple=True, help="A node; default: all that are members.")
-@click.pass_obj
-def command(terminal: Terminal, domains: tuple[str, ...], nodes: tuple[str, ...]) -> None:
+@click.pass_context
+def command(ctx: click.Context, domains: tuple[str, ...], nodes: tuple[str, ...]) -> None:
     """Show what clients and operators do, one record per line, until Ctrl-C.
 
     Each node shows the calls that come to it from now on; what was before is in its audit.file.
     """
+    if ctx.invoked_subcommand is not None:
+        return
+    terminal: Terminal = ctx.obj
 
     async def follow(client: AsyncClient) -> None:
         named = nodes or [each.node for each in (await client.topology()).nodes]
@@ -34,6 +42,40 @@ def command(terminal: Terminal, domains: tuple[str, ...], nodes: tuple[str, ...]
                 following.create_task(_follow(terminal, client, node, domains))
 
     terminal.follow(follow)
+
+
+@command.command("writer")
+@click.argument("family")
+@click.argument("key")
+@click.option("--hex", "in_hex", is_flag=True, help="Read the key as hex digits.")
+@click.pass_obj
+def writer(terminal: Terminal, family: str, key: str, in_hex: bool) -> None:
+    """Show who last wrote the row of FAMILY with KEY, where audit.writers is on.
+
+    The key is given as `quorate watch` shows it: text, or a JSON array of its parts.
+    """
+    family = ALIASES[family].family if family in ALIASES else family
+    request = pb.FindWriter(family=family, key=_key(key, in_hex))
+    found = terminal.ask(lambda client: client.call(_WRITER, request, pb.RowWriter, read=True))
+    at = datetime.fromtimestamp(found.written_at_ms / 1_000, UTC)
+    terminal.print(
+        [
+            {
+                "known": found.known,
+                "identity": found.identity,
+                "written at": at.isoformat(timespec="milliseconds") if found.known else "",
+                "shard": found.shard,
+                "revision": found.revision,
+            }
+        ]
+    )
+
+
+def _key(text: str, in_hex: bool) -> bytes:
+    if not in_hex and text.startswith("["):
+        with suppress(ValueError):
+            return keys.pack(*json.loads(text))
+    return bytes_of(text, "KEY", in_hex)
 
 
 async def _follow(

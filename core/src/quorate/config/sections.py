@@ -583,6 +583,11 @@ class AuditSection(Section):
         description="What is not recorded: plugins by their names, `admin`, and commands by their "
         "full names.",
     )
+    writers: bool = Field(
+        default=False,
+        description="Whether each row keeps who last wrote it, for `quorate audit writer`. It is "
+        "the leader's setting that counts: set it on all nodes.",
+    )
 
 
 class AuthSection(Section):

@@ -17,7 +17,7 @@ from quorate.groups.refusals import NoLeaderError
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
-from quorate.groups.routing.delivery import Call, Delivery, name_of
+from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.forwarding import (
     Forwarder,
     LocalShards,
@@ -137,7 +137,7 @@ class Groups:
         answers: list[Answer | Exception] = []
         parts = self._place(caller, proposal, answers.append)
         if parts:
-            await self._delivery.deliver_all(parts, Call(if_leader, name_of(caller)))
+            await self._delivery.deliver_all(parts, Call(if_leader))
         return _only(answers)
 
     def demand(self, message: Message, caller: Caller) -> None:
@@ -163,7 +163,7 @@ class Groups:
                 else:
                     answered = partial(answers.__setitem__, place)
                     parts += self._place(caller, proposal, answered)
-            await self._delivery.deliver_all(parts, Call(caller=name_of(caller)))
+            await self._delivery.deliver_all(parts, Call())
         finally:
             if self._audit is not None:
                 for place, proposal in enumerate(asked):
@@ -205,11 +205,12 @@ class Groups:
         name: str = "",
         ttl_ms: int = 0,
         timeout_s: float | None = None,
+        caller: Caller = NODE,
     ) -> int:
         """Open an exactly-once session on the shard of a key, and return its number.
 
         A name always gives the same session, which stays until it is closed; one without a name
-        expires when unused for `ttl_ms`.
+        expires when unused for `ttl_ms`. Only a caller of the same name may use it.
         """
         if not name and ttl_ms < 1:
             raise Invalid(
@@ -218,25 +219,40 @@ class Groups:
         if ttl_ms > LONGEST_SESSION_MS:
             raise Invalid("ttl_ms", f"must be at most {LONGEST_SESSION_MS}, not {ttl_ms}")
         shard = self._shards.slot_map.place(group, shard_key)
-        asked = control_pb2.OpenSession(name=name, ttl_ms=ttl_ms)
+        asked = control_pb2.OpenSession(name=name, ttl_ms=ttl_ms, owner=caller.name)
         answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
         return control_pb2.OpenSessionReply.FromString(answer.reply).session
 
     async def seal_session(
-        self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
+        self,
+        group: str,
+        shard_key: bytes,
+        name: str,
+        *,
+        timeout_s: float | None = None,
+        caller: Caller = NODE,
     ) -> control_pb2.SealSessionReply:
-        """Seal the session of a name on the shard of a key against more commands."""
+        """Seal the session of a name on the shard of a key against more commands.
+
+        Administrators may seal and close those of others.
+        """
         shard = self._shards.slot_map.place(group, shard_key)
-        asked = control_pb2.SealSession(name=name)
+        asked = control_pb2.SealSession(name=name, caller=self._access.owner(caller))
         answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
         return control_pb2.SealSessionReply.FromString(answer.reply)
 
     async def close_session(
-        self, group: str, shard_key: bytes, session: int, *, timeout_s: float | None = None
+        self,
+        group: str,
+        shard_key: bytes,
+        session: int,
+        *,
+        timeout_s: float | None = None,
+        caller: Caller = NODE,
     ) -> None:
         """Close a session on the shard of a key."""
         shard = self._shards.slot_map.place(group, shard_key)
-        asked = control_pb2.CloseSession(session=session)
+        asked = control_pb2.CloseSession(session=session, caller=self._access.owner(caller))
         await self.propose_control(shard, asked, timeout_s=timeout_s)
 
     async def accept(self, shard: ShardId, forwarded: Sequence[Timed]) -> list[Result]:
@@ -253,7 +269,8 @@ class Groups:
                     self._catalog, shard, each.command, self._limits, self._shards.knowing
                 )
                 if message is not None:
-                    caller = Caller(name=each.caller, node=not each.caller)
+                    name = each.command.caller
+                    caller = Caller(name=name, node=not name)
                     self._access.demand(message, caller)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
@@ -292,7 +309,7 @@ class Groups:
             routing.check(command, message, self._limits)
             # A controller may run in the context of the call that woke it.
             if self.quotas.on and not caller.node:
-                self.quotas.charge(command, message)
+                refused += self.quotas.charge(command, message, caller, refused)
             shard_commands = routing.route(
                 command, message, self._shards.slot_map, self._limits, refused
             )
@@ -314,6 +331,7 @@ class Groups:
             parts=len(shard_commands),
             batch=command.items is not None,
             fence=fence,
+            caller="" if caller.node else caller.name,
         )
         return [Part(request, each) for each in shard_commands]
 

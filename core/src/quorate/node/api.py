@@ -3,10 +3,12 @@
 # What a method does is documented at its port, `NodeApi`.
 # ruff: noqa: D102
 
+from __future__ import annotations
+
 import ssl
 from asyncio import Future, get_running_loop
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -17,6 +19,7 @@ from quorate.config import Settings
 from quorate.groups.groups import Answer, Groups, Proposal
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing import routes
+from quorate.groups.routing.forwarding import Asked
 from quorate.groups.routing.queries import ReadOptions
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.caches import CacheKeeper
@@ -61,10 +64,10 @@ OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 class _Ordered:
     """The stream of ordered commands of a plugin."""
 
-    def __init__(self, catalog: Catalog, groups: Groups) -> None:
+    def __init__(self, catalog: Catalog, groups: Groups, caller: Caller) -> None:
         self._catalog: Final = catalog
         self._groups: Final = groups
-        self._stream: Final = groups.ordered(caller=callers.caller())
+        self._stream: Final = groups.ordered(caller=caller)
         self._halted = False
 
     def propose(self, command: Message, reply: type[R]) -> Future[R]:
@@ -124,6 +127,12 @@ class PluginNode:
     _replica: Callable[[ShardId], Shard | None]
     _authority: Authority
     _tls: ssl.SSLContext | None = None
+    #: It acts for itself, even in the context of a call.
+    _own: bool = False
+
+    def itself(self) -> PluginNode:
+        """Return the node as controllers see it, which the call of a client may have woken."""
+        return replace(self, _own=True)
 
     def config(self, model: type[ModelT]) -> ModelT:
         return self._settings.plugin_section(model)
@@ -152,7 +161,10 @@ class PluginNode:
         )
 
     def caller(self) -> Caller:
-        return callers.caller()
+        return NODE if self._own else callers.caller()
+
+    def _asked(self) -> Asked | None:
+        return None if self._own else callers.asked()
 
     def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
         enabled = self._authority.enabled
@@ -161,7 +173,7 @@ class PluginNode:
         return not self._authority.rights(user).lacks(access, access.domain, request)
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
-        caller = callers.caller()
+        caller = self.caller()
         if caller.node or self._authority.enabled is False:
             return None
         return readable(self._authority.rights(caller.name), self._catalog.families[family])
@@ -204,14 +216,14 @@ class PluginNode:
                 fence=fence,
                 timeout_s=deadline.remaining_s(),
                 # A callback of the loop may still know the call that it was made in.
-                caller=callers.caller() if if_leader is None else NODE,
+                caller=self.caller() if if_leader is None else NODE,
             )
         except Invalid as invalid:
             raise invalid if batch is None else of_item(invalid) from None
         return _parsed(answer, reply, single=batch is not None)
 
     def ordered(self) -> OrderedCommands:
-        return _Ordered(self._catalog, self._groups)
+        return _Ordered(self._catalog, self._groups, self.caller())
 
     def query(
         self,
@@ -222,7 +234,11 @@ class PluginNode:
         min_revision: int = 0,
     ) -> AsyncIterator[R]:
         return self._groups.reads.query(
-            message, row, consistency=consistency, min_revision=min_revision
+            message,
+            row,
+            consistency=consistency,
+            min_revision=min_revision,
+            asked=self._asked(),
         )
 
     async def read(
@@ -233,7 +249,9 @@ class PluginNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> Answers[A]:
-        options = ReadOptions(consistency=consistency, min_revision=min_revision)
+        options = ReadOptions(
+            consistency=consistency, min_revision=min_revision, asked=self._asked()
+        )
         found = await self._groups.reads.read(
             message, row, options, timeout_s=deadline.remaining_s()
         )
@@ -249,7 +267,7 @@ class PluginNode:
         shards: Collection[int] | None = None,
         consistency: Consistency = "linearizable",
     ) -> AsyncIterator[ShardAnswers[R]]:
-        options = ReadOptions(consistency=consistency)
+        options = ReadOptions(consistency=consistency, asked=self._asked())
         return self._groups.reads.read_shards(
             message, row, options, shards=shards, timeout_s=deadline.remaining_s()
         )

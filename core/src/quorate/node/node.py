@@ -157,7 +157,7 @@ class Node:
             catalog,
             self.shards,
             self.groups,
-            self.api,
+            self.api.itself(),
             self._watching.changes,
             plugin_metrics.withdraw,
             self.peers.census,
@@ -192,7 +192,8 @@ class Node:
         )
         self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
-        call_limits = CallLimits(limits, NODE_SERVICES, self._loop, self.groups.quotas)
+        call_limits = CallLimits(limits, NODE_SERVICES, self._loop, quotas, authority)
+        guard = Guard(authority)
         views = HeldViews(self._loop, share=call_limits.views)
         self._serving: Final = Serving(
             settings,
@@ -213,15 +214,16 @@ class Node:
                     watches,
                     lambda: self._serving.forwarding(),
                     call_limits.trust,
+                    guard,
                     lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
                 ),
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),
                 self.admin,
-                AuditService(self._audit_log, {ADMIN, *catalog.declared}),
+                AuditService(self._audit_log, {ADMIN, *catalog.declared}, self.groups.reads),
             ],
             identities=self._identities,
-            guard=Guard(authority),
+            guard=guard,
             certificates=self._certificates,
             listen=self.network.listen,
             registry=self.metrics,

@@ -35,6 +35,7 @@ def shard_settings(settings: Settings) -> ShardSettings:
             row_bytes=settings.limits.value_bytes + ROW_SLACK,
             effects_bytes=settings.limits.effects_bytes,
             reply_bytes=settings.limits.reply_bytes,
+            writers=settings.audit.writers,
         ),
         log=LogPolicy(tail_entries=storage.log_tail_entries, tail_bytes=storage.log_tail_bytes),
         linger_s=timing.max_linger_ms * _S,

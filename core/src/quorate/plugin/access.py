@@ -89,6 +89,12 @@ class Rights:
     _everywhere: dict[str, int] = field(default_factory=dict)
     _narrow: dict[tuple[str, int], tuple[tuple[str, bytes], ...]] = field(default_factory=dict)
 
+    @property
+    def tenant(self) -> str:
+        """The one tenant that all of it is in; "": there is none, or not only one."""
+        tenants = {each.tenant for each in self.grants}
+        return tenants.pop() if len(tenants) == 1 else ""
+
     def covers(self, domain: str, right: Right) -> bool:
         """Whether the right holds in all of a domain."""
         level = self._everywhere.get(domain)

@@ -48,6 +48,8 @@ class Caller:
     via: Literal["client", "service", "controller"] = "client"
     #: Whether it is a node of the cluster, which acts for nobody else and may do everything.
     node: bool = False
+    #: Where it calls from, while this node bounds its callers.
+    address: str = ""
 
 
 #: A node for itself: what runs outside of calls, controllers and timers.

@@ -1,19 +1,21 @@
-"""Sends the records of the node's audit log as they are made."""
+"""Sends the records of the node's audit log as they are made, and tells who wrote a row."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
+from quorate.groups.routing.reads import Reads
 from quorate.observe.audit import AuditLog, LaggingError, line
 from quorate.plugin import Access, Invalid, Rejected
 from quorate.plugin.access import OPERATIONS
 from quorate.plugin.needs import needs_of_core
+from quorate.rpc import deadline
 from quorate.rpc.server import RpcServer
 from quorate.v1 import audit_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AuditService"]
-ACCESS: Final = {"Follow": Access(right="admin")}
+ACCESS: Final = {"Follow": Access(right="admin"), "Writer": Access(right="admin")}
 
 
 @dataclass(eq=False)
@@ -23,6 +25,7 @@ class AuditService:
     _log: AuditLog | None
     #: Those that there are.
     _domains: Collection[str]
+    _reads: Reads
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -56,3 +59,13 @@ class AuditService:
                     "this caller did not keep up; read what is missing in the node's audit log",
                 ) from None
         raise Rejected("UNAVAILABLE", "the node stops")
+
+    async def Writer(self, request: pb.FindWriter, context: object) -> pb.RowWriter:
+        """Tell who last wrote a row."""
+        try:
+            found = await self._reads.read(request, pb.RowWriter, timeout_s=deadline.remaining_s())
+        except LookupError as error:
+            raise Invalid("family", str(error)) from None
+        if not found.rows:
+            raise Rejected("NOT_FOUND", f"{request.family} has no such row")
+        return found.rows[0]

@@ -3,6 +3,7 @@
 from contextvars import ContextVar
 from typing import Final
 
+from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Caller
 from quorate.plugin.node import NODE
 from quorate.rpc.methods import Context
@@ -11,6 +12,7 @@ from quorate.rpc.methods import Context
 NOBODY: Final = Caller()
 
 _caller: Final[ContextVar[Caller]] = ContextVar("quorate_rpc_caller", default=NODE)
+_asked: Final[ContextVar[Asked | None]] = ContextVar("quorate_rpc_asked", default=None)
 
 
 def caller() -> Caller:
@@ -21,6 +23,16 @@ def caller() -> Caller:
 def begin(made_by: Caller) -> None:
     """Note in the task of a call who makes it."""
     _caller.set(made_by)
+
+
+def asked() -> Asked | None:
+    """Return what the call asks for that this task serves; None: its caller needs no right."""
+    return _asked.get()
+
+
+def ask(what: Asked | None) -> None:
+    """Note in the task of a call what was asked for, and granted."""
+    _asked.set(what)
 
 
 def certified(context: Context) -> Caller:

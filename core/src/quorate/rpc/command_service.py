@@ -126,6 +126,7 @@ class CommandService:
             name=request.name,
             ttl_ms=request.ttl_ms,
             timeout_s=deadline.remaining_s(),
+            caller=callers.caller(),
         )
         return pb.OpenSessionResponse(session=session)
 
@@ -138,7 +139,11 @@ class CommandService:
             raise Invalid("name", "must not be empty")
         self._check_name(request.name)
         sealed = await self._groups.seal_session(
-            request.group, request.shard_key, request.name, timeout_s=deadline.remaining_s()
+            request.group,
+            request.shard_key,
+            request.name,
+            timeout_s=deadline.remaining_s(),
+            caller=callers.caller(),
         )
         return pb.SealSessionResponse(session=sealed.session, revisions=sealed.revisions)
 
@@ -150,7 +155,11 @@ class CommandService:
         if not request.session:
             raise Invalid("session", "name a session that was opened")
         await self._groups.close_session(
-            request.group, request.shard_key, request.session, timeout_s=deadline.remaining_s()
+            request.group,
+            request.shard_key,
+            request.session,
+            timeout_s=deadline.remaining_s(),
+            caller=callers.caller(),
         )
         return pb.CloseSessionResponse()
 

@@ -50,7 +50,7 @@ class _Connection:
         #: Set while it counts as one of its address.
         self.address = ""
         #: Called with its other end when it is gone.
-        self.closed: Callable[[str], None] | None = None
+        self.closed: list[Callable[[str], None]] = []
 
 
 class Connections:
@@ -108,7 +108,7 @@ class Connections:
 
     def on_close(self, peer: str, closed: Callable[[str], None]) -> None:
         """Let something know when a connection is gone."""
-        self._of(peer).closed = closed
+        self._of(peer).closed.append(closed)
 
     def trust(self, peer: str) -> None:
         """Record that a node of the cluster calls: its connections are left alone."""
@@ -141,8 +141,8 @@ class Connections:
             if connection.found or now - connection.used_at > 3 * LOOK_S:
                 del self._open[peer]
                 self._give(connection)
-                if connection.closed is not None:
-                    connection.closed(peer)
+                for closed in connection.closed:
+                    closed(peer)
         closing = {peer for peer in present if not self._counted(peer)}
         self.closed["share"] += len(closing)
         if self._unused_s is not None:

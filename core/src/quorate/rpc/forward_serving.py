@@ -135,8 +135,9 @@ def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
         command.slotless,
         Copies.DOUBTED,
         Fence(command.fence.name, command.fence.token) if command.HasField("fence") else None,
+        asked.caller,
     )
-    return Timed(logged, asked.timeout_ms / 1_000, asked.caller)
+    return Timed(logged, asked.timeout_ms / 1_000)
 
 
 def _fill(answer: node_pb2.ForwardAnswer, command: str, result: Result) -> None:

@@ -34,11 +34,10 @@ GRACE_S: Final = 0.2
 
 
 class ForwardedRun:
-    """Commands of one caller for one shard, which stay together and in their order."""
+    """Commands for one shard, which stay together and in their order."""
 
     __slots__ = (
         "answer",
-        "caller",
         "commands",
         "deadlines",
         "open",
@@ -52,13 +51,11 @@ class ForwardedRun:
         self,
         shard: ShardId,
         commands: Sequence[Timed],
-        caller: str,
         now: float,
         answer: asyncio.Future[None],
     ) -> None:
         self.shard: Final = shard
         self.commands: Final = commands
-        self.caller: Final = caller
         #: About how many bytes it takes in a message.
         self.weight: Final = sum([weight(each.command) for each in commands])
         #: On the loop's clock.
@@ -236,7 +233,7 @@ class ForwardStream:
             for place in places:
                 sent.commands.add(
                     command=_logged(run.commands[place].command),
-                    caller=run.caller,
+                    caller=run.commands[place].command.caller,
                     timeout_ms=max(0, round((run.deadlines[place] - now) * 1_000)),
                 )
         return request if request.parts else None

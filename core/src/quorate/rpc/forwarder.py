@@ -53,12 +53,12 @@ class NodeForwarder:
         self._patience: Final = Alarm(loop, self._expire)
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+        self, node: str, shard: ShardId, commands: Sequence[Timed]
     ) -> Sequence[Result]:
         """Have the leader propose commands of one shard, and return the outcome of each."""
         room = self._room(node, shard)
         now, answer = self._loop.time(), self._loop.create_future()
-        run = ForwardedRun(shard, commands, caller, now, answer)
+        run = ForwardedRun(shard, commands, now, answer)
         room.admit(run.weight, len(commands))
         try:
             stream = self._streams.get(node)
@@ -83,9 +83,11 @@ class NodeForwarder:
             row=request.row,
             stale=request.consistency == "stale",
             min_revision=request.min_revision,
-            caller=request.caller,
             timeout_ms=max(0, round(request.timeout_s * 1_000)),
         )
+        if (by := request.asked) is not None:
+            asked.caller, asked.method = by.caller, by.method
+            asked.request = b"" if by.request is None else by.request.SerializeToString()
         rows: list[bytes] = []
         as_of: AsOf | None = None
         try:

@@ -8,14 +8,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
-from quorate.groups.refusals import NotServingError
+from quorate.groups.refusals import NotServingError, UnreadableError
+from quorate.groups.routing.forwarding import Asked
 from quorate.groups.timing import end, every
-from quorate.plugin import Caller, Rejected
+from quorate.plugin import Caller, Invalid, Rejected
 from quorate.plugin.access import OPERATIONS, ROOT, Authority, denied, needed, unknown_caller
 from quorate.plugin.needs import Need
 from quorate.plugin.node import NODE
+from quorate.plugin.services import Method
 from quorate.rpc import callers
 from quorate.rpc.methods import Behaviour, Context, fail
 
@@ -138,11 +140,14 @@ class Guard:
 
     def __init__(self, authority: Authority) -> None:
         self._authority: Final = authority
+        #: By the paths of the methods.
+        self._methods: Final[dict[str, tuple[Method, Need]]] = {}
 
-    def of(self, need: Need) -> Callable[[Any], None]:
+    def of(self, method: Method, need: Need) -> Callable[[Any], None]:
         """Return what refuses requests of a method; for a stream of them it is given None."""
-        access, domain = need.access, need.domain
+        path, access, domain = method.path, need.access, need.domain
         authority = self._authority
+        self._methods[path] = method, need
 
         def demand(request: Message | None) -> None:
             if authority.enabled is False:
@@ -157,17 +162,40 @@ class Guard:
                 raise _UNKNOWN
             if not caller.name:
                 raise unknown_caller()
-            rights = authority.rights(caller.name)
-            if rights.covers(domain, access.right):
-                return
-            if need.by_command:
-                # Of its items the command itself refuses some.
-                if not rights.some(domain, access.right):
-                    raise denied(caller.name, needed(access.right, domain))
-            elif lacking := rights.lacks(access, domain, request):
-                raise denied(caller.name, lacking)
+            self._demand(caller.name, need, request)
+            # A command is asked for by itself again, where its shard is led.
+            callers.ask(Asked(caller.name, path, None if need.by_command else request))
 
         return demand
+
+    def ask_again(self, caller: str, path: str, content: bytes) -> None:
+        """Refuse what another node asks for, whose caller may not use a method as it did there."""
+        if self._authority.enabled is False:
+            return
+        if self._authority.enabled is None:
+            raise UnreadableError("this node does not know yet who may read: ask another one")
+        known = self._methods.get(path)
+        if known is None:
+            raise denied(caller, f"the method {path}, which this node does not have")
+        method, need = known
+        request = None
+        if not need.by_command and not method.kind.startswith("stream"):
+            try:
+                request = method.request.FromString(content)
+            except DecodeError:
+                raise Invalid("request", f"its {len(content)} bytes are no {path}") from None
+        self._demand(caller, need, request)
+
+    def _demand(self, caller: str, need: Need, request: Message | None) -> None:
+        access, domain, rights = need.access, need.domain, self._authority.rights(caller)
+        if rights.covers(domain, access.right):
+            return
+        if need.by_command:
+            # Of its items the command itself refuses some.
+            if not rights.some(domain, access.right):
+                raise denied(caller, needed(access.right, domain))
+        elif lacking := rights.lacks(access, domain, request):
+            raise denied(caller, lacking)
 
 
 def _bearer(value: str | bytes) -> str:

@@ -7,8 +7,9 @@ not bounded. Without settings a call pays for the look at a flag.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Final
 
 import grpc.aio
@@ -17,16 +18,17 @@ from google.protobuf.message import Message
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import ExhaustedError, SlowReaderError
 from quorate.groups.routing.quotas import (
-    ADDRESS,
     CALLS,
     IDENTITY,
+    TENANT,
     Account,
     Quotas,
     Subject,
-    calling,
+    subject_of,
 )
 from quorate.groups.shard.capacity import FairShare
 from quorate.groups.timing import end, every
+from quorate.plugin.access import Authority, Open
 from quorate.rpc import callers
 from quorate.rpc.connections import Connections, address_of
 from quorate.rpc.methods import Behaviour, Context, fail
@@ -43,15 +45,15 @@ _LAST_S: Final = 1.0
 class _Held:
     """What a call holds, and since when its answer is being sent."""
 
-    __slots__ = ("sent_from", "shares", "task", "watcher", "who")
+    __slots__ = ("sent_from", "shares", "task", "watchers", "who")
 
     def __init__(self, who: str) -> None:
         self.who: Final = who
         self.shares: list[tuple[FairShare, int]] = []
         self.sent_from = 0.0
         self.task: asyncio.Task[Any] | None = None
-        #: Whose quota a watch counts for.
-        self.watcher: Account | None = None
+        #: Whose quotas a watch counts for.
+        self.watchers: list[Account] = []
 
     def take(self, share: FairShare, amount: int = 1) -> None:
         """Hold more; raises `ExhaustedError`."""
@@ -68,9 +70,9 @@ class _Held:
         for share, amount in self.shares:
             share.give(self.who, amount)
         self.shares.clear()
-        if self.watcher is not None:
-            self.watcher.watches -= 1
-            self.watcher = None
+        for account in self.watchers:
+            account.watches -= 1
+        self.watchers.clear()
 
 
 #: What the call that was answered in this task holds until its answer is sent.
@@ -89,8 +91,10 @@ class CallLimits:
         exempt: Collection[str],
         loop: asyncio.AbstractEventLoop,
         quotas: Quotas | None = None,
+        authority: Authority | None = None,
     ) -> None:
         self.quotas: Final = quotas or Quotas(loop.time)
+        self._authority: Final = authority or Open()
         self._exempt: Final = frozenset(exempt)
         self._loop: Final = loop
         self._slow_s: Final = limits.slow_reader_s
@@ -166,14 +170,15 @@ class CallLimits:
         made_by = callers.caller()
         if made_by.node:
             return await serve(request, context)
-        peer, name = context.peer(), made_by.name
-        caller = Subject(IDENTITY, name) if name else Subject(ADDRESS, address_of(peer))
-        calling.set(caller)
+        peer = context.peer()
+        made_by = replace(made_by, address=address_of(peer))
+        callers.begin(made_by)
+        caller = subject_of(made_by)
         held = _Held(caller.name)
         self.connections.called(peer)
         try:
-            if self.quotas.on and (account := self.quotas.account(caller)) is not None:
-                self._charge(held, account, path, peer)
+            if self.quotas.on and (accounts := self._accounts(caller)):
+                self._charge(held, accounts, path, peer)
             self._enter(held, path, request)
         except ExhaustedError as refusal:
             self.connections.left(peer)
@@ -194,16 +199,27 @@ class CallLimits:
             else:
                 held.release()
 
-    def _charge(self, held: _Held, account: Account, path: str, peer: str) -> None:
-        """Count a call for its caller's quota; raises `ExhaustedError`."""
+    def _accounts(self, caller: Subject) -> list[Account]:
+        """Return the accounts that a call counts for: its caller's, and its caller's tenant's."""
+        subjects = [caller]
+        if caller.kind == IDENTITY and (tenant := self._authority.rights(caller.name).tenant):
+            subjects.append(Subject(TENANT, tenant))
+        found = map(self.quotas.account, subjects)
+        return [each for each in found if each is not None]
+
+    def _charge(self, held: _Held, accounts: Sequence[Account], path: str, peer: str) -> None:
+        """Count a call for the quotas of its caller; raises `ExhaustedError`."""
         now = self._loop.time()
-        account.check_rate(CALLS, now)
-        if self.quotas.counts_connections and account.connect(peer):
-            self.connections.on_close(peer, account.peers.discard)
-        if path == WATCH:
-            account.open_watch()
-            held.watcher = account
-        account.take(CALLS, 1, now)
+        for account in accounts:
+            account.check_rate(CALLS, now)
+        for account in accounts:
+            if self.quotas.counts_connections and account.connect(peer):
+                self.connections.on_close(peer, account.peers.discard)
+            if path == WATCH:
+                account.open_watch()
+                held.watchers.append(account)
+        for account in accounts:
+            account.take(CALLS, 1, now)
 
     def _enter(self, held: _Held, path: str, request: Any) -> None:
         """Hold what a call takes of the node; raises `ExhaustedError`."""

@@ -22,6 +22,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
 from quorate.rpc.channels import ADMITTED_KEY, PEER_KEY, SERVICE
 from quorate.rpc.forward_serving import ForwardServing, parsed_shard
+from quorate.rpc.identities import Guard
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import node_pb2 as pb
@@ -46,6 +47,8 @@ class NodeService:
     _under_way: Callable[[], AbstractContextManager[None]]
     #: Given each call of a node, whose connection is no client's.
     _trust: Callable[[Context], None]
+    #: Asks callers of other nodes for their rights again.
+    _guard: Guard
     #: What a census hears of this node.
     _census: Callable[[], pb.ClockResponse] = pb.ClockResponse
 
@@ -70,6 +73,8 @@ class NodeService:
     ) -> AsyncIterator[pb.ShardQueryResponse]:
         """Answer a query from the replica here, in parts."""
         await self._admit(context)
+        if request.method:
+            self._guard.ask_again(request.caller, request.method, request.request)
         found = await self._groups.reads.accept(
             ForwardedQuery(
                 shard=parsed_shard(request.shard),
@@ -78,7 +83,6 @@ class NodeService:
                 row=request.row,
                 consistency="stale" if request.stale else "linearizable",
                 min_revision=request.min_revision,
-                caller=request.caller,
                 timeout_s=_timeout_s(request.timeout_ms),
             )
         )

@@ -206,7 +206,7 @@ class RpcServer:
             serve = getattr(servicer, method.name)
             demand = None
             if self._guard is not None and needs is not None:
-                demand = self._guard.of(needs[method.name])
+                demand = self._guard.of(method, needs[method.name])
             self._put(method.path, method.kind, serve, read, encoded, demand)
         self._methods.services.append(service.full_name)
 

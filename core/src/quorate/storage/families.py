@@ -20,6 +20,8 @@ COUNTS: Final = "core.counts"
 FENCES: Final = "core.fences"
 #: The shard's slots, and the node that an operator placed its leader on.
 SLOTS: Final = "core.slots"
+#: The last writer of each row, while `audit.writers` is on.
+WRITERS: Final = "core.writers"
 #: Copies of other shards' rows, and the revision of each.
 MIRRORS: Final = "core.mirrors"
 #: The shards, and the declaration of each node: only in metadata/0.
@@ -46,6 +48,7 @@ SYSTEM: Final = tuple(
             SHARDS,
             NODES,
             MEMBERS,
+            WRITERS,
         )
     )
 )

@@ -14,17 +14,21 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/audit.proto\x12\nquorate.v1\"\x1e\n\x0b\x46ollowAudit\x12\x0f\n\x07\x64omains\x18\x01 \x03(\t\"\x1f\n\x0c\x41uditRecords\x12\x0f\n\x07records\x18\x01 \x03(\t2M\n\x0c\x41uditService\x12=\n\x06\x46ollow\x12\x17.quorate.v1.FollowAudit\x1a\x18.quorate.v1.AuditRecords0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/audit.proto\x12\nquorate.v1\")\n\nFindWriter\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\"d\n\tRowWriter\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05shard\x18\x02 \x01(\r\x12\r\n\x05known\x18\x03 \x01(\x08\x12\x10\n\x08identity\x18\x04 \x01(\t\x12\x15\n\rwritten_at_ms\x18\x05 \x01(\x03\"\x1e\n\x0b\x46ollowAudit\x12\x0f\n\x07\x64omains\x18\x01 \x03(\t\"\x1f\n\x0c\x41uditRecords\x12\x0f\n\x07records\x18\x01 \x03(\t2\x86\x01\n\x0c\x41uditService\x12=\n\x06\x46ollow\x12\x17.quorate.v1.FollowAudit\x1a\x18.quorate.v1.AuditRecords0\x01\x12\x37\n\x06Writer\x12\x16.quorate.v1.FindWriter\x1a\x15.quorate.v1.RowWriterb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.audit_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FOLLOWAUDIT']._serialized_start=38
-  _globals['_FOLLOWAUDIT']._serialized_end=68
-  _globals['_AUDITRECORDS']._serialized_start=70
-  _globals['_AUDITRECORDS']._serialized_end=101
-  _globals['_AUDITSERVICE']._serialized_start=103
-  _globals['_AUDITSERVICE']._serialized_end=180
+  _globals['_FINDWRITER']._serialized_start=38
+  _globals['_FINDWRITER']._serialized_end=79
+  _globals['_ROWWRITER']._serialized_start=81
+  _globals['_ROWWRITER']._serialized_end=181
+  _globals['_FOLLOWAUDIT']._serialized_start=183
+  _globals['_FOLLOWAUDIT']._serialized_end=213
+  _globals['_AUDITRECORDS']._serialized_start=215
+  _globals['_AUDITRECORDS']._serialized_end=246
+  _globals['_AUDITSERVICE']._serialized_start=249
+  _globals['_AUDITSERVICE']._serialized_end=383
 # @@protoc_insertion_point(module_scope)

@@ -16,12 +16,14 @@ MEMBER_CHANGE_ADD: MemberChange
 MEMBER_CHANGE_REMOVE: MemberChange
 
 class OpenSession(_message.Message):
-    __slots__ = ("name", "ttl_ms")
+    __slots__ = ("name", "ttl_ms", "owner")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TTL_MS_FIELD_NUMBER: _ClassVar[int]
+    OWNER_FIELD_NUMBER: _ClassVar[int]
     name: str
     ttl_ms: int
-    def __init__(self, name: _Optional[str] = ..., ttl_ms: _Optional[int] = ...) -> None: ...
+    owner: str
+    def __init__(self, name: _Optional[str] = ..., ttl_ms: _Optional[int] = ..., owner: _Optional[str] = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
     __slots__ = ("session",)
@@ -30,10 +32,12 @@ class OpenSessionReply(_message.Message):
     def __init__(self, session: _Optional[int] = ...) -> None: ...
 
 class SealSession(_message.Message):
-    __slots__ = ("name",)
+    __slots__ = ("name", "caller")
     NAME_FIELD_NUMBER: _ClassVar[int]
+    CALLER_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    caller: str
+    def __init__(self, name: _Optional[str] = ..., caller: _Optional[str] = ...) -> None: ...
 
 class SealSessionReply(_message.Message):
     __slots__ = ("session", "revisions")
@@ -44,10 +48,12 @@ class SealSessionReply(_message.Message):
     def __init__(self, session: _Optional[int] = ..., revisions: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class CloseSession(_message.Message):
-    __slots__ = ("session",)
+    __slots__ = ("session", "caller")
     SESSION_FIELD_NUMBER: _ClassVar[int]
+    CALLER_FIELD_NUMBER: _ClassVar[int]
     session: int
-    def __init__(self, session: _Optional[int] = ...) -> None: ...
+    caller: str
+    def __init__(self, session: _Optional[int] = ..., caller: _Optional[str] = ...) -> None: ...
 
 class AdoptSlots(_message.Message):
     __slots__ = ("version", "slots")

@@ -24,8 +24,6 @@ def node(node_with: Callable[[dict[str, set[str]]], MemoryNode]) -> MemoryNode:
         (Quota(kind="tenant"), "quotas[0].name"),
         (Quota(kind="tenant", name="a b"), "quotas[0].name"),
         (Quota(kind="identity", name="a" * 257), "quotas[0].name"),
-        (Quota(kind="tenant", name="a", watches=1), "quotas[0].watches"),
-        (Quota(kind="tenant", name="*", connections=1), "quotas[0].connections"),
         (Quota(kind="identity", name="a", rows=1), "quotas[0].rows"),
         (Quota(kind="address", name="*", bytes=1), "quotas[0].bytes"),
     ],
@@ -45,6 +43,7 @@ def test_what_cannot_be_bounded_is_refused_by_its_field(
         Quota(kind="tenant", name="*", rows=1, bytes=2, commands_per_s=3),
         Quota(kind="identity", name="CN=ada, O=acme", commands_per_s=1, calls_per_s=1),
         Quota(kind="address", name="::1", watches=1, connections=1),
+        Quota(kind="tenant", name="acme", calls_per_s=1, watches=1, connections=1),
     ],
 )
 def test_the_rest_is_taken(node: MemoryNode, quota: Quota) -> None:

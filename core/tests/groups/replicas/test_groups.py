@@ -27,7 +27,7 @@ class Hops:
         self._faces = faces
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+        self, node: str, shard: ShardId, commands: Sequence[Timed]
     ) -> Sequence[Result]:
         target = self._node.cluster.nodes[node]
         if target.loop.is_closed():

@@ -209,14 +209,13 @@ class Cluster:
         return task.result()
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+        self, node: str, shard: ShardId, commands: Sequence[Timed]
     ) -> Sequence[Result]:
         self.hops.append((node, commands[0].command.type))
         self.forwarded.append(list(commands))
         if node in self.lost:
             return [self.lost[node]] * len(commands)
-        sent = [each._replace(caller=caller) for each in commands]
-        return await self.nodes[node].groups.accept(shard, sent)
+        return await self.nodes[node].groups.accept(shard, commands)
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
         self.hops.append((node, request.type))

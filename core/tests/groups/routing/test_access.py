@@ -11,8 +11,9 @@ from quorate.apply.entries import LoggedCommand, revision_of
 from quorate.apply.outcomes import Outcome
 from quorate.groups.groups import Answer, Proposal
 from quorate.plugin import Access, Caller, Grant, Rejected
-from quorate.plugin.access import Open, Rights
+from quorate.plugin.access import Open, Rights, all_rights
 from quorate.plugin.catalog import Catalog
+from quorate.v1 import control_pb2
 from quorate.v1.batch_pb2 import BatchReply
 
 from core.tests.groups.routing.conftest import Cluster
@@ -28,6 +29,8 @@ class Asking(Open):
         self.grants = grants
 
     def rights(self, name: str) -> Rights:
+        if name == "root":
+            return all_rights(name)
         return Rights(name, self.grants if name == "ada" else ())
 
 
@@ -130,6 +133,34 @@ def test_every_way_in_asks_who_sends(
         found.append(refusal)
 
     assert [getattr(each, "code", "") for each in (*streamed, *found)] == [code] * 3
+    sent = [each.caller for each in cluster.shard().proposed]
+    assert sent == ([] if code else [caller.name] * 3)
+
+
+@pytest.mark.parametrize(
+    ("caller", "opens", "ends"),
+    [
+        (ADA, "ada", "ada"),
+        (Caller(name="eve"), "eve", "eve"),
+        (Caller(name="root"), "root", ""),
+        (Caller(node=True), "", ""),
+    ],
+)
+def test_a_session_is_of_who_opens_it_and_administrators_may_end_it(
+    asking: NewCluster, caller: Caller, opens: str, ends: str
+) -> None:
+    cluster = asking(Asking(write("a")))
+    groups = cluster.nodes["a"].groups
+    cluster.shard().next = [Outcome(1)] * 3
+
+    cluster.run(groups.open_session("sample", b"", name="load", caller=caller))
+    cluster.run(groups.seal_session("sample", b"", "load", caller=caller))
+    cluster.run(groups.close_session("sample", b"", 7, caller=caller))
+
+    opened, sealed, closed = (each.payload for each in cluster.shard().proposed)
+    assert control_pb2.OpenSession.FromString(opened).owner == opens
+    assert control_pb2.SealSession.FromString(sealed).caller == ends
+    assert control_pb2.CloseSession.FromString(closed).caller == ends
 
 
 def test_the_leader_asks_again(asking: NewCluster, pb: Any) -> None:

@@ -18,7 +18,6 @@ from quorate.groups.refusals import (
     UnknownShardError,
 )
 from quorate.groups.routing.proposing import Result, Timed
-from quorate.groups.routing.quotas import Subject, calling
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Caller, Invalid, Rejected, SessionRef, ShardRef, keys
 from quorate.plugin.node import NODE
@@ -493,15 +492,13 @@ def test_large_commands_travel_in_several_runs(cluster: Cluster, pb: Any) -> Non
     assert sorted(len(run) for run in cluster.forwarded) == [1, 2, 2]
 
 
-def test_a_node_is_not_charged_in_the_context_of_a_call(cluster: Cluster, pb: Any) -> None:
-    """What wakes a controller may be the call of a client, whose context it inherits."""
+def test_a_node_is_not_charged(cluster: Cluster, pb: Any) -> None:
     cluster.host(1)
     groups, ada = cluster.nodes["a"].groups, Caller(name="ada")
     row = Quota(kind="identity", name="ada", commands_per_s=1)
     groups.quotas.put("tenant.quotas", keys.pack(row.kind, row.name), row.SerializeToString())
 
     async def propose_all() -> None:
-        calling.set(Subject("identity", "ada"))
         for caller in (NODE, NODE, ada):
             await groups.propose(pb.WriteNote(owner="a"), caller=caller)
         with pytest.raises(ExhaustedError, match="quota commands_per_s"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any
 
@@ -16,12 +15,14 @@ from quorate.groups.routing.quotas import (
     Quotas,
     Rate,
     Subject,
-    calling,
+    subject_of,
 )
-from quorate.plugin import Command, Items, keys
+from quorate.plugin import Caller, Command, Items, keys
 from quorate.v1 import quota_pb2 as pb, tenant_pb2
+from quorate.v1.batch_pb2 import ItemRefusal
 
 ADA = Subject(IDENTITY, "ada")
+CALLER = Caller(name="ada")
 
 
 def puts(*tenants: str) -> tenant_pb2.FinishTenantCascades:
@@ -58,10 +59,8 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def quotas(clock: Clock) -> Iterator[Quotas]:
-    token = calling.set(ADA)
-    yield Quotas(clock)
-    calling.reset(token)
+def quotas(clock: Clock) -> Quotas:
+    return Quotas(clock)
 
 
 def put(quotas: Quotas, **fields: Any) -> None:
@@ -76,7 +75,7 @@ def store(quotas: Quotas, tenant: str, shard: str, rows: int, size: int) -> None
 
 def charged(quotas: Quotas, *tenants: str, frees: bool = False) -> bool:
     try:
-        quotas.charge(command(frees=frees), puts(*tenants))
+        quotas.charge(command(frees=frees), puts(*tenants), CALLER)
     except ExhaustedError:
         return False
     return True
@@ -98,7 +97,7 @@ def test_a_rate_lets_a_second_of_it_through_and_then_what_comes_in_time(
     assert [charged(quotas, "a") for _ in range(11)] == [True] * 10 + [False]
 
     with pytest.raises(ExhaustedError, match="identity ada has sent its 10 commands") as refused:
-        quotas.charge(command(), puts("a"))
+        quotas.charge(command(), puts("a"), CALLER)
 
     assert refused.value.quota == "identity/ada/commands_per_s"
     clock.now += refused.value.retry_after_ms / 1_000
@@ -150,10 +149,44 @@ def test_who_has_no_quota_of_its_own_has_that_of_everyone(quotas: Quotas) -> Non
     assert [charged(quotas, "cog") for _ in range(2)] == [True, False]
 
 
-def test_what_the_node_does_of_itself_is_not_counted(quotas: Quotas) -> None:
-    put(quotas, kind="tenant", name="*", commands_per_s=1)
-    calling.set(None)
-    assert all(charged(quotas, "acme") for _ in range(5))
+def test_a_tenant_without_more_has_its_items_refused_and_no_others(quotas: Quotas) -> None:
+    put(quotas, kind="tenant", name="acme", commands_per_s=1)
+    put(quotas, kind="tenant", name="bolt", rows=1)
+    put(quotas, kind="identity", name="ada", commands_per_s=3)
+    store(quotas, "bolt", "mqtt/0", 1, 10)
+    assert charged(quotas, "acme")
+
+    found = quotas.charge(command(), puts("acme", "cog", "bolt", "cog"), CALLER)
+
+    assert [(each.item, each.code) for each in found] == [
+        (0, "RESOURCE_EXHAUSTED"),
+        (2, "RESOURCE_EXHAUSTED"),
+    ]
+    assert "tenant acme has sent its 1 commands" in found[0].message
+    assert "tenant bolt has 1 of its 1 rows" in found[1].message
+    # Its sender is charged for the two that were carried out.
+    assert not charged(quotas, "cog")
+
+
+def test_items_that_are_refused_already_count_for_nobody(quotas: Quotas) -> None:
+    put(quotas, kind="tenant", name="acme", commands_per_s=1)
+    put(quotas, kind="identity", name="ada", commands_per_s=2)
+    gone = (ItemRefusal(item=0, code="PERMISSION_DENIED"),)
+
+    assert quotas.charge(command(), puts("acme", "bolt"), CALLER, gone) == ()
+    assert charged(quotas, "acme")
+    assert not charged(quotas, "bolt")
+
+
+def test_who_has_no_name_is_counted_by_its_address() -> None:
+    assert subject_of(Caller(address="10.0.0.1")) == Subject(ADDRESS, "10.0.0.1")
+    assert subject_of(Caller(name="ada", address="10.0.0.1")) == ADA
+
+
+def test_who_is_not_known_at_all_is_not_counted(quotas: Quotas) -> None:
+    put(quotas, kind="address", name="*", commands_per_s=1)
+    for _ in range(5):
+        assert quotas.charge(command(), puts("acme"), Caller()) == ()
 
 
 def test_who_has_stored_all_it_may_can_only_delete(quotas: Quotas) -> None:
@@ -164,7 +197,7 @@ def test_who_has_stored_all_it_may_can_only_delete(quotas: Quotas) -> None:
     assert charged(quotas, "acme")
     store(quotas, "acme", "mqtt/1", 6, 500)
     with pytest.raises(ExhaustedError, match=r"has 10 of its 10 rows.*\(quota rows\)"):
-        quotas.charge(command(), puts("acme"))
+        quotas.charge(command(), puts("acme"), CALLER)
     assert charged(quotas, "acme", frees=True)
     assert charged(quotas, "bolt")
     quotas.delete("tenant.usages", keys.pack("acme", "mqtt/1"))

@@ -164,7 +164,6 @@ def test_what_is_forwarded_goes_no_second_hop(cluster: Cluster) -> None:
         row="kit_sample.v1.Note",
         consistency="stale",
         min_revision=0,
-        caller="",
         timeout_s=1.0,
     )
     with pytest.raises(UnreadableError, match="no replica of shard sample/0"):

@@ -247,6 +247,7 @@ class Node:
             lambda: self.fresh,
             rest,
             lambda _: None,
+            rest,
         ).add_to(server)
         self.watch_service.add_to(server)
         self.view_service.add_to(server)

@@ -82,6 +82,7 @@ def _items(message: Any, field: str, key: Any = None) -> Items[Any, Any]:
         shard_key=shard_of,
         make=lambda _, items: message(**{field: items}),
         key=key,
+        tenant=attrgetter("tenant"),
     )
 
 

@@ -7,10 +7,8 @@ from quorate.plugin.checking import LARGEST_PAGE, check_name, check_text
 from quorate.plugin.resource.tenants import EVERYONE, QUOTAS as FAMILY, USAGES as USAGE_FAMILY
 from quorate.v1 import quota_pb2 as pb
 
-#: What a tenant has, and what a caller opens.
-_OF_TENANTS: Final = ("rows", "bytes")
-_OF_CALLERS: Final = ("calls_per_s", "watches", "connections")
-_KINDS: Final = {"tenant": _OF_CALLERS, "identity": _OF_TENANTS, "address": _OF_TENANTS}
+#: What callers do not have, by the kind of a quota.
+_KINDS: Final = {"tenant": (), "identity": ("rows", "bytes"), "address": ("rows", "bytes")}
 LONGEST_NAME: Final = 256
 
 

@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 
 from quorate.groups.refusals import NotProposedError
 from quorate.plugin import Caller, Command, Rejected
-from quorate.plugin.access import Authority, Rights, denied, needed, unknown_caller
+from quorate.plugin.access import OPERATIONS, Authority, Rights, denied, needed, unknown_caller
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import UNDECLARED, domain_of
 from quorate.v1.batch_pb2 import ItemRefusal
@@ -51,6 +51,11 @@ class CommandAccess:
                 raise denied(caller.name, lacking)
             return ()
         return _refused_items(rights, command, domain, message)
+
+    def owner(self, caller: Caller) -> str:
+        """Return whose sessions a caller may end; "": anybody's."""
+        administers = self._authority.rights(caller.name).covers(OPERATIONS, "admin")
+        return "" if administers and self._authority.enabled else caller.name
 
     def demand(self, message: Message, caller: Caller) -> None:
         """Refuse a forwarded command of which its caller may not send every item."""

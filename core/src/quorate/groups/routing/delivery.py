@@ -28,7 +28,7 @@ from quorate.groups.routing.forwarding import (
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.requests import Part
 from quorate.groups.timing import Pause
-from quorate.plugin import Caller, Invalid, Rejected, ShardRef
+from quorate.plugin import Invalid, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import within
@@ -38,14 +38,8 @@ class Call(NamedTuple):
     """The options of a call."""
 
     fence: ShardRef | None = None
-    caller: str = ""
     #: Commands for the same shard keep their order in its log.
     ordered: bool = False
-
-
-def name_of(caller: Caller) -> str:
-    """Return the name under which another node gets the caller of a command; a node has none."""
-    return "" if caller.node else caller.name
 
 
 #: A part that was surely not proposed, and the reason.
@@ -159,7 +153,7 @@ class Delivery:
             if local is not None and local.leads:
                 return await propose_in_order(local, timed, term)
             node = self._leader(shard, local.leader if local is not None else None, hint, attempt)
-            return await self._forwarder.propose(node, shard, timed, call.caller)
+            return await self._forwarder.propose(node, shard, timed)
         except Exception as error:  # noqa: BLE001 - each command ends with it
             return [error] * len(parts)
 

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from google.protobuf.message import Message
+
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.routing.proposing import Result, Timed
@@ -14,6 +16,16 @@ from quorate.plugin.shard_id import ShardId
 
 #: Maximum bytes of commands per request, if clients may send messages as large.
 RUN_BYTES: Final = 1 << 20
+
+
+class Asked(NamedTuple):
+    """What a caller asked its node for, and was granted there."""
+
+    caller: str
+    #: The path of the method.
+    method: str
+    #: None: it takes a stream of requests.
+    request: Message | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +39,9 @@ class ForwardedQuery:
     row: str
     consistency: Consistency
     min_revision: int
-    caller: str
     timeout_s: float
+    #: None: the node reads for itself.
+    asked: Asked | None = None
 
 
 def run_bytes(limits: LimitsSection) -> int:
@@ -78,13 +91,13 @@ class Forwarder(Protocol):
     """
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed], caller: str
+        self, node: str, shard: ShardId, commands: Sequence[Timed]
     ) -> Sequence[Result]:
         """Have the leader propose commands of one shard in their order, and return their outcomes.
 
         The outcome is `NotProposedError` if a command never left this node or was refused before
         it was logged, and `OutcomeUnknownError` if the connection broke after it was sent. These
-        are returned, not raised. The leader authorizes the caller again.
+        are returned, not raised. The leader authorizes their callers again.
         """
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:

@@ -8,7 +8,7 @@ from typing import Final
 
 from quorate.groups.refusals import NotProposedError, NotProposedInTimeError
 from quorate.groups.routing.admitting import AdmissionQueue, Admissions
-from quorate.groups.routing.delivery import Call, Delivery, name_of
+from quorate.groups.routing.delivery import Call, Delivery
 from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal
 from quorate.groups.timing import Alarm, end
 from quorate.plugin import Caller
@@ -43,7 +43,7 @@ class OrderedStream:
         self._delivery: Final = carrier
         self._loop: Final = loop
         self._check: Final = check
-        self._call: Final = Call(caller=name_of(caller), ordered=True)
+        self._call: Final = Call(ordered=True)
         self._entrance: Final = AdmissionQueue(admissions, caller, loop, self._enter)
         self._waiting: Final[dict[ShardId, deque[Part]]] = {}
         self._running: Final[set[asyncio.Task[None]]] = set()

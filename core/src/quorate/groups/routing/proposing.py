@@ -21,11 +21,10 @@ ENTRY_BYTES: Final = 256 << 10
 
 
 class Timed(NamedTuple):
-    """A command, its timeout, and who sends it: "" is a node for itself."""
+    """A command and its timeout."""
 
     command: LoggedCommand
     timeout_s: float
-    caller: str = ""
 
 
 class _Begun(NamedTuple):
@@ -58,13 +57,13 @@ async def propose_in_order(
     spent_s = asyncio.get_running_loop().time() - began
     again = [
         Timed(command._replace(copies=copies), timeout_s - spent_s)
-        for command, timeout_s, _ in commands[first:]
+        for command, timeout_s in commands[first:]
     ]
     return results[:first] + await propose_in_order(shard, again, term)
 
 
 async def _one(shard: Shard, commands: Sequence[Timed], term: int | None) -> list[Result]:
-    [(command, timeout_s, _)] = commands
+    [(command, timeout_s)] = commands
     try:
         return [*await shard.propose([command], term=term, timeout_s=timeout_s)]
     except Exception as error:  # noqa: BLE001 - it takes the place of the answer
@@ -105,7 +104,7 @@ def _runs(commands: Sequence[Timed]) -> Iterator[tuple[float, list[LoggedCommand
     for timeout_s, timed in groupby(commands, key=lambda each: each.timeout_s):
         run: list[LoggedCommand] = []
         size = 0
-        for command, _, _ in timed:
+        for command, _ in timed:
             size += len(command.payload)
             if run and size > ENTRY_BYTES:
                 yield timeout_s, run

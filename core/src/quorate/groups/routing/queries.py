@@ -15,8 +15,9 @@ from google.protobuf.message import DecodeError, Message
 from quorate.apply.entries import Copies
 from quorate.apply.outcomes import CopyBehind
 from quorate.apply.scope import Scope
+from quorate.apply.txn import ShardReader
 from quorate.groups.refusals import UnknownShardError, UnreadableError
-from quorate.groups.routing.forwarding import AsOf
+from quorate.groups.routing.forwarding import Asked, AsOf
 from quorate.groups.routing.proposing import CATCH_UP_S
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.shard import Shard
@@ -32,11 +33,14 @@ from quorate.plugin import (
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError
+from quorate.v1 import audit_pb2
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
 
 _log = logging.getLogger(__name__)
+
+_FIND_WRITER: Final = audit_pb2.FindWriter
 
 #: Maximum answers of a shard to one query, which are read in one turn of the loop as one view;
 #: request more in pages.
@@ -51,7 +55,8 @@ class ReadOptions:
     consistency: Consistency = "linearizable"
     #: The minimum revision of the query's shard, or of each shard.
     min_revision: int | Mapping[ShardId, int] = 0
-    caller: str = ""
+    #: What it is read for; None: for the node itself.
+    asked: Asked | None = None
 
     def of(self, shard: ShardId) -> int:
         """Return the minimum revision of a shard."""
@@ -76,6 +81,13 @@ class QueryPart(NamedTuple):
     positions: Sequence[int] = ()
 
 
+def query_of(catalog: Catalog, message: Message) -> Query[Any]:
+    """Return the query of a message, which may be core's own; raises `LookupError`."""
+    if isinstance(message, audit_pb2.FindWriter):
+        return _writer_query(catalog, message.family)
+    return declared(catalog, message.DESCRIPTOR.full_name)
+
+
 def declared(catalog: Catalog, name: str) -> Query[Any]:
     """Return a query; raises `LookupError` for what no plugin declares."""
     query = catalog.queries.get(name)
@@ -87,10 +99,10 @@ def declared(catalog: Catalog, name: str) -> Query[Any]:
 def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
     """Parse a forwarded query; raises `Invalid` for an unknown or damaged one."""
     query = catalog.queries.get(name)
-    if query is None:
+    if query is None and name != _FIND_WRITER.DESCRIPTOR.full_name:
         raise Invalid("type", f"no plugin that this node serves declares the query {name}")
     try:
-        message: Message = query.message.FromString(payload)
+        message: Message = (query.message if query else _FIND_WRITER).FromString(payload)
     except DecodeError:
         raise Invalid("query", f"its {len(payload)} bytes are not a {name}") from None
     return message
@@ -213,6 +225,29 @@ def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> lis
             "once; request pages",
         )
     return found
+
+
+def _writer_query(catalog: Catalog, name: str) -> Query[Any]:
+    """Return the query of every shard that may hold a row of a family."""
+    family = catalog.families.get(name)
+    if family is None or family.row is None:
+        raise LookupError(f"no column family {name} with a row message is declared")
+
+    def order(_: Message) -> bytes:
+        return b""
+
+    return Query(message=_FIND_WRITER, group=family.group, run=_writer, order=order, reads=(name,))
+
+
+def _writer(reader: Reader, asked: audit_pb2.FindWriter) -> Iterable[audit_pb2.RowWriter]:
+    row = reader.get_row(asked.family, asked.key)
+    if row is not None:
+        assert isinstance(reader, ShardReader)
+        found = audit_pb2.RowWriter(revision=row.revision, shard=reader.shard)
+        if (writer := reader.writer(asked.family, row)) is not None:
+            found.known = True
+            found.identity, found.written_at_ms = writer.name, writer.at_ms
+        yield found
 
 
 def _check_row(query: Query[Any], row: str) -> None:

@@ -7,16 +7,16 @@ asked for more than the quota; who calls several nodes gets as much from each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextvars import ContextVar
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
 from quorate.groups.refusals import ExhaustedError
-from quorate.plugin import Command, keys
+from quorate.plugin import Caller, Command, keys
 from quorate.plugin.resource.tenants import EVERYONE, QUOTAS, USAGES
 from quorate.v1 import quota_pb2 as pb
+from quorate.v1.batch_pb2 import ItemRefusal
 
 FAMILIES: Final = (QUOTAS, USAGES)
 TENANT: Final = "tenant"
@@ -46,8 +46,9 @@ class Subject(NamedTuple):
         return f"{self.kind} {self.name}"
 
 
-#: The caller on whose behalf this task works; None: the node itself.
-calling: Final[ContextVar[Subject | None]] = ContextVar("quorate_quota_caller", default=None)
+def subject_of(caller: Caller) -> Subject:
+    """Return whose quota a caller has: that of its name, or else of its address."""
+    return Subject(IDENTITY, caller.name) if caller.name else Subject(ADDRESS, caller.address)
 
 
 class Rate:
@@ -255,29 +256,68 @@ class Quotas:
             found = self._accounts[subject] = Account(subject, quota, self._clock())
         return found
 
-    def charge(self, command: Command[Any], message: Message) -> None:
-        """Count a command of a caller and of the tenants that it is for; raises `ExhaustedError`.
+    def charge(
+        self,
+        command: Command[Any],
+        message: Message,
+        caller: Caller,
+        refused: Collection[ItemRefusal] = (),
+    ) -> tuple[ItemRefusal, ...]:
+        """Count a command of a caller and of the tenants that its items are for.
 
-        It counts for all of them or for none. What this node does of itself is not counted.
+        Return the refusals of items whose tenants have used up their quotas; `refused` are left out
+        already. Raises `ExhaustedError` if its caller has, or if nothing is left of the command;
+        then it counts for nobody.
         """
-        caller = calling.get()
-        if caller is None:
-            return
-        items = () if command.items is None else command.items.get(message)
-        counted: list[tuple[Account, int]] = []
-        if (account := self.account(caller)) is not None:
-            counted.append((account, len(items) or 1))
-        if command.items is not None and command.items.tenant is not None:
-            for tenant, count in Counter(map(command.items.tenant, items)).items():
-                if (account := self.account(Subject(TENANT, tenant))) is not None:
-                    counted.append((account, count))
-                    if not command.frees:
-                        account.check_stored(self.stored(tenant))
         now = self._clock()
-        for account, _ in counted:
-            account.check_rate(COMMANDS, now)
+        # A stream from before the first quota knows no address.
+        named = caller.name or caller.address
+        own = self.account(subject_of(caller)) if named else None
+        if own is not None:
+            own.check_rate(COMMANDS, now)
+        items = () if command.items is None else command.items.get(message)
+        left = len(items) - len(refused)
+        found: tuple[ItemRefusal, ...] = ()
+        if command.items is not None and command.items.tenant is not None:
+            without = {each.item for each in refused}
+            tenants = {
+                item: command.items.tenant(each)
+                for item, each in enumerate(items)
+                if item not in without
+            }
+            found = self._charge_tenants(tenants, now, stored=not command.frees)
+        if own is not None:
+            own.take(COMMANDS, left - len(found) or 1, now)
+        return found
+
+    def _charge_tenants(
+        self, tenants: Mapping[int, str], now: float, *, stored: bool
+    ) -> tuple[ItemRefusal, ...]:
+        """Count items for their tenants; return, or raise, the refusals of those with no more."""
+        over: dict[str, ExhaustedError] = {}
+        counted: list[tuple[Account, int]] = []
+        for tenant, count in Counter(tenants.values()).items():
+            account = self.account(Subject(TENANT, tenant))
+            if account is None:
+                continue
+            try:
+                if stored:
+                    account.check_stored(self.stored(tenant))
+                account.check_rate(COMMANDS, now)
+            except ExhaustedError as refusal:
+                over[tenant] = refusal
+            else:
+                counted.append((account, count))
+        found = tuple(
+            ItemRefusal(item=item, code=why.code, message=str(why))
+            for item, tenant in tenants.items()
+            if (why := over.get(tenant)) is not None
+        )
+        if found and len(found) == len(tenants):
+            raise next(iter(over.values()))
         for account, count in counted:
             account.take(COMMANDS, count, now)
+        return found
 
     def stored(self, tenant: str) -> tuple[int, int]:
         """Return the rows and bytes of a tenant as they were measured."""

@@ -17,6 +17,7 @@ from quorate.groups.refusals import (
 )
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import (
+    Asked,
     AsOf,
     ForwardedAnswers,
     ForwardedQuery,
@@ -72,10 +73,10 @@ class Reads:
         consistency: Consistency = "linearizable",
         min_revision: int | Mapping[ShardId, int] = 0,
         timeout_s: float | None = None,
-        caller: str = "",
+        asked: Asked | None = None,
     ) -> AsyncIterator[R]:
         """Run a query on its shards, and yield the answers in key order."""
-        options = ReadOptions(consistency=consistency, min_revision=min_revision, caller=caller)
+        options = ReadOptions(consistency=consistency, min_revision=min_revision, asked=asked)
         answers = await self.read(message, row, options, timeout_s=timeout_s)
         for answer in answers.rows:
             yield answer
@@ -97,7 +98,7 @@ class Reads:
         Raises `LookupError`, `Rejected`, `UnknownShardError` and `UnreadableError`.
         """
         deadline = self._deadline(timeout_s)
-        query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
+        query = queries.query_of(self._catalog, message)
         parts = queries.parts(query, message, self._shards.slot_map)
         if len(parts) == 1:
             as_of, rows = await self._read_part(query, parts[0], row, options, deadline)
@@ -135,7 +136,7 @@ class Reads:
         A shard that cannot be read is yielded with its failure; if none can, it raises as `read`.
         """
         deadline = self._deadline(timeout_s)
-        query = queries.declared(self._catalog, message.DESCRIPTOR.full_name)
+        query = queries.query_of(self._catalog, message)
         parts = queries.parts(query, message, self._shards.slot_map)
         if shards is not None:
             parts = queries.chosen(parts, shards, self._shards.slot_map.shards(query.group))
@@ -185,17 +186,17 @@ class Reads:
         Raises `UnreadableError` if this node has no replica of the shard.
         """
         message = queries.parse(self._catalog, forwarded.type, forwarded.payload)
-        group = self._catalog.queries[forwarded.type].group
-        if group != forwarded.shard.group:
+        query = queries.query_of(self._catalog, message)
+        if query.group != forwarded.shard.group:
             raise Invalid(
                 "shard",
-                f"{forwarded.type} belongs to group {group}, and was sent to {forwarded.shard}",
+                f"{forwarded.type} belongs to group {query.group}, "
+                f"and was sent to {forwarded.shard}",
             )
         deadline = self._deadline(forwarded.timeout_s)
         options = ReadOptions(
             consistency=forwarded.consistency, min_revision=forwarded.min_revision
         )
-        query = self._catalog.queries[forwarded.type]
         part = QueryPart(forwarded.shard, message)
         found = await self._read_here(query, part, forwarded.row, options, deadline)
         if found is None:
@@ -235,8 +236,8 @@ class Reads:
                     row=name,
                     consistency=options.consistency,
                     min_revision=options.of(part.shard),
-                    caller=options.caller,
                     timeout_s=deadline - self._loop.time(),
+                    asked=options.asked,
                 )
                 try:
                     as_of, rows = await self._forwarder.query(node, asked)
@@ -259,7 +260,9 @@ class Reads:
         local = self._shards.get(part.shard)
         if local is None:
             return None
-        reads = self._scopes[part.message.DESCRIPTOR.full_name]
+        reads = self._scopes.get(part.message.DESCRIPTOR.full_name)
+        if reads is None:
+            reads = queries.reads_of(self._catalog, query)
         return await queries.answer(
             local, query, part, reads, options, row, deadline, self._loop.time
         )

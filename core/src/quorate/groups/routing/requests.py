@@ -54,7 +54,16 @@ LEFT: Final = OutcomeUnknownError("its caller left before it was answered")
 class Request:
     """A pending command. A failed part has an exception as its result."""
 
-    __slots__ = ("_answered", "_batch", "_open", "_settled", "deadline", "fence", "stamp")
+    __slots__ = (
+        "_answered",
+        "_batch",
+        "_open",
+        "_settled",
+        "caller",
+        "deadline",
+        "fence",
+        "stamp",
+    )
 
     def __init__(
         self,
@@ -65,11 +74,13 @@ class Request:
         parts: int,
         batch: bool,
         fence: Fence | None = None,
+        caller: str = "",
     ) -> None:
         #: On the loop's clock.
         self.deadline: Final = deadline
         self.stamp: Final = stamp
         self.fence: Final = fence
+        self.caller: Final = caller
         self._answered: Final = answered
         self._batch: Final = batch
         self._open = parts
@@ -132,6 +143,7 @@ class Part:
             slotless,
             Copies.DOUBTED,
             request.fence,
+            request.caller,
         )
 
     def end(self, result: Result) -> None:

@@ -177,9 +177,18 @@ class Binding:
             return lambda item: shard_of(key_of(item))
         return _packer(fields)
 
+    @property
+    def tenant(self) -> str:
+        """The field that names whose a row is: the first of the key; "": it is the cluster's own.
+
+        Rows of which others with a tenant are the owners need not declare it.
+        """
+        first = self.resource.key[0] if self.resource.key else ""
+        return first if first.rpartition(".")[2] == "tenant" else ""
+
     def tenant_of_item(self, write: Write) -> Callable[[Any], str] | None:
         """Return what finds the tenant of a verb's items; None: they are of no tenant."""
-        tenant = self.resource.tenant
+        tenant = self.tenant
         if not tenant:
             return None
         if write.has(tenant.partition(".")[0]):

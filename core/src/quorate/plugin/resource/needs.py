@@ -14,7 +14,7 @@ from quorate.plugin.resource.binding import Binding, Read, Write
 
 def place_of(binding: Binding) -> Callable[[bytes], Place]:
     """Return what tells the place of a row by its key."""
-    return tenant_place if binding.resource.tenant else cluster_place
+    return tenant_place if binding.tenant else cluster_place
 
 
 def access_of_write(binding: Binding, write: Write) -> Access:
@@ -22,7 +22,7 @@ def access_of_write(binding: Binding, write: Write) -> Access:
     if write.spec.access is not None:
         return write.spec.access
     family, names = binding.resource.family, binding.resource.key[:2]
-    if write.item is None and write.key_is_text and not binding.resource.tenant:
+    if write.item is None and write.key_is_text and not binding.tenant:
         return Access(right="write", domain=family)
     if write.item is not None and write.spec.key is None and _has(write.item, names):
         tenant, key = _tenant_and_key(binding, binding.resource.key)
@@ -43,7 +43,7 @@ def access_of_read(binding: Binding, verb: str, read: Read) -> Access:
     """Return what the caller of a method that reads needs."""
     family = binding.resource.family
     if verb != "Get":
-        tenant = binding.parts[0] if binding.resource.tenant else ""
+        tenant = binding.parts[0] if binding.tenant else ""
         named = tenant in read.request.DESCRIPTOR.fields_by_name
         return Access(right="read", domain=family, tenant=tenant if named else "", filtered=True)
     held = read.request.DESCRIPTOR
@@ -76,7 +76,7 @@ def needs_of(binding: Binding) -> tuple[Mapping[str, Access], frozenset[str]]:
 
 
 def _tenant_and_key(binding: Binding, parts: Sequence[str]) -> tuple[str, str]:
-    if not binding.resource.tenant:
+    if not binding.tenant:
         return "", parts[0]
     return parts[0], parts[1] if len(parts) > 1 else ""
 
