@@ -124,6 +124,7 @@ class PluginNode:
     _replica: Callable[[ShardId], Shard | None]
     _authority: Authority
     _tls: ssl.SSLContext | None = None
+    shares_ports: bool = False
 
     def config(self, model: type[ModelT]) -> ModelT:
         return self._settings.plugin_section(model)

@@ -75,8 +75,12 @@ class Node:
     whatever happened to it before.
     """
 
-    def __init__(self, settings: Settings, catalog: Catalog) -> None:
+    def __init__(
+        self, settings: Settings, catalog: Catalog, client_port: int | None = None
+    ) -> None:
         """Open the node's directory.
+
+        A worker serves clients at `client_port` too, which it shares with those of its machine.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
         `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError` and `AuditError`.
@@ -144,6 +148,7 @@ class Node:
             self.shards.get,
             authority,
             None if self._certificates is None else self._certificates.clients,
+            shares_ports=client_port is not None,
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
@@ -225,6 +230,7 @@ class Node:
             missing=self._life.missing,
             audit=audit,
             loop=self._loop,
+            client_port=client_port,
         )
         parts = Parts(
             replicas=self._replicas,

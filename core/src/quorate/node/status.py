@@ -100,6 +100,7 @@ class NodeReports:
             paused=self._runner.paused,
             # A shortage of the one disk is every shard's.
             alarms=dict.fromkeys(self._alarms()),
+            machine=node.machine or "",
         )
 
     def _alarms(self) -> Iterator[str]:
