@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from urllib.error import URLError
+from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
@@ -37,15 +38,15 @@ class Machine:
         self.name = name
         self.port = port
         self.address = f"127.0.0.1:{port}"
-        self._file = directory / f"{name}.toml"
-        self._file.write_text(
+        self.file = directory / f"{name}.toml"
+        self.file.write_text(
             f'[node]\nname = "{name}"\nport = {port}\ndir = "{directory}/{name}"\n{file}'
         )
         self.program = Program(name, directory / f"{name}.log")
 
     def start(self) -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("QUORATE_")}
-        command = [sys.executable, "-c", _SERVE, "serve", "--config", str(self._file)]
+        command = [sys.executable, "-c", _SERVE, "serve", "--config", str(self.file)]
         self.program.start(command, environment)
 
     def get(self, path: str) -> str:
@@ -54,6 +55,16 @@ class Machine:
         with suppress(URLError, OSError), urlopen(url, timeout=10) as answer:
             return str(answer.read().decode())
         return ""
+
+    def problems(self) -> str:
+        """Return what it waits for until it is ready."""
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port + 100}/readyz", timeout=10):
+                return ""
+        except HTTPError as error:
+            return str(error.read().decode())
+        except OSError:
+            return ""
 
     def ready(self) -> None:
         def is_ready() -> bool | None:
@@ -74,17 +85,21 @@ class Machine:
 
 @contextmanager
 def machines(
-    directory: Path, names: tuple[str, ...], groups: Mapping[str, int], workers: int = 2
+    directory: Path, names: tuple[str, ...], groups: Mapping[str, int], *, spare: int = 0
 ) -> Iterator[list[Machine]]:
-    """Start machines that found a cluster; `groups` are the shards and replicas of metadata."""
-    distances = [each + 10 * number for number in range(len(names)) for each in range(workers + 1)]
+    """Start machines of two workers that found a cluster; there are ports for `spare` more.
+
+    `groups` are the shards and replicas of metadata.
+    """
+    each_has = range(3 + spare)
+    distances = [each + 10 * number for number in range(len(names)) for each in each_has]
     ports = free_ports(*distances, *(100 + each for each in distances))
     firsts = [ports[0] + 10 * number for number in range(len(names))]
     members = "\n".join(
         f'{name} = "127.0.0.1:{port}"' for name, port in zip(names, firsts, strict=True)
     )
     sections = "\n".join(f"{key} = {value}" for key, value in groups.items())
-    file = f"""workers = {workers}
+    file = f"""workers = 2
 [cluster.initial_members]
 {members}
 [groups.metadata]
@@ -200,3 +215,45 @@ async def test_the_workers_of_two_machines_found_a_cluster(tmp_path: Path) -> No
                     assert {node.split(".")[0] for node in shard.nodes} == {"q1", "q2"}
         async with connect(first.address) as client:
             assert await client.kv.get("a/k") is not None
+
+
+@pytest.mark.ci
+async def test_a_worker_is_added_and_removed(tmp_path: Path) -> None:
+    with machines(tmp_path, ("q1",), {"shards": 5, "replicas": 1}, spare=1) as [machine]:
+        async with connect(machine.address) as client:
+            await client.kv.put("a/k", b"1")
+        assert machine.program.end(signal.SIGTERM) == 0
+        text = machine.file.read_text()
+        own = f"127.0.0.1:{machine.port + 1}"
+        before, _, after = text.partition("[cluster.initial_members]")
+        groups = after.partition("[groups")[2]
+        machine.file.write_text(
+            before.replace("workers = 2", "workers = 3")
+            + f'[cluster.join]\n"q1.1" = "{own}"\n[groups{groups}'
+        )
+        machine.start()
+        async with asyncio.timeout(PATIENCE_S), connect(own) as client:
+            while "waits to be added" not in machine.problems():
+                await asyncio.sleep(0.05)
+            added = pb.AddMemberRequest(node="q1.3", address=f"127.0.0.1:{machine.port + 3}")
+            async for _ in client.stream(f"{ADMIN}/AddMember", added, pb.MemberProgress):
+                pass
+            await asyncio.to_thread(machine.ready)
+            while [each.replicas for each in (await placement(client)).nodes] != [2, 1, 1]:
+                await asyncio.sleep(0.05)
+            assert await client.kv.get("a/k") is not None
+            removed = pb.RemoveMemberRequest(node="q1.3", force=True)
+            async for _ in client.stream(f"{ADMIN}/RemoveMember", removed, pb.MemberProgress):
+                pass
+            while "q1.3 was removed from the cluster" not in machine.problems():
+                await asyncio.sleep(0.05)
+            # The others go on.
+            assert await client.kv.get("a/k") is not None
+        assert machine.program.end(signal.SIGTERM) == 0
+        machine.file.write_text(machine.file.read_text().replace("workers = 3", "workers = 2"))
+        machine.start()
+        machine.program.wait()
+        assert "holds q1.3, and node.workers is 2" in machine.program.said
+        shutil.rmtree(tmp_path / "q1" / "q1.3")
+        machine.start()
+        machine.ready()

@@ -35,6 +35,7 @@ from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
 from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.status import NodeReports
+from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups, purge, recover
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
@@ -182,6 +183,9 @@ class Node:
             self._version,
             self._certificates,
         )
+        self._topology_feed: Final = TopologyFeed(
+            reports.topology, reports.topology_key, self._loop
+        )
         self.admin: Final = AdminService(
             reports,
             self.leader_tasks,
@@ -191,6 +195,7 @@ class Node:
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
             self.groups.quotas,
+            self._topology_feed,
         )
         self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
@@ -326,6 +331,7 @@ class Node:
             _log.warning("cancelling calls still running after %g s: %s", FINISH_S, left)
         await self._serving.gate.silent(SILENT_S, within_s=FAREWELL_S)
         await self._lifespans.aclose()
+        await self._topology_feed.stop()
         await self._watching.stop()
         await self.peers.stop()
         await self._serving.stop()

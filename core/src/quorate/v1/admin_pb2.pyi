@@ -10,14 +10,16 @@ class TopologyRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class TopologyResponse(_message.Message):
-    __slots__ = ("cluster_id", "nodes", "shards")
+    __slots__ = ("cluster_id", "nodes", "shards", "changes_only")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     SHARDS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_ONLY_FIELD_NUMBER: _ClassVar[int]
     cluster_id: bytes
     nodes: _containers.RepeatedCompositeFieldContainer[NodeAddress]
     shards: _containers.RepeatedCompositeFieldContainer[ShardPlace]
-    def __init__(self, cluster_id: _Optional[bytes] = ..., nodes: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ShardPlace, _Mapping]]] = ...) -> None: ...
+    changes_only: bool
+    def __init__(self, cluster_id: _Optional[bytes] = ..., nodes: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ShardPlace, _Mapping]]] = ..., changes_only: bool = ...) -> None: ...
 
 class NodeAddress(_message.Message):
     __slots__ = ("node", "address")
