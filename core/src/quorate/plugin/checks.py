@@ -38,6 +38,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "kv",
         "member",
         "node",
+        "plan",
         "plugin",
         "protos",
         "restore",
