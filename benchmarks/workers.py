@@ -224,7 +224,7 @@ async def ask(
     took, own = time.perf_counter() - began, time.process_time() - asked
     cpu = [after - first for after, first in zip(used(), before, strict=True)]
     for each in channels:
-        await each.close()
+        await each.close(None)
     most = max(cpu)
     return sent / took, sent / most, sum(cpu) / sent * 1e6, own / sent * 1e6, most / sum(cpu)
 

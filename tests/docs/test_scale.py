@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from math import floor, log10
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from quorate.cli.costs import (
     Machine,
     most,
     most_members,
+    only,
     plan,
 )
 from quorate.cli.main import main
@@ -63,7 +63,7 @@ def test_what_machines_carry_is_what_the_model_says(line: str) -> None:
     found = [most(Machine(), nodes, kind) for nodes in MACHINES]
     assert told == [rounded(each) for each in found]
     first = [
-        plan(replace(Demand(), **{kind: amount}), Machine(), nodes).fullest.what
+        plan(only(kind, amount), Machine(), nodes).fullest.what
         for nodes, amount in zip(MACHINES, found, strict=True)
     ]
     assert breaks.split("; ") == list(dict.fromkeys(first))

@@ -14,6 +14,7 @@ from quorate.cli.costs import (
     Machine,
     most,
     most_members,
+    only,
     plan,
 )
 from quorate.cli.failures import ExitCode
@@ -58,8 +59,8 @@ def test_what_no_number_of_machines_carries_is_said_with_what_comes_nearest() ->
 def test_the_most_of_something_fits_and_no_more() -> None:
     for kind in ("sessions", "writes", "batched", "reads", "watches", "events"):
         amount = most(Machine(), 3, kind)
-        assert plan(replace(Demand(), **{kind: amount}), Machine(), 3).fits
-        assert not plan(replace(Demand(), **{kind: 1.01 * amount}), Machine(), 3).fits
+        assert plan(only(kind, amount), Machine(), 3).fits
+        assert not plan(only(kind, 1.01 * amount), Machine(), 3).fits
 
 
 def test_workers_are_as_many_as_metadata_can_lead() -> None:

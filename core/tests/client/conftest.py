@@ -149,7 +149,7 @@ class FakeNode:
         self._cluster.topologies += 1
         return self.told or self._cluster.told()
 
-    def _following(self) -> grpc.GenericRpcHandler:
+    def _following(self) -> grpc.GenericRpcHandler[Any, Any]:
         return grpc.method_handlers_generic_handler(
             "quorate.v1.AdminService",
             {

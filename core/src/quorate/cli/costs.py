@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 from quorate.config.sections import MOST_WORKERS, SLOTS
 
@@ -183,11 +183,11 @@ def plan(demand: Demand, machine: Machine, nodes: int | None = None) -> ClusterP
 def most(machine: Machine, nodes: int, kind: str, replicas: int = 3) -> float:
     """Return how much of one kind of demand machines carry that do nothing else."""
     low, high = 0.0, 1.0
-    while high < 1e15 and _planned(_only(kind, high, replicas), machine, nodes).fits:
+    while high < 1e15 and _planned(only(kind, high, replicas), machine, nodes).fits:
         low, high = high, 2 * high
     while high - low > 0.001 * high:
         middle = (low + high) / 2
-        fits = _planned(_only(kind, middle, replicas), machine, nodes).fits
+        fits = _planned(only(kind, middle, replicas), machine, nodes).fits
         low, high = (middle, high) if fits else (low, middle)
     return low
 
@@ -197,8 +197,10 @@ def most_members() -> int:
     return int(PLANNED / (2 * _HEARTBEATS_PER_S * MESSAGE_US * US))
 
 
-def _only(kind: str, amount: float, replicas: int) -> Demand:
-    return replace(Demand(replicas=replicas), **{kind: amount})
+def only(kind: str, amount: float, replicas: int = 3) -> Demand:
+    """Return the demand of one kind, a field of `Demand`."""
+    asked: Any = {kind: amount}
+    return Demand(replicas=replicas, **asked)
 
 
 def _counts(first: int) -> Iterator[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -11,6 +12,9 @@ from quorate.cli.failures import ExitCode, Failure, problem
 from quorate.cli.terminal import Terminal
 
 _POWERS: Final = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+
+
+_C = TypeVar("_C", bound=Callable[..., Any])
 
 
 class _Amount(click.ParamType[float]):
@@ -34,7 +38,7 @@ class _Amount(click.ParamType[float]):
         return amount
 
 
-def _amount(name: str, help: str) -> Any:
+def _amount(name: str, help: str) -> Callable[[_C], _C]:
     return click.option(name, type=_Amount(), default=0.0, metavar="NUMBER", help=help)
 
 
@@ -59,6 +63,7 @@ def _amount(name: str, help: str) -> Any:
 @click.pass_obj
 def command(
     terminal: Terminal,
+    /,
     nodes: int | None,
     cores: int,
     memory: float,

@@ -70,9 +70,7 @@ class TopologyFeed:
             known = self._newest
             yield known.whole
             while True:
-                newest = self._newest
-                if newest is None or newest is known:
-                    newest = await asyncio.shield(self._changed)
+                newest = await self._after(known)
                 yield newest.since(known)
                 known = newest
         finally:
@@ -81,6 +79,12 @@ class TopologyFeed:
     async def stop(self) -> None:
         """Look no more."""
         await end(self._looking)
+
+    async def _after(self, known: _Snapshot) -> _Snapshot:
+        """Return the newest topology, and wait for it if that is known."""
+        if self._newest is None or self._newest is known:
+            return await asyncio.shield(self._changed)
+        return self._newest
 
     async def _look(self, seen: object) -> None:
         try:
