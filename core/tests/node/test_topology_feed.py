@@ -12,6 +12,7 @@ from quorate.node import topology_feed
 from quorate.node.node import FINISH_S
 from quorate.node.topology_feed import TopologyFeed
 from quorate.plugin import Stub
+from quorate.plugin.shard_id import ShardId
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -117,25 +118,26 @@ async def test_without_followers_nobody_looks() -> None:
 
 @pytest.mark.ci
 async def test_a_node_tells_of_new_leaders_and_ends_at_once(nodes: Nodes) -> None:
-    async with nodes.started(*nodes.files(3)) as started, asyncio.timeout(30):
-        leader = next(each for each in started if each.shards.led())
+    async with nodes.started(*nodes.files(3)) as started, asyncio.timeout(60):
+        toy = ShardId("toy", 0)
         loop = asyncio.get_running_loop()
-        address = leader._settings.node.address
-        async with grpc.aio.insecure_channel(address) as channel:
+        leader = next(each for each in started if (held := each.shards.get(toy)) and held.leads)
+        async with grpc.aio.insecure_channel(leader._settings.node.address) as channel:
             admin = Stub(channel, pb.DESCRIPTOR.services_by_name["AdminService"])
             told = admin.WatchTopology(pb.TopologyRequest())
             first = await told.read()
             assert {each.group for each in first.shards} == {"metadata", "toy"}
-            led = {each.number: each.leader for each in first.shards if each.group == "toy"}
-            number = next(number for number, node in led.items() if node == leader.me.node)
             heir = next(each.me.node for each in started if each is not leader)
             await admin.TransferLeader(
-                pb.TransferLeaderRequest(shard=f"toy/{number}", node=heir), timeout=20
+                pb.TransferLeaderRequest(shard=str(toy), node=heir), timeout=20
             )
             while True:
                 news = await told.read()
                 assert news.changes_only
-                if any(each.leader == heir and each.number == number for each in news.shards):
+                if any(
+                    (each.group, each.number, each.leader) == ("toy", 0, heir)
+                    for each in news.shards
+                ):
                     break
             # An open stream keeps no node from its end.
             began = loop.time()
