@@ -68,6 +68,6 @@ def options(command: click.Command) -> list[str]:
     return [
         name
         for parameter in command.params
-        if isinstance(parameter, click.Option)
+        if isinstance(parameter, click.Option) and not parameter.hidden
         for name in parameter.opts
     ]

@@ -63,6 +63,8 @@ class FakeNode:
         self.closed: list[CloseSessionRequest] = []
         self.sealed: list[SealSessionRequest] = []
         self.asked: list[Message] = []
+        #: The streams of changes that were opened.
+        self.followed = 0
         self.watched: list[WatchRequest] = []
         #: What becomes of a command.
         self.answer: Callable[[Command], CommandAnswer] = lambda command: reply(
@@ -111,6 +113,7 @@ class FakeNode:
                     },
                 ),
                 _handler("quorate.v1.KvService", Get=(self._get, GetPairRequest)),
+                *([self._following()] if self._cluster.tells else []),
                 grpc.method_handlers_generic_handler(
                     "shop.v1.Shop",
                     {
@@ -145,6 +148,27 @@ class FakeNode:
     async def _topology(self, request: TopologyRequest, context: Context) -> TopologyResponse:
         self._cluster.topologies += 1
         return self.told or self._cluster.told()
+
+    def _following(self) -> grpc.GenericRpcHandler[Any, Any]:
+        return grpc.method_handlers_generic_handler(
+            "quorate.v1.AdminService",
+            {
+                "WatchTopology": grpc.unary_stream_rpc_method_handler(
+                    self._watch_topology,
+                    TopologyRequest.FromString,
+                    TopologyResponse.SerializeToString,
+                )
+            },
+        )
+
+    async def _watch_topology(
+        self, request: TopologyRequest, context: Context
+    ) -> AsyncIterator[TopologyResponse]:
+        """Tell what there is, and what `FakeCluster.tell` says, until that ends it."""
+        self.followed += 1
+        yield self._cluster.told()
+        while (news := await self._cluster.news.get()) is not None:
+            yield news
 
     async def _execute(self, request: ExecuteRequest, context: Context) -> ExecuteResponse:
         self.executed.append(request)
@@ -239,6 +263,10 @@ class FakeCluster:
         self.term = 1
         self.topologies = 0
         self.sessions = 0
+        #: Whether nodes tell of changes; before they are started.
+        self.tells = False
+        #: What the next stream to ask for it is told; None ends that stream.
+        self.news: asyncio.Queue[TopologyResponse | None] = asyncio.Queue()
 
     @property
     def endpoints(self) -> str:

@@ -172,6 +172,7 @@ def schema(name: str = "s", **fields: object) -> CreateSchema:
 
 ADMIN: Final = {
     "Topology": Row(empty=None),
+    "WatchTopology": Row(empty=None),
     "Status": Row(empty=None),
     "QuotaUsage": Row(empty=None, large=((QuotaUsageRequest(kind=TEXT, name=TEXT), None),)),
     "TransferLeader": Row(

@@ -60,6 +60,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
     DeferredCommand("metrics", "Print alerts and a dashboard.", _own("metrics")),
     DeferredCommand("node", "Free nodes of replicas.", _own("node"), asks=True),
+    DeferredCommand("plan", "Say what machines a demand takes.", _own("plan")),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
     DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),

@@ -1,19 +1,34 @@
-"""`quorate serve` and `quorate restore`: one node in this process, and its data from a backup."""
+"""`quorate serve` and `quorate restore`: a node or its workers, and its data from a backup."""
 
+from __future__ import annotations
+
+import asyncio
 import os
 from contextlib import closing
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
 import click
 
 from quorate.cli.deferred import terminal_of
-from quorate.cli.failures import ExitCode, failure, not_installed, of_plugins
+from quorate.cli.failures import (
+    ExitCode,
+    failure,
+    not_installed,
+    of_configuration,
+    of_plugins,
+)
+from quorate.cli.parent import end_with_parent
 from quorate.cli.terminal import Terminal
 from quorate.observe import logs
 from quorate.observe.logs import Form, Level
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quorate.config import Settings
+    from quorate.config.workers import Worker
     from quorate.plugin.catalog import Catalog
 
 
@@ -56,16 +71,47 @@ _config_option = click.option(
     show_default=True,
     help="Lowest level to log.",
 )
+@click.option("--worker", "number", type=int, hidden=True)
 @click.pass_obj
-def command(terminal: Terminal, log_format: Form, log_level: Level) -> None:
-    """Run a node until SIGTERM or Ctrl-C.
+def command(terminal: Terminal, log_format: Form, log_level: Level, number: int | None) -> None:
+    """Run a node until SIGTERM or Ctrl-C; with [node] workers several, each a process.
 
     It logs each step to standard error, the last one when it is ready.
     """
     os.environ.setdefault(*_SUITES)
     settings = terminal.settings()
+    workers = _workers(terminal, settings)
+    if number is not None:
+        end_with_parent("quorate serve")
+        worker = workers[number - 1]
+        _serve(terminal, worker.settings, log_format, log_level, worker.client_port)
+        return
     if settings.timing.caution is not None:
         terminal.warn(settings.timing.caution)
+    if workers:
+        _supervise(terminal, settings, workers, log_format, log_level)
+    else:
+        _serve(terminal, settings, log_format, log_level)
+
+
+def _workers(terminal: Terminal, settings: Settings) -> Sequence[Worker]:
+    from quorate.config import ConfigError
+    from quorate.config.workers import workers_of
+
+    try:
+        return workers_of(settings, terminal.chosen_config())
+    except ConfigError as error:
+        raise of_configuration(error) from error
+
+
+def _serve(
+    terminal: Terminal,
+    settings: Settings,
+    log_format: Form,
+    log_level: Level,
+    client_port: int | None = None,
+) -> None:
+    """Be a node, or one worker of a machine."""
     catalog = _catalog(terminal, frozenset(settings.plugins.enabled))
     try:
         from quorate.node.process import NodeEndedError, NodeRemovedError, run
@@ -76,14 +122,49 @@ def command(terminal: Terminal, log_format: Form, log_level: Level) -> None:
 
     try:
         with closing(ConsoleSite.of(catalog, settings)) as console:
-            run(settings, catalog, {ROOT: console})
+            run(settings, catalog, {ROOT: console}, client_port)
     except NodeEndedError as error:
         removed = isinstance(error, NodeRemovedError)
         exit_code = ExitCode.REMOVED if removed else ExitCode.FAILED
         raise failure(str(error), exit_code=exit_code) from error
 
 
-def _catalog(terminal: Terminal, enabled: frozenset[str]) -> "Catalog":
+def _supervise(
+    terminal: Terminal,
+    settings: Settings,
+    workers: Sequence[Worker],
+    log_format: Form,
+    log_level: Level,
+) -> None:
+    """Run the workers of a machine, each in a process of its own."""
+    # What every one of them would say.
+    _catalog(terminal, frozenset(settings.plugins.enabled))
+    try:
+        from quorate.node.supervisor import REFUSED, Supervisor, WorkersEndedError
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "a node") from error
+    file = terminal.chosen_config()
+    named = () if file is None else ("--config", str(file))
+    logging = ("--log-format", log_format, "--log-level", log_level)
+
+    def command_of(number: int) -> Sequence[str]:
+        worker = ("--worker", str(number))
+        return [sys.executable, "-m", "quorate.cli", "serve", *named, *logging, *worker]
+
+    async def supervised() -> None:
+        await Supervisor(settings, workers, command_of, ExitCode.REMOVED).run()
+
+    logs.configure(log_format, log_level, settings.node.name, secrets=settings.secrets())
+    try:
+        asyncio.run(supervised())
+    except WorkersEndedError as error:
+        exit_code = ExitCode.REMOVED if error.removed else ExitCode.FAILED
+        raise failure(str(error), exit_code=exit_code) from error
+    except REFUSED as error:
+        raise failure(str(error)) from error
+
+
+def _catalog(terminal: Terminal, enabled: frozenset[str]) -> Catalog:
     from quorate.plugin.catalog import build
     from quorate.plugin.problems import PluginErrors, PluginProblem
 

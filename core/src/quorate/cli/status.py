@@ -148,13 +148,15 @@ def _rendered(view: ClusterView) -> Group:
 
 def _node_row(name: str, address: str, status: Status) -> Row:
     if isinstance(status, Silent):
-        http, version, state, hosts, leads = None, None, str(status), None, None
+        machine, http, version, hosts, leads = None, None, None, None, None
+        state = str(status)
     else:
-        http, version = status.http_address, status.version
+        machine, http, version = status.machine or None, status.http_address, status.version
         state = "ready" if status.ready else "not ready"
         hosts, leads = len(status.shards), sum(each.role == "leader" for each in status.shards)
     return {
         "node": name,
+        "machine": machine,
         "address": address,
         "http": http,
         "version": version,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from functools import cache
 from typing import Final, Literal, TypeVar
 
@@ -59,6 +60,11 @@ class Attempts:
             if self._kind == "write":
                 raise failure.error
         loop = asyncio.get_running_loop()
+        if failure.moved:
+            # Not beside the next attempt: that one is to go to the right shard.
+            with suppress(AttemptError):
+                await self._topology.fresh(self._deadline - loop.time())
+            moved = True
         # Another node may know at once; but the nodes are not asked in circles.
         pause_s = 0.0 if moved and not self._count else self._pause_s()
         self._count += 1

@@ -25,6 +25,7 @@ Retry = Literal["safe", "unknown", "never"]
 SESSION_EXPIRED: Final = "SESSION_EXPIRED"
 #: The node starts or stops, and takes no calls.
 _NOT_SERVING: Final = "NOT_SERVING"
+_WRONG_SHARD: Final = "WRONG_SHARD"
 
 _DETAILS_KEY: Final = "grpc-status-details-bin"
 _INVALID: Final = "INVALID"
@@ -59,6 +60,7 @@ class AttemptError(Exception):
         unreachable: bool = False,
         unlogged: bool = False,
         why: str = "",
+        moved: bool = False,
     ) -> None:
         super().__init__(str(error))
         self.retry: Final = retry
@@ -75,6 +77,8 @@ class AttemptError(Exception):
         #: It was refused before what its session has recorded was read: this attempt was not
         #: carried out, and an earlier one may have been.
         self.unlogged: Final = unlogged or isinstance(error, InvalidError)
+        #: Another shard owns the slot now.
+        self.moved: Final = moved
 
     @property
     def expired_session(self) -> bool:
@@ -114,6 +118,7 @@ def of_status(status: status_pb2.Status) -> AttemptError:
         shard=shard.resource_name if shard.resource_type == "shard" else "",
         delay_s=delay.ToMilliseconds() / 1_000,
         unreachable=info.reason == _NOT_SERVING,
+        moved=info.reason == _WRONG_SHARD,
     )
 
 

@@ -15,10 +15,14 @@ from quorate.client.errors import ClosedError, InvalidError, UnavailableError
 from quorate.client.failures import AttemptError
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import SLOTS, slots_in
-from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
+from quorate.v1.admin_pb2 import ShardPlace, TopologyRequest, TopologyResponse
 
-#: What is older is asked for again beside the next call.
+#: What is older is asked for again beside the next call, unless a node tells of changes.
 _FRESH_S: Final = 2.0
+#: A client that makes no calls for this time is told of no more changes.
+_IDLE_S: Final = 30.0
+#: How long nobody is asked to tell of changes after one who did has ended.
+_AGAIN_S: Final = 1.0
 #: How long one node may take to answer.
 _ANSWER_S: Final = 1.0
 #: How long a node that did not answer is asked last.
@@ -30,6 +34,7 @@ VARIABLE: Final = "QUORATE_ENDPOINTS"
 DEFAULT: Final = "127.0.0.1:7401,127.0.0.1:7402,127.0.0.1:7403"
 
 _METHOD: Final = "/quorate.v1.AdminService/Topology"
+_FOLLOW: Final = "/quorate.v1.AdminService/WatchTopology"
 
 
 @dataclass(slots=True)
@@ -47,17 +52,25 @@ class Place:
 
 
 class Topology:
-    """The nodes and shards of a cluster: asked for when needed, corrected by what nodes say."""
+    """The nodes and shards of a cluster: asked for at first, and told by a node from then on.
+
+    What nodes refuse corrects it meanwhile. Without a node that tells, it is asked for again.
+    """
 
     def __init__(self, endpoints: Sequence[str], connections: Connections) -> None:
         self._endpoints: Final = tuple(endpoints)
         self._connections: Final = connections
         self._addresses: dict[str, str] = {}
+        self._told: dict[ShardId, ShardPlace] = {}
         self._places: dict[ShardId, Place] = {}
         self._owners: dict[str, list[Place | None]] = {}
         self._cluster_id = b""
         self._asking: asyncio.Task[TopologyResponse] | None = None
         self._fresh_until = 0.0
+        self._following: asyncio.Task[None] | None = None
+        #: Whether the stream of changes stands.
+        self._follows = False
+        self._used_at = 0.0
         self._avoided: Final[dict[str, float]] = {}
         # Clients that start together do not all ask the same node.
         self._turn: Final = itertools.count(random.randrange(SLOTS))
@@ -67,7 +80,10 @@ class Topology:
 
     def owners(self, group: str) -> Sequence[Place | None] | None:
         """Return who holds each slot of a group; None while nothing is known of the group."""
-        if asyncio.get_running_loop().time() > self._fresh_until:
+        self._used_at = now = asyncio.get_running_loop().time()
+        if now > self._fresh_until:
+            if self._cluster_id and self._following is None:
+                self._following = asyncio.create_task(self._follow())
             self._ask()
         return self._owners.get(group)
 
@@ -130,9 +146,10 @@ class Topology:
     async def close(self) -> None:
         """Ask no more."""
         self._closed = True
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.gather(self._asking, return_exceptions=True)
+        ending = [task for task in (self._asking, self._following) if task is not None]
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     # How it is found out.
 
@@ -153,7 +170,7 @@ class Topology:
     async def _find_out(self) -> TopologyResponse:
         # Nobody asks again before this has ended, however it ends.
         loop = asyncio.get_running_loop()
-        self._fresh_until = loop.time() + _FRESH_S
+        self._fresh_until = self._good_until()
         failed: AttemptError | None = None
         leaderless: TopologyResponse | None = None
         for address in self.addresses():
@@ -173,20 +190,64 @@ class Topology:
                     return answer
                 # It may lag; another one may know more.
                 leaderless = leaderless or answer
-        self._fresh_until = loop.time() + _FRESH_S
+        self._fresh_until = self._good_until()
         if leaderless is not None:
             self._learn(leaderless)
             return leaderless
         raise failed or AttemptError("safe", self._silent())
 
+    def _good_until(self) -> float:
+        """Return until when what is learned now need not be asked for."""
+        now = asyncio.get_running_loop().time()
+        return float("inf") if self._follows else now + _FRESH_S
+
+    async def _follow(self) -> None:
+        """Have a node tell of changes until it ends, or nothing is called here any more."""
+        loop = asyncio.get_running_loop()
+        watchdog = loop.call_later(_IDLE_S, self._end_if_idle)
+        try:
+            answers = self._connections.to(self.any_address()).stream(
+                _FOLLOW, TopologyRequest(), TopologyResponse, None
+            )
+            async for answer in answers:
+                self._learn(answer)
+                if not self._follows:
+                    self._follows, self._fresh_until = True, float("inf")
+        except (AttemptError, ClosedError):
+            pass
+        finally:
+            watchdog.cancel()
+            if self._follows:
+                # It may have ended because something has moved.
+                self._follows, self._fresh_until = False, 0.0
+        # One that does not tell of changes is not asked in circles.
+        await asyncio.sleep(_AGAIN_S)
+        self._following = None
+
+    def _end_if_idle(self) -> None:
+        if self._following is None:
+            return
+        idle_s = asyncio.get_running_loop().time() - self._used_at
+        if idle_s < _IDLE_S:
+            asyncio.get_running_loop().call_later(_IDLE_S - idle_s, self._end_if_idle)
+        else:
+            self._following.cancel()
+            self._following = None
+
     def _learn(self, answer: TopologyResponse) -> None:
         earlier = self._places if answer.cluster_id == self._cluster_id else {}
+        told = {ShardId(each.group, each.number): each for each in answer.shards}
+        for shard, each in told.items():
+            before = self._told.get(shard)
+            # Nor does it know who owns slots that have moved since.
+            if earlier and before is not None and before.version > each.version:
+                each.slots, each.version = before.slots, before.version
+        self._told = self._told | told if answer.changes_only and earlier else told
         self._cluster_id = answer.cluster_id
         self._addresses = {each.node: each.address for each in answer.nodes}
         self._places = {}
         self._owners = {}
-        for each in answer.shards:
-            shard = ShardId(each.group, each.number)
+        for shard, each in self._told.items():
             place = Place(shard, each.version, each.leader, each.term)
             known = earlier.get(place.shard)
             # A node that lags does not know the leader of a later term.

@@ -3,11 +3,12 @@
 import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     SecretStr,
@@ -24,6 +25,10 @@ HTTP_PORT_DISTANCE: Final = 100
 SLOTS: Final = 1024
 #: More replicas of a shard make writes slower and nothing safer.
 MOST_REPLICAS: Final = 9
+#: Each has ports of its own, before those at `HTTP_PORT_DISTANCE`.
+MOST_WORKERS: Final = 64
+#: As many workers as there are cores.
+AUTO: Final = "auto"
 
 KIB: Final = 1024
 MIB: Final = 1024 * KIB
@@ -91,6 +96,12 @@ def _check_address(address: str) -> str:
     return address
 
 
+def _check_workers(workers: object) -> object:
+    if workers != AUTO and (type(workers) is not int or not 1 <= workers <= MOST_WORKERS):
+        raise ValueError(f'must be a number of processes from 1 to {MOST_WORKERS}, or "{AUTO}"')
+    return workers
+
+
 #: Known to everybody: it keeps clusters apart, and no stranger out.
 DEFAULT_TOKEN: Final = "quorate"
 
@@ -99,6 +110,7 @@ Host = Annotated[str, AfterValidator(_check_host)]
 Port = Annotated[int, Field(ge=1, le=65535)]
 Address = Annotated[str, AfterValidator(_check_address)]
 PositiveInt = Annotated[int, Field(ge=1)]
+Workers = Annotated[int | Literal["auto"], BeforeValidator(_check_workers)]
 
 
 class Section(BaseModel):
@@ -149,6 +161,12 @@ class NodeSection(Section):
         default=None,
         description="Name of what fails together with the machine, such as a rack or a data "
         "centre: the replicas of a shard are spread over zones.",
+    )
+    workers: Workers = Field(
+        default=1,
+        description="Processes of this machine, each a member of the cluster with a core and ports "
+        f'of its own, behind `port`; "{AUTO}": one for each core. The same on every machine that '
+        "founds the cluster.",
     )
 
     @model_validator(mode="before")

@@ -11,6 +11,7 @@ from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
 from quorate.node.placing import Placing
 from quorate.node.status import NodeReports
+from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups
 from quorate.plugin import Access, Invalid, Rejected
 from quorate.plugin.access import OPERATIONS
@@ -26,12 +27,15 @@ _OPERATE: Final = Access(right="write")
 ACCESS: Final = {
     **dict.fromkeys(SERVICE.methods_by_name, _OPERATE),
     "Topology": Access(right="identity"),
+    "WatchTopology": Access(right="identity"),
     "Status": Access(right="read"),
     "QuotaUsage": Access(right="read"),
     "Placement": Access(right="read"),
 }
 #: What is answered whatever the node is doing.
-ALWAYS: Final = (f"{SERVICE.full_name}/Topology", f"{SERVICE.full_name}/Status")
+ALWAYS: Final = tuple(
+    f"{SERVICE.full_name}/{each}" for each in ("Topology", "WatchTopology", "Status")
+)
 
 #: No name of a node or a controller is longer, nor is an address.
 _LONGEST_TEXT: Final = 512
@@ -51,6 +55,7 @@ class AdminService:
     _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
     _quotas: Quotas
+    _feed: TopologyFeed
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -59,6 +64,14 @@ class AdminService:
     async def Topology(self, request: pb.TopologyRequest, context: object) -> pb.TopologyResponse:
         """Return where the shards are, as far as this node knows."""
         return self._reports.topology()
+
+    async def WatchTopology(
+        self, request: pb.TopologyRequest, context: object
+    ) -> AsyncIterator[pb.TopologyResponse]:
+        """Yield where the shards are, and then what changes about that."""
+        async with aclosing(self._feed.follow()) as found:
+            async for each in found:
+                yield each
 
     async def Status(self, request: pb.NodeStatusRequest, context: object) -> pb.NodeStatusResponse:
         """Return what this node is doing."""

@@ -127,6 +127,7 @@ class PluginNode:
     _replica: Callable[[ShardId], Shard | None]
     _authority: Authority
     _tls: ssl.SSLContext | None = None
+    shares_ports: bool = False
     #: It acts for itself, even in the context of a call.
     _own: bool = False
 

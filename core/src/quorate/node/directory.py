@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from quorate.config import Settings
+from quorate.config.sections import NodeSection
+from quorate.config.workers import worker_name
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
@@ -20,6 +22,8 @@ from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.notes import FileNotes
 
 _ID_BYTES: Final = 16
+#: The file with the id of the replica, which is drawn with the directory.
+_REPLICA: Final = "replica"
 
 
 def unfinished(path: Path) -> Path:
@@ -33,6 +37,10 @@ class OtherClusterError(Exception):
 
 class UnfinishedRestoreError(Exception):
     """A restore into the directory did not come to its end: it holds only a part of a cluster."""
+
+
+class OtherProcessesError(Exception):
+    """The directory is that of a node with another number of processes."""
 
 
 class NodeDirectory:
@@ -92,9 +100,34 @@ class NodeDirectory:
         return DiskHome(self.path / "shards" / shard.group / name, self.budget)
 
 
+def check_processes(node: NodeSection, workers: int) -> None:
+    """Raise `OtherProcessesError` unless a directory is new, or one of so many workers."""
+    path, further = node.dir.absolute(), worker_name(node.name, workers + 1)
+    if workers and _is_nodes(path):
+        raise OtherProcessesError(
+            f"{path} holds the node {node.name}, which is one process: leave node.workers out, or"
+            f" take it out of the cluster with `quorate member remove {node.name}`, and start its"
+            " workers with an empty node.dir and [cluster] join"
+        )
+    if not _is_nodes(path / further):
+        return
+    if not workers:
+        raise OtherProcessesError(
+            f"{path} holds the workers of {node.name}: set node.workers to how many there are"
+        )
+    raise OtherProcessesError(
+        f"{path} holds {further}, and node.workers is {workers}: take it out of the cluster with"
+        f" `quorate member remove {further}`, and then remove its directory"
+    )
+
+
 def directory_of(settings: Settings) -> NodeDirectory:
-    """Return the directory of the node of a file; raises `UnfinishedRestoreError`."""
+    """Return the directory of the node of a file.
+
+    Raises `UnfinishedRestoreError` and `OtherProcessesError`.
+    """
     node, storage = settings.node, settings.storage
+    check_processes(node, 0)
     return NodeDirectory(
         node.dir.absolute(),
         node.name,
@@ -127,10 +160,15 @@ def restore(source: Path, settings: Settings) -> Backup:
     return restored
 
 
+def _is_nodes(directory: Path) -> bool:
+    """Whether a directory is that of a node or a worker which was started once."""
+    return (directory / _REPLICA).exists()
+
+
 def _replica_id(directory: Path) -> int:
     """Return the replica id in a directory; draw one for a new directory."""
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / "replica"
+    path = directory / _REPLICA
     if not path.exists():
         durably.replace(path, str(secrets.randbits(64)).encode())
     return int(path.read_text())

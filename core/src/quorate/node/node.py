@@ -35,6 +35,7 @@ from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
 from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.status import NodeReports
+from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups, purge, recover
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
@@ -77,9 +78,15 @@ class Node:
     """
 
     def __init__(
-        self, settings: Settings, catalog: Catalog, sites: Mapping[str, Site] | None = None
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        sites: Mapping[str, Site] | None = None,
+        client_port: int | None = None,
     ) -> None:
         """Open the node's directory; `sites` are served over HTTP beside metrics and probes.
+
+        A worker serves clients at `client_port` too, which it shares with those of its machine.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
         `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError` and `AuditError`.
@@ -147,6 +154,7 @@ class Node:
             self.shards.get,
             authority,
             None if self._certificates is None else self._certificates.clients,
+            shares_ports=client_port is not None,
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
@@ -180,6 +188,9 @@ class Node:
             self._version,
             self._certificates,
         )
+        self._topology_feed: Final = TopologyFeed(
+            reports.topology, reports.topology_key, self._loop
+        )
         self.admin: Final = AdminService(
             reports,
             self.leader_tasks,
@@ -189,6 +200,7 @@ class Node:
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
             self.groups.quotas,
+            self._topology_feed,
         )
         self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
@@ -231,6 +243,7 @@ class Node:
             audit=audit,
             sites=sites or {},
             loop=self._loop,
+            client_port=client_port,
         )
         parts = Parts(
             replicas=self._replicas,
@@ -326,6 +339,7 @@ class Node:
             _log.warning("cancelling calls still running after %g s: %s", FINISH_S, left)
         await self._serving.gate.silent(SILENT_S, within_s=FAREWELL_S)
         await self._lifespans.aclose()
+        await self._topology_feed.stop()
         await self._watching.stop()
         await self.peers.stop()
         await self._serving.stop()

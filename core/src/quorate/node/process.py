@@ -17,7 +17,11 @@ from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.node_shards import GroupsDifferError, StoppedBeforeError
 from quorate.groups.shard.removal import RemovedError
 from quorate.node.certificates import CertificateError
-from quorate.node.directory import OtherClusterError, UnfinishedRestoreError
+from quorate.node.directory import (
+    OtherClusterError,
+    OtherProcessesError,
+    UnfinishedRestoreError,
+)
 from quorate.node.issuer import IssuerError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
@@ -41,6 +45,7 @@ _ENDS: Final = (
     JournalDamagedError,
     OSError,
     OtherClusterError,
+    OtherProcessesError,
     ReplicaStoppedError,
     CertificateError,
     ServingRefusedError,
@@ -58,19 +63,29 @@ class NodeRemovedError(NodeEndedError):
     """The cluster goes on without the node: to start it again as it is would be in vain."""
 
 
-def run(settings: Settings, catalog: Catalog, sites: Mapping[str, Site]) -> None:
-    """Be a node until SIGTERM or SIGINT, which end it in order; raises `NodeEndedError`."""
+def run(
+    settings: Settings,
+    catalog: Catalog,
+    sites: Mapping[str, Site],
+    client_port: int | None = None,
+) -> None:
+    """Be a node until SIGTERM or SIGINT, which end it in order; raises `NodeEndedError`.
+
+    A worker also serves clients at `client_port`.
+    """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        uvloop.run(_live(settings, catalog, sites))
+        uvloop.run(_live(settings, catalog, sites, client_port))
     except RemovedError as error:
         raise NodeRemovedError(str(error)) from error
     except _ENDS as error:
         raise NodeEndedError(str(error)) from error
 
 
-async def _live(settings: Settings, catalog: Catalog, sites: Mapping[str, Site]) -> None:
-    node = Node(settings, catalog, sites)
+async def _live(
+    settings: Settings, catalog: Catalog, sites: Mapping[str, Site], client_port: int | None
+) -> None:
+    node = Node(settings, catalog, sites, client_port)
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):

@@ -53,7 +53,8 @@ class Service(Protocol):
 class Serving:
     """Listens from `start` on, lets clients' calls in while its gate is open, and ends them.
 
-    `listen` takes the connections of other nodes at a host and a port.
+    `listen` takes the connections of other nodes at a host and a port. Clients are served at
+    `client_port` too, if any, which the workers of the machine share.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Serving:
         audit: Audit | None,
         sites: Mapping[str, Site],
         loop: asyncio.AbstractEventLoop,
+        client_port: int | None = None,
     ) -> None:
         self._sites: Final = sites
         self._settings: Final = settings
@@ -83,6 +85,7 @@ class Serving:
         self._services: Final = services
         self._certificates: Final = certificates
         self._listen: Final = listen
+        self._client_port: Final = client_port
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         self.calls: Final = CallTally()
         self.lag: Final = LoopLag(loop)
@@ -91,7 +94,12 @@ class Serving:
             outermost.insert(1, audit.around)
         self.limits: Final = limits
         self._server: Final = RpcServer(
-            settings.limits, tuning.stream_limits(settings), outermost, self.limits, guard
+            settings.limits,
+            tuning.stream_limits(settings),
+            outermost,
+            self.limits,
+            guard,
+            shares_port=client_port is not None,
         )
         self._probes: Final = Probes(loop, registry, missing)
 
@@ -120,7 +128,9 @@ class Serving:
         certificates = self._certificates
         credentials = None if certificates is None else certificates.server_credentials()
         self._demand_secret()
-        self._server.bind(node.host, node.port, self._settings.tls, credentials)
+        for port in (node.port, self._client_port):
+            if port is not None:
+                self._server.bind(node.host, port, self._settings.tls, credentials)
         try:
             # Before it answers over gRPC where that is.
             await self._listen(node.host, node.peer_port)

@@ -63,6 +63,22 @@ class NodeReports:
             cluster_id=self._replicas.cluster, nodes=self._nodes(places), shards=places
         )
 
+    def topology_key(self) -> object:
+        """Return what differs when the topology may: much cheaper to make."""
+        metadata = self._shards.get(METADATA)
+        led = [
+            (shard.id, shard.term, shard.leader, shard.configuration)
+            for shard in self._shards.all()
+        ]
+        here = {each[0] for each in led}
+        elsewhere = [
+            (shard, self._census.leader(shard))
+            for shard in self._shards.slot_map.all()
+            if shard not in here
+        ]
+        changes = None if metadata is None else metadata.applier.cluster_changes
+        return changes, tuple(led), tuple(elsewhere), self._addresses.known
+
     def status(self) -> pb.NodeStatusResponse:
         """Return what this node is doing."""
         node = self._settings.node
@@ -100,6 +116,7 @@ class NodeReports:
             paused=self._runner.paused,
             # A shortage of the one disk is every shard's.
             alarms=dict.fromkeys(self._alarms()),
+            machine=node.machine or "",
         )
 
     def _alarms(self) -> Iterator[str]:

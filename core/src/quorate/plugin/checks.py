@@ -39,6 +39,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "member",
         "metrics",
         "node",
+        "plan",
         "plugin",
         "protos",
         "restore",

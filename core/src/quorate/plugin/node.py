@@ -180,6 +180,13 @@ class NodeApi(Protocol):
         the node does. None: the node does not encrypt.
         """
 
+    @property
+    def shares_ports(self) -> bool:
+        """Whether a port of the plugin's own is one of several processes, the workers of a machine.
+
+        It then has to be opened with `reuse_port`; each connection goes to one of them.
+        """
+
     def cache(self, kind: type[CacheT]) -> CacheT:
         """Return the cache of that type which a plugin declared."""
 

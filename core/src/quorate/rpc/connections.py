@@ -12,7 +12,7 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -73,23 +73,23 @@ class Connections:
         #: By the other end.
         self._open: Final[dict[str, _Connection]] = {}
         self._sockets: dict[int, _Socket] = {}
-        self._port = 0
+        self._ports: frozenset[int] = frozenset()
         self._looking: asyncio.Task[None] | None = None
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def listen(self, port: int) -> None:
-        """Be for the connections that this process accepts at a port."""
-        self._port = port
+    def listen(self, ports: Collection[int]) -> None:
+        """Be for the connections that this process accepts at these ports."""
+        self._ports = frozenset(ports)
         if self.on:
             self.look()
 
     def look(self) -> None:
         """Look after connections from now on."""
         self.on = True
-        if self._looking is None and self._port:
-            self._looking = self._loop.create_task(self._look(self._port))
+        if self._looking is None and self._ports:
+            self._looking = self._loop.create_task(self._look(self._ports))
 
     async def stop(self) -> None:
         """Look no more."""
@@ -122,12 +122,12 @@ class Connections:
             connection = self._open[peer] = _Connection(self._loop.time())
         return connection
 
-    async def _look(self, port: int) -> None:
+    async def _look(self, ports: frozenset[int]) -> None:
         while True:
             try:
-                self._sockets = await asyncio.to_thread(_sockets, port, self._sockets)
+                self._sockets = await asyncio.to_thread(_sockets, ports, self._sockets)
                 if closing := self._judge({each.peer for each in self._sockets.values()} - {""}):
-                    await asyncio.to_thread(_shut_down, port, closing, self._sockets)
+                    await asyncio.to_thread(_shut_down, ports, closing, self._sockets)
             except OSError:
                 _log.exception("connections cannot be looked at")
             await pause(self._loop, LOOK_S)
@@ -193,7 +193,7 @@ def peer_name(address: str, port: int) -> str:
     return f"ipv4:{mapped}:{port}" if mapped is not None else f"ipv6:%5B{ip}%5D:{port}"
 
 
-def _sockets(port: int, known: dict[int, _Socket]) -> dict[int, _Socket]:
+def _sockets(ports: frozenset[int], known: dict[int, _Socket]) -> dict[int, _Socket]:
     """Return the sockets of this process by their descriptors; what is known is not asked again."""
     found = {}
     for name in os.listdir(_DESCRIPTORS):
@@ -204,19 +204,21 @@ def _sockets(port: int, known: dict[int, _Socket]) -> dict[int, _Socket]:
             if stat.S_ISSOCK(status.st_mode):
                 before = known.get(descriptor)
                 if before is None or before.inode != status.st_ino:
-                    before = _Socket(status.st_ino, _peer_of(descriptor, port))
+                    before = _Socket(status.st_ino, _peer_of(descriptor, ports))
                 found[descriptor] = before
     return found
 
 
-def _peer_of(descriptor: int, port: int) -> str:
-    """Return the other end of a connection that was accepted at a port; empty for other sockets."""
+def _peer_of(descriptor: int, ports: frozenset[int]) -> str:
+    """Return the other end of a connection accepted at one of these; empty for other sockets."""
     try:
         found = socket.socket(fileno=descriptor)
     except OSError:
         return ""
     try:
-        if found.family not in (socket.AF_INET, socket.AF_INET6) or found.getsockname()[1] != port:
+        if found.family not in (socket.AF_INET, socket.AF_INET6):
+            return ""
+        if found.getsockname()[1] not in ports:
             return ""
         return peer_name(*found.getpeername()[:2])
     except OSError:
@@ -227,12 +229,13 @@ def _peer_of(descriptor: int, port: int) -> str:
         found.detach()
 
 
-def _shut_down(port: int, peers: set[str], sockets: dict[int, _Socket]) -> None:
+def _shut_down(ports: frozenset[int], peers: set[str], sockets: dict[int, _Socket]) -> None:
     """End the connections with these other ends."""
     for descriptor, known in sockets.items():
         if known.peer not in peers:
             continue
         # The copy stays of this connection whatever becomes of the descriptor.
         with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
-            if peer_name(*copy.getpeername()[:2]) == known.peer and copy.getsockname()[1] == port:
+            peer, port = peer_name(*copy.getpeername()[:2]), copy.getsockname()[1]
+            if peer == known.peer and port in ports:
                 copy.shutdown(socket.SHUT_RDWR)

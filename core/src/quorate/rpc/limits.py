@@ -126,10 +126,10 @@ class CallLimits:
         self._sent: Final[set[_Held]] = set()
         self._looking: asyncio.Task[None] | None = None
 
-    def start(self, port: int, late: Collection[str] = ()) -> None:
-        """Look after connections at a port; `ended` is called for calls of the methods `late`."""
+    def start(self, ports: Collection[int], late: Collection[str] = ()) -> None:
+        """Look after connections at ports; `ended` is called for calls of the methods `late`."""
         self._late = frozenset(late)
-        self.connections.listen(port)
+        self.connections.listen(ports)
         self.quotas.on_change = self._go_by_quotas
         self._go_by_quotas()
         if self._slow_s is not None:

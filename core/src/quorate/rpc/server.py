@@ -124,6 +124,8 @@ class RpcServer:
     """One server for clients and peers. Everything is added before it starts.
 
     `outermost` are put around every method, the first one farthest out, and `bounds` within them.
+    With `shares_port` other processes may listen at its addresses too: each gets some of the
+    connections.
     """
 
     def __init__(
@@ -133,10 +135,13 @@ class RpcServer:
         outermost: Sequence[Around] = (),
         bounds: CallLimits | None = None,
         guard: Guard | None = None,
+        *,
+        shares_port: bool = False,
     ) -> None:
         options = dict(server_options(streams or StreamLimits()))
         # A node forwards what a client may send, with a little around it.
         options[_RECEIVE] = max(options[_RECEIVE], limits.grpc_message_bytes + _SLACK_BYTES)
+        options["grpc.so_reuseport"] = int(shares_port)
         options["grpc.max_concurrent_streams"] = limits.streams_per_connection
         options["grpc.server_handshake_timeout_ms"] = HANDSHAKE_MS
         if limits.connections is not None:
@@ -149,7 +154,7 @@ class RpcServer:
         self._outermost: Final = (*outermost, *(() if bounds is None else (bounds.around,)))
         self._bounds: Final = bounds
         self._guard: Final = guard
-        self._port = 0
+        self._ports: Final[list[int]] = []
         self._methods: Final = Methods()
         self._accepting: Final = Accepting(list(options.items()))
         self.server: Final = self._accepting.server
@@ -175,15 +180,15 @@ class RpcServer:
             )
         try:
             if credentials is not None:
-                self._port = self.server.add_secure_port(address, credentials)
+                self._ports.append(self.server.add_secure_port(address, credentials))
             else:
-                self._port = self.server.add_insecure_port(address)
+                self._ports.append(self.server.add_insecure_port(address))
         except RuntimeError as error:
             raise ServingRefusedError(
                 f"{address} cannot be listened on; end what holds it, or set node.port and "
                 f"node.host to another one ({error})"
             ) from None
-        return self._port
+        return self._ports[-1]
 
     def add(
         self,
@@ -236,7 +241,7 @@ class RpcServer:
         ended = bounds.ended if bounds is not None and bounds.bounded and supported() else None
         await self._accepting.start(unary, ended)
         if bounds is not None:
-            bounds.start(self._port, unary if ended is not None else ())
+            bounds.start(self._ports, unary if ended is not None else ())
 
     async def set_serving(self, serving: bool) -> None:
         """Report the status of the node and of each service to the health service."""

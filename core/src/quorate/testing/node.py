@@ -219,6 +219,11 @@ class MemoryNode:
         """Return what it was given."""
         return self._tls
 
+    @property
+    def shares_ports(self) -> bool:
+        """False: there is one process."""
+        return False
+
     def logical_ms(self, shard: ShardRef) -> int:
         """Return the node's logical time, while that term stands."""
         self._check_fence(shard)

@@ -10,14 +10,16 @@ class TopologyRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class TopologyResponse(_message.Message):
-    __slots__ = ("cluster_id", "nodes", "shards")
+    __slots__ = ("cluster_id", "nodes", "shards", "changes_only")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     SHARDS_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_ONLY_FIELD_NUMBER: _ClassVar[int]
     cluster_id: bytes
     nodes: _containers.RepeatedCompositeFieldContainer[NodeAddress]
     shards: _containers.RepeatedCompositeFieldContainer[ShardPlace]
-    def __init__(self, cluster_id: _Optional[bytes] = ..., nodes: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ShardPlace, _Mapping]]] = ...) -> None: ...
+    changes_only: bool
+    def __init__(self, cluster_id: _Optional[bytes] = ..., nodes: _Optional[_Iterable[_Union[NodeAddress, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ShardPlace, _Mapping]]] = ..., changes_only: bool = ...) -> None: ...
 
 class NodeAddress(_message.Message):
     __slots__ = ("node", "address")
@@ -50,7 +52,7 @@ class NodeStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class NodeStatusResponse(_message.Message):
-    __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms")
+    __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms", "machine")
     NODE_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -64,6 +66,7 @@ class NodeStatusResponse(_message.Message):
     CONTROLLERS_FIELD_NUMBER: _ClassVar[int]
     PAUSED_FIELD_NUMBER: _ClassVar[int]
     ALARMS_FIELD_NUMBER: _ClassVar[int]
+    MACHINE_FIELD_NUMBER: _ClassVar[int]
     node: str
     address: str
     http_address: str
@@ -77,7 +80,8 @@ class NodeStatusResponse(_message.Message):
     controllers: _containers.RepeatedCompositeFieldContainer[ControllerReport]
     paused: _containers.RepeatedScalarFieldContainer[str]
     alarms: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., http_address: _Optional[str] = ..., version: _Optional[str] = ..., cluster_id: _Optional[bytes] = ..., started_at_ms: _Optional[int] = ..., ready: bool = ..., plugins: _Optional[_Iterable[_Union[PluginVersion, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ReplicaReport, _Mapping]]] = ..., broken: _Optional[_Iterable[_Union[BrokenReplica, _Mapping]]] = ..., controllers: _Optional[_Iterable[_Union[ControllerReport, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ..., alarms: _Optional[_Iterable[str]] = ...) -> None: ...
+    machine: str
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., http_address: _Optional[str] = ..., version: _Optional[str] = ..., cluster_id: _Optional[bytes] = ..., started_at_ms: _Optional[int] = ..., ready: bool = ..., plugins: _Optional[_Iterable[_Union[PluginVersion, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ReplicaReport, _Mapping]]] = ..., broken: _Optional[_Iterable[_Union[BrokenReplica, _Mapping]]] = ..., controllers: _Optional[_Iterable[_Union[ControllerReport, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ..., alarms: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ...) -> None: ...
 
 class PluginVersion(_message.Message):
     __slots__ = ("name", "version", "built_in")

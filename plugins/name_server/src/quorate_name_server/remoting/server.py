@@ -65,8 +65,9 @@ class Server:
     """Serves the connections of a port until it is closed.
 
     `tls` is what connections are encrypted with if the section names no certificate of its own.
-    `codes` says what answers each request, and `lose` is called with connections that have closed
-    by which somebody has registered. `allowed` returns whether requests are answered.
+    With `shares_port` other processes listen there too. `codes` says what answers each request, and
+    `lose` is called with connections that have closed by which somebody has registered. `allowed`
+    returns whether requests are answered.
     """
 
     def __init__(
@@ -77,8 +78,11 @@ class Server:
         lose: Callable[[Connection], Coroutine[Any, Any, None]],
         allowed: Callable[[], bool],
         tls: ssl.SSLContext | None = None,
+        *,
+        shares_port: bool = False,
     ) -> None:
         self._tls: Final = tls
+        self._shares_port: Final = shares_port
         self._config: Final = config
         self._port: Final = port
         self._codes: Final = codes
@@ -110,6 +114,7 @@ class Server:
             self._config.remoting_host,
             self._port,
             backlog=_BACKLOG,
+            reuse_port=self._shares_port,
         )
         self.start(self._close_idle())
 
@@ -232,14 +237,30 @@ async def serving(node: NodeApi) -> AsyncIterator[None]:
         if config.remoting_port:
             door = Door(node, config)
             codes = {code: partial(handle, door) for code, handle in CODES.items()}
-            server = Server(config, config.remoting_port, codes, door.lose, allowed, tls)
+            server = Server(
+                config,
+                config.remoting_port,
+                codes,
+                door.lose,
+                allowed,
+                tls,
+                shares_port=node.shares_ports,
+            )
             await server.open()
             open_ports.push_async_callback(server.close)
             server.start(notify_forever(door))
         if config.controller_port:
             controller = Controller(node, config)
             own = {code: partial(handle, controller) for code, handle in CONTROLLER_CODES.items()}
-            server = Server(config, config.controller_port, own, controller.lose, allowed, tls)
+            server = Server(
+                config,
+                config.controller_port,
+                own,
+                controller.lose,
+                allowed,
+                tls,
+                shares_port=node.shares_ports,
+            )
             await server.open()
             open_ports.push_async_callback(server.close)
         yield

@@ -208,7 +208,12 @@ class Server:
 
     async def _listen(self, port: int, context: ssl.SSLContext | None) -> None:
         listening = await self.loop.create_server(
-            lambda: Connection(self), self.config.host, port, backlog=_BACKLOG, ssl=context
+            lambda: Connection(self),
+            self.config.host,
+            port,
+            backlog=_BACKLOG,
+            ssl=context,
+            reuse_port=self.node.shares_ports,
         )
         self._listening.append(listening)
 

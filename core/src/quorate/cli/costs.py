@@ -1,0 +1,304 @@
+"""What a cluster costs and carries: figures that were measured, and what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, Final
+
+from quorate.config.sections import MOST_WORKERS, SLOTS
+
+US: Final = 1e-6
+MB: Final = 1e6
+GB: Final = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One measurement: a number, its unit, and the command that repeats it in `benchmarks/`."""
+
+    value: float
+    unit: str
+    meaning: str
+    command: str
+
+
+_ROWS: Final = "scale.py --only rows"
+_WATCHES: Final = "scale.py --only watches"
+_REST: Final = "scale.py --only rest"
+_SESSIONS: Final = "sessions.py --only memory --sessions 5000000 --topics 1000000"
+
+#: Measured on 2026-11-22 and 2026-11-23 on two cores that other work used too, Python 3.11.7.
+FIGURES: Final = {
+    "write_leader": Figure(
+        value=333, unit="us", meaning="a single write, 100 in flight: its leader", command=_ROWS
+    ),
+    "write_follower": Figure(
+        value=78, unit="us", meaning="a single write: each other replica", command=_ROWS
+    ),
+    "batched_leader": Figure(
+        value=10.2, unit="us", meaning="a session in batches of 1,000: its leader", command=_ROWS
+    ),
+    "batched_follower": Figure(
+        value=4.3, unit="us", meaning="a session in batches: each other replica", command=_ROWS
+    ),
+    "read": Figure(
+        value=143,
+        unit="us",
+        meaning="a single linearizable read, 100 in flight: its leader",
+        command="path.py --only read-100",
+    ),
+    "event": Figure(
+        value=114, unit="us", meaning="a change for each watch that sees it", command=_WATCHES
+    ),
+    "watch": Figure(value=9_300, unit="bytes", meaning="an open watch", command=_WATCHES),
+    "row_log": Figure(
+        value=165, unit="bytes", meaning="a row of 120 to 128 bytes, to each replica", command=_ROWS
+    ),
+    "row_disk": Figure(
+        value=312, unit="bytes", meaning="a session on the disk of a replica", command=_SESSIONS
+    ),
+    "row_memory": Figure(
+        value=17, unit="bytes", meaning="a session in the memory of a replica", command=_SESSIONS
+    ),
+    "shard": Figure(
+        value=3_560_000, unit="bytes", meaning="a replica of a shard, in memory", command=_REST
+    ),
+    "shard_rest": Figure(
+        value=943, unit="us/s", meaning="a replica of a shard that is not written", command=_REST
+    ),
+    "node": Figure(
+        value=129_000_000, unit="bytes", meaning="a node with five shards", command=_REST
+    ),
+    "node_rest": Figure(
+        value=15_000, unit="us/s", meaning="the same, when nobody calls", command=_REST
+    ),
+}
+
+#: What a heartbeat or its answer takes of a node: the rest of a shard is 80 of them a second on its
+#: three nodes.
+MESSAGE_US: Final = FIGURES["shard_rest"].value * 3 / 80
+#: Each node asks each other one for its clock and for what it leads.
+_ASKED_EVERY_S: Final = 5.0
+#: A call that does next to nothing, for both sides: three quarters of a read are the call.
+_ASK_US: Final = FIGURES["read"].value * 1.5
+_HEARTBEATS_PER_S: Final = 10.0
+#: The share of a core, of memory and of a disk that is planned with; the rest is for peaks,
+#: elections, compaction and a node that is lost.
+PLANNED: Final = 0.6
+#: The largest shard that was measured, in rows.
+SHARD_ROWS: Final = 6_000_000
+#: Leaders for each worker, so that all of them are busy.
+SHARDS_A_WORKER: Final = 2
+#: A topology is one message of at most `limits.grpc_message_bytes`, with about so much of a shard.
+_TOPOLOGY_BYTES: Final = 16 * 2**20
+_SHARD_PLACE_BYTES: Final = 200
+_MOST_NODES: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """What is asked of a cluster; rates are by the second."""
+
+    sessions: float = 0.0
+    #: Each in a call of its own.
+    writes: float = 0.0
+    #: Rows in batches.
+    batched: float = 0.0
+    reads: float = 0.0
+    watches: float = 0.0
+    #: Changes that watches get, each counted for each watch.
+    events: float = 0.0
+    replicas: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """One of the machines of a cluster."""
+
+    cores: int = 16
+    memory: float = 64 * GB
+    disk: float = 1_000 * GB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """What a plan takes of something, on each machine or of the whole cluster."""
+
+    what: str
+    needs: float
+    #: What may be planned with; None: it is only said.
+    has: float | None
+    unit: str
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is enough of it."""
+        return self.has is None or self.needs <= self.has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPlan:
+    """A number of machines, how they are set up, and what is used of them."""
+
+    nodes: int
+    workers: int
+    shards: int
+    uses: Sequence[Use]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the machines carry what is asked."""
+        return all(each.fits for each in self.uses)
+
+    @property
+    def fullest(self) -> Use:
+        """What is used most, and would break first."""
+        bounded = [each for each in self.uses if each.has]
+        return max(bounded, key=lambda each: each.needs / (each.has or 1.0))
+
+
+def plan(demand: Demand, machine: Machine, nodes: int | None = None) -> ClusterPlan:
+    """Return the plan for so many machines, or for the fewest that carry it.
+
+    When no number of machines does, it is the one that comes nearest.
+    """
+    if nodes is not None:
+        return _planned(demand, machine, nodes)
+    nearest: ClusterPlan | None = None
+    for count in _counts(demand.replicas):
+        found = _planned(demand, machine, count)
+        if found.fits:
+            # The fewest lie above the last number that was too small.
+            fewer = range(max(demand.replicas, int(count / 1.1)), count)
+            tried = (_planned(demand, machine, each) for each in fewer)
+            return next((each for each in tried if each.fits), found)
+        if nearest is None or _excess(found) < _excess(nearest):
+            nearest = found
+    assert nearest is not None
+    return nearest
+
+
+def most(machine: Machine, nodes: int, kind: str, replicas: int = 3) -> float:
+    """Return how much of one kind of demand machines carry that do nothing else."""
+    low, high = 0.0, 1.0
+    while high < 1e15 and _planned(only(kind, high, replicas), machine, nodes).fits:
+        low, high = high, 2 * high
+    while high - low > 0.001 * high:
+        middle = (low + high) / 2
+        fits = _planned(only(kind, middle, replicas), machine, nodes).fits
+        low, high = (middle, high) if fits else (low, middle)
+    return low
+
+
+def most_members() -> int:
+    """Return how many members a cluster can have until metadata/0's leader has no time left."""
+    return int(PLANNED / (2 * _HEARTBEATS_PER_S * MESSAGE_US * US))
+
+
+def only(kind: str, amount: float, replicas: int = 3) -> Demand:
+    """Return the demand of one kind, a field of `Demand`."""
+    asked: Any = {kind: amount}
+    return Demand(replicas=replicas, **asked)
+
+
+def _counts(first: int) -> Iterator[int]:
+    count = first
+    while count <= _MOST_NODES:
+        yield count
+        count = max(count + 1, ceil(count * 1.1))
+
+
+def _excess(found: ClusterPlan) -> float:
+    use = found.fullest
+    return use.needs / (use.has or 1.0)
+
+
+def _planned(demand: Demand, machine: Machine, nodes: int) -> ClusterPlan:
+    workers = max(1, min(machine.cores, MOST_WORKERS, most_members() // nodes))
+    shards = _shards(demand, nodes * workers)
+    return ClusterPlan(
+        nodes=nodes,
+        workers=workers,
+        shards=shards,
+        uses=list(_uses(demand, machine, nodes, workers, shards)),
+    )
+
+
+def _shards(demand: Demand, members: int) -> int:
+    for_workers = SHARDS_A_WORKER * members if members > 1 else 1
+    return min(SLOTS, max(for_workers, ceil(demand.sessions / SHARD_ROWS)))
+
+
+def _leading_us(demand: Demand) -> float:
+    """Return what the leaders of all shards do."""
+    return (
+        demand.writes * _value("write_leader")
+        + demand.batched * _value("batched_leader")
+        + demand.reads * _value("read")
+        + demand.events * _value("event")
+    )
+
+
+def _uses(demand: Demand, machine: Machine, nodes: int, workers: int, shards: int) -> Iterator[Use]:
+    members, others = nodes * workers, demand.replicas - 1
+    leading_us = _leading_us(demand)
+    following_us = others * (
+        demand.writes * _value("write_follower") + demand.batched * _value("batched_follower")
+    )
+    resting_us = (
+        members * _value("node_rest")
+        + shards * demand.replicas * _value("shard_rest")
+        + members * (members - 1) * _ASK_US / _ASKED_EVERY_S
+    )
+    yield Use(
+        what="processor, each machine",
+        needs=(leading_us + following_us + resting_us) * US / nodes,
+        has=PLANNED * workers,
+        unit="cores",
+    )
+    yield Use(
+        what="processor, the leader of one shard",
+        needs=leading_us * US / shards,
+        has=PLANNED,
+        unit="cores",
+    )
+    yield Use(
+        what="processor, the leader of metadata/0",
+        needs=2 * _HEARTBEATS_PER_S * members * MESSAGE_US * US,
+        has=PLANNED,
+        unit="cores",
+    )
+    memory = (
+        workers * _value("node")
+        + shards * demand.replicas / nodes * _value("shard")
+        + demand.sessions * demand.replicas / nodes * _value("row_memory")
+        + demand.watches / nodes * _value("watch")
+    )
+    yield Use(
+        what="memory, each machine", needs=memory / GB, has=PLANNED * machine.memory / GB, unit="GB"
+    )
+    disk = demand.sessions * demand.replicas / nodes * _value("row_disk")
+    yield Use(
+        what="disk, each machine", needs=disk / GB, has=PLANNED * machine.disk / GB, unit="GB"
+    )
+    yield Use(
+        what="rows, each shard",
+        needs=demand.sessions / shards / 1e6,
+        has=SHARD_ROWS / 1e6,
+        unit="million",
+    )
+    yield Use(
+        what="one topology",
+        needs=shards * _SHARD_PLACE_BYTES / MB,
+        has=_TOPOLOGY_BYTES / MB,
+        unit="MB",
+    )
+    rows = demand.writes + demand.batched
+    network = rows * _value("row_log") * (1 + others) + demand.events * _value("row_log")
+    yield Use(what="network, each machine", needs=network / nodes / MB, has=None, unit="MB/s")
+
+
+def _value(name: str) -> float:
+    return FIGURES[name].value

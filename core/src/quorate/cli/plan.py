@@ -1,0 +1,136 @@
+"""`quorate plan`: how many machines a demand takes, and what would break first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from quorate.cli.costs import GB, PLANNED, ClusterPlan, Demand, Machine, plan
+from quorate.cli.failures import ExitCode, Failure, problem
+from quorate.cli.terminal import Terminal
+
+_POWERS: Final = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+
+
+_C = TypeVar("_C", bound=Callable[..., Any])
+
+
+class _Amount(click.ParamType[float]):
+    """A number with a unit of thousands behind it, as in 50k or 1.5M."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        text = str(value).strip().lower()
+        digits = text.rstrip("kmg")
+        try:
+            amount = float(digits) * _POWERS[text[len(digits) :]]
+        except (KeyError, ValueError):
+            amount = -1.0
+        if not 0 <= amount <= 1e15:
+            self.fail(f"{value!r} is no number like 50000, 50k or 1.5M", param, ctx)
+        return amount
+
+
+def _amount(name: str, help: str) -> Callable[[_C], _C]:
+    return click.option(name, type=_Amount(), default=0.0, metavar="NUMBER", help=help)
+
+
+@click.command("plan")
+@_amount("--sessions", "Rows that are kept, each like a session of MQTT.")
+@_amount("--writes", "Writes a second, each in a call of its own.")
+@_amount("--batched", "Rows a second that are written in batches of 1,000.")
+@_amount("--reads", "Linearizable reads a second, each in a call of its own.")
+@_amount("--watches", "Watches that are open.")
+@_amount("--events", "Changes a second that watches get, counted for each watch.")
+@click.option("--replicas", type=click.IntRange(1, 9), default=3, show_default=True)
+@click.option("--nodes", type=click.IntRange(1, 100_000), help="Machines; without it the fewest.")
+@click.option(
+    "--cores", type=click.IntRange(1, 1_024), default=16, show_default=True, help="Of a machine."
+)
+@click.option(
+    "--memory", type=_Amount(), default=64e9, help="Bytes of a machine, as in 64G, the default."
+)
+@click.option(
+    "--disk", type=_Amount(), default=1e12, help="Bytes of a machine, as in 1000G, the default."
+)
+@click.pass_obj
+def command(
+    terminal: Terminal,
+    /,
+    nodes: int | None,
+    cores: int,
+    memory: float,
+    disk: float,
+    replicas: int,
+    **asked: float,
+) -> None:
+    """Say what machines carry a demand, from figures that were measured.
+
+    It asks no cluster. It ends with 1 when the machines do not carry it, and says what is too
+    little.
+    """
+    if nodes is not None and nodes < replicas:
+        raise click.UsageError(
+            f"{replicas} replicas are on as many machines, and --nodes is {nodes}"
+        )
+    demand = Demand(replicas=replicas, **asked)
+    machine = Machine(cores=cores, memory=memory, disk=disk)
+    found = plan(demand, machine, nodes)
+    if terminal.json:
+        terminal.print_json(_parts(found))
+    else:
+        click.echo(
+            f"{found.nodes} machines with {cores} cores and {memory / GB:g} GB,"
+            f" [node] workers = {found.workers}, {found.shards} shards of {replicas} replicas"
+        )
+        terminal.print(_rows(found))
+        click.echo(
+            f"{PLANNED:.0%} of each is planned with; the first to break is"
+            f" {found.fullest.what}. docs/explanation/scale.md explains the figures."
+        )
+    lacking = [each for each in found.uses if not each.fits]
+    if lacking:
+        raise Failure(
+            ExitCode.FAILED,
+            [
+                problem(
+                    f"{each.what}: {each.needs:,.1f} {each.unit} are needed, and {each.has:,.1f}"
+                    " can be planned with",
+                    "ask for less, or for other machines",
+                )
+                for each in lacking
+            ],
+        )
+
+
+def _parts(found: ClusterPlan) -> dict[str, object]:
+    return {
+        "nodes": found.nodes,
+        "workers": found.workers,
+        "shards": found.shards,
+        "fits": found.fits,
+        "first_to_break": found.fullest.what,
+        "uses": [
+            {"what": each.what, "needs": each.needs, "has": each.has, "unit": each.unit}
+            for each in found.uses
+        ],
+    }
+
+
+def _rows(found: ClusterPlan) -> list[dict[str, object]]:
+    return [
+        {
+            "what": each.what,
+            "needs": f"{each.needs:,.2f} {each.unit}",
+            "may use": None if each.has is None else f"{each.has:,.2f} {each.unit}",
+            "share": None if not each.has else f"{each.needs / each.has:.0%}",
+        }
+        for each in found.uses
+    ]

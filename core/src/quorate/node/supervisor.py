@@ -1,0 +1,237 @@
+"""The workers of a machine as processes: started, started again, and ended together."""
+
+import asyncio
+import errno
+import logging
+import signal
+import socket
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from quorate.config import Settings, join_address
+from quorate.config.workers import Worker
+from quorate.node.certificates import CertificateError, Certificates
+from quorate.node.directory import OtherProcessesError, check_processes
+from quorate.node.machine import Machine
+from quorate.rpc.server import ServingRefusedError
+
+_log = logging.getLogger(__name__)
+
+#: The pause before a worker that has ended is started again; it doubles with each further end.
+PAUSE_S: Final = 0.2
+#: A worker that ends more often than this within the window is not started again.
+MOST_ENDS: Final = 5
+WINDOW_S: Final = 60.0
+#: An orderly end hands over leaders and finishes calls, each within its bound.
+END_S: Final = 25.0
+#: How often it is looked whether all workers are ready.
+_LOOK_S: Final = 0.2
+
+#: Returns the command that runs the worker of a number.
+CommandOf = Callable[[int], Sequence[str]]
+
+
+class WorkersEndedError(Exception):
+    """No worker runs any more; the text says why."""
+
+    def __init__(self, text: str, *, removed: bool) -> None:
+        super().__init__(text)
+        #: The cluster goes on without them: to start them again as they are would be in vain.
+        self.removed: Final = removed
+
+
+#: What keeps the workers from being started.
+REFUSED: Final = (CertificateError, OtherProcessesError, OSError, ServingRefusedError)
+
+
+@dataclass(eq=False)
+class _Running:
+    """A worker and its process, one after the other."""
+
+    number: int
+    worker: Worker
+    process: asyncio.subprocess.Process | None = None
+    #: Why it is not started again; empty: it is.
+    given_up: str = ""
+    removed: bool = False
+    starts: int = 0
+    ends: deque[float] = field(default_factory=deque)
+
+
+class Supervisor:
+    """Runs the workers of a machine until SIGTERM or SIGINT, which end them in order.
+
+    One that ends by itself is started again, after a pause that grows. One that ends too often, or
+    was removed from the cluster, stays ended while the others go on: `/readyz` says so.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        workers: Sequence[Worker],
+        command_of: CommandOf,
+        removed_code: int,
+    ) -> None:
+        """Raises `ServingRefusedError`, `CertificateError` and `OtherProcessesError`."""
+        check_processes(settings.node, len(workers))
+        _check_ports(settings, workers)
+        self._settings: Final = settings
+        self._command_of: Final = command_of
+        self._removed_code: Final = removed_code
+        self._workers: Final = [_Running(number, each) for number, each in enumerate(workers, 1)]
+        self._stop: Final = asyncio.Event()
+        tls, first = settings.tls, workers[0]
+        self._certificates: Final = Certificates(tls, first.name) if tls.enabled else None
+        self._machine: Final = Machine(workers, tls.ca_file, self._states)
+
+    async def run(self) -> None:
+        """Run them; raises `WorkersEndedError` when none of them can go on."""
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(each, self._stop.set)
+        node = self._settings.node
+        if self._certificates is not None:
+            self._certificates.follow(loop)
+        http_tls = None if self._certificates is None else self._certificates.http
+        server = self._machine.serve(node.host, node.http_port, http_tls)
+        looking = loop.create_task(self._tell_when_ready())
+        try:
+            await asyncio.gather(*map(self._keep, self._workers))
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+            await self._end()
+            await loop.run_in_executor(None, server.close)
+            if self._certificates is not None:
+                await self._certificates.stop()
+        if self._stop.is_set():
+            _log.info("stopped")
+            return
+        removed = all(each.removed for each in self._workers)
+        raise WorkersEndedError(
+            "; ".join(f"{each.worker.name} {each.given_up}" for each in self._workers),
+            removed=removed,
+        )
+
+    # One worker.
+
+    async def _keep(self, running: _Running) -> None:
+        """Run a worker again and again; return at the end of all, or when it is given up."""
+        name, loop = running.worker.name, asyncio.get_running_loop()
+        while not self._stop.is_set():
+            code = await self._run_once(running)
+            if self._stop.is_set():
+                return
+            now = loop.time()
+            running.ends.append(now)
+            while running.ends[0] < now - WINDOW_S:
+                running.ends.popleft()
+            if code == self._removed_code:
+                running.removed = True
+                running.given_up = "was removed from the cluster"
+            elif len(running.ends) > MOST_ENDS:
+                running.given_up = (
+                    f"ended {len(running.ends)} times within {WINDOW_S:g} s, the last time with"
+                    f" {_how(code)}, and is not started again: see what it logged, and restart"
+                    " this process"
+                )
+            if running.given_up:
+                _log.error("worker %s %s", name, running.given_up)
+                return
+            delay_s = PAUSE_S * 2 ** (len(running.ends) - 1)
+            _log.warning(
+                "worker %s ended with %s; starting it again in %g s", name, _how(code), delay_s
+            )
+            try:
+                async with asyncio.timeout(delay_s):
+                    await self._stop.wait()
+            except TimeoutError:
+                continue
+
+    async def _run_once(self, running: _Running) -> int:
+        """Run the process of a worker to its end, and return its exit code."""
+        process = running.process = await asyncio.create_subprocess_exec(
+            *self._command_of(running.number),
+            # Nothing is written to it: the worker ends when it is closed, by whatever end.
+            stdin=asyncio.subprocess.PIPE,
+            # Ctrl-C is for this process, which ends the workers in order.
+            start_new_session=True,
+        )
+        running.starts += 1
+        _log.info("worker %s runs as process %d", running.worker.name, process.pid)
+        stopping = asyncio.create_task(self._stop.wait())
+        ending = asyncio.create_task(process.wait())
+        try:
+            await asyncio.wait([stopping, ending], return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                process.terminate()
+                try:
+                    async with asyncio.timeout(END_S):
+                        await asyncio.shield(ending)
+                except TimeoutError:
+                    _log.warning("killing worker %s: it does not end", running.worker.name)
+                    process.kill()
+            return await ending
+        finally:
+            stopping.cancel()
+            running.process = None
+
+    async def _end(self) -> None:
+        """Kill what still runs, when this process ends out of order."""
+        for each in self._workers:
+            if each.process is not None:
+                each.process.kill()
+                await each.process.wait()
+
+    # What is said of them.
+
+    def _states(self) -> Iterator[tuple[str, bool, int, str]]:
+        """Yield of each worker its name, whether it runs, its starts, and why it was given up."""
+        for each in self._workers:
+            yield each.worker.name, each.process is not None, each.starts, each.given_up
+
+    async def _tell_when_ready(self) -> None:
+        loop = asyncio.get_running_loop()
+        while await loop.run_in_executor(None, self._machine.missing):
+            await asyncio.sleep(_LOOK_S)
+        node = self._settings.node
+        names = ", ".join(each.worker.name for each in self._workers)
+        _log.info("ready: workers %s behind %s", names, node.address)
+
+
+def _check_ports(settings: Settings, workers: Sequence[Worker]) -> None:
+    """Raise `ServingRefusedError` for every port that something else listens on.
+
+    The workers share the port for clients, so they would share it with a stranger too.
+    """
+    node = settings.node
+    ports = [("clients", "port", node.port), ("metrics and probes", "http_port", node.http_port)]
+    for each in workers:
+        own = each.settings.node
+        ports.append((f"worker {each.name}", "port", own.port))
+        ports.append((f"metrics of worker {each.name}", "http_port", own.http_port))
+        if own.peer_port:
+            ports.append((f"other nodes at worker {each.name}", "peer_port", own.peer_port))
+    busy = [
+        f"{join_address(node.host, port)}, for {use}, is in use: end what holds it, or set"
+        f" node.{key} to another one"
+        for use, key, port in ports
+        if _is_busy(node.host, port)
+    ]
+    if busy:
+        raise ServingRefusedError("; ".join(busy))
+
+
+def _is_busy(host: str, port: int) -> bool:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        return error.errno == errno.EADDRINUSE
+    return False
+
+
+def _how(code: int) -> str:
+    return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
