@@ -15,7 +15,7 @@ from quorate.consensus.membership import Configuration
 from quorate.groups.node_shards import NodeShards, declared_groups
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
 from quorate.groups.shard.log_keeper import TailJournal
-from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.shard import Shard, ShardFiles
 from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
@@ -82,6 +82,8 @@ class Replicas:
             loop=loop,
             failed=failed,
         )
+        #: The file sets of the shards; set before the first shard opens.
+        self.files: ShardFiles | None = None
         self.syncs: Final = SyncLoop(self.log, loop, self.shards.synced, self._log_failed)
 
     # Life.
@@ -143,6 +145,7 @@ class Replicas:
             ask_members=peers.membership.ask,
             node_clock=peers.clocks,
             alarms=self._alarms,
+            files=self.files,
             on_stopped=self._stopped,
         )
 

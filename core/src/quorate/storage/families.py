@@ -22,6 +22,8 @@ FENCES: Final = "core.fences"
 SLOTS: Final = "core.slots"
 #: Copies of other shards' rows, and the revision of each.
 MIRRORS: Final = "core.mirrors"
+#: The sets of files that are loaded into the shard, by name.
+FILE_SETS: Final = "core.file_sets"
 #: The shards, and the declaration of each node: only in metadata/0.
 SHARDS: Final = "core.shards"
 NODES: Final = "core.nodes"
@@ -41,6 +43,7 @@ SYSTEM: Final = tuple(
             SEQUENCES,
             COUNTS,
             FENCES,
+            FILE_SETS,
             SLOTS,
             MIRRORS,
             SHARDS,
