@@ -69,7 +69,12 @@ def file_of(
     write_file(path, [(key, stored(revision, b"from file" + part)) for key in keys])
     ranges = [pb.KeyRange(first=keys[0], last=keys[-1])]
     return path, pb.SortedFile(
-        family=family, digest=path.name.encode(), size=1, rows=len(keys), ranges=ranges
+        family=family,
+        digest=path.name.encode(),
+        size=1,
+        rows=len(keys),
+        ranges=ranges,
+        rows_digest=path.name.encode(),
     )
 
 

@@ -91,9 +91,9 @@ def check_ingest(asked: pb.IngestFileSet, known: pb.FileSet | None, slots: SlotS
         raise Rejected("NOT_FOUND", f"there is no file set {asked.name}: open it first")
     _refuse_dropped(known)
     if known.state == pb.FileSet.INGESTED:
-        if {each.digest for each in known.files} != {each.digest for each in asked.files}:
+        if _rows_of(known.files) != _rows_of(asked.files):
             raise Rejected(
-                "OTHER_COMMAND", f"other files of {asked.name} were ingested: choose another name"
+                "OTHER_COMMAND", f"other rows of {asked.name} were ingested: choose another name"
             )
         return known
     if not asked.files:
@@ -156,7 +156,9 @@ def ingest(layer: Layer, known: pb.FileSet, asked: pb.IngestFileSet, index: int)
     known.state, known.ingested_at = pb.FileSet.INGESTED, index
     for file in asked.files:
         # What the ranges were for is over.
-        known.files.add(family=file.family, digest=file.digest, size=file.size, rows=file.rows)
+        kept = known.files.add()
+        kept.CopyFrom(file)
+        kept.ClearField("ranges")
     known.rows = sum(count.items for count in asked.counts)
     _put(layer, known)
     return known
@@ -178,6 +180,10 @@ def rows_by_family(files: Iterable[pb.SortedFile]) -> Mapping[str, int]:
     for file in files:
         found[file.family] = found.get(file.family, 0) + file.rows
     return found
+
+
+def _rows_of(files: Iterable[pb.SortedFile]) -> set[tuple[str, bytes]]:
+    return {(file.family, file.rows_digest) for file in files}
 
 
 def _refuse_dropped(known: pb.FileSet) -> None:

@@ -26,8 +26,14 @@ def write_sorted_file(path: Path, family: str, rows: MadeRows) -> SortedFile:
     with path.open("rb") as file:
         while content := file.read(_SLICE):
             digest.update(content)
+    of_rows = digest_of(b"\0".join(ordered))
+    of_rows.update(b"\0".join([rows[key] for key in ordered]))
     written = SortedFile(
-        family=family, digest=digest.digest(), size=path.stat().st_size, rows=len(ordered)
+        family=family,
+        digest=digest.digest(),
+        size=path.stat().st_size,
+        rows=len(ordered),
+        rows_digest=of_rows.digest(),
     )
     for first, last in ranges_of(ordered, _RANGES, _RANGE_ROWS):
         written.ranges.add(first=first, last=last)

@@ -10,6 +10,7 @@ import grpc.aio
 
 from quorate.consensus.peer.wire import Handshake
 from quorate.groups.files.file_sets import FETCH_S, FileSets
+from quorate.groups.refusals import ExhaustedError
 from quorate.plugin import Access, Invalid, Stub
 from quorate.plugin.access import OPERATIONS
 from quorate.plugin.catalog import Catalog
@@ -59,9 +60,12 @@ class FileService:
             raise Invalid("content", f"must have at most {LARGEST_PART} bytes")
         if len(file.digest) != _DIGEST_BYTES or not file.family or not file.size or not file.rows:
             raise Invalid("file", "needs a family, a digest of 32 bytes, a size and rows")
-        received = await self._files.receive(
-            self._shard(request), request.name, file, request.offset, request.content
-        )
+        try:
+            received = await self._files.receive(
+                self._shard(request), request.name, file, request.offset, request.content
+            )
+        except ExhaustedError as error:
+            return pb.SendFileResponse(received=request.offset, full=str(error))
         return pb.SendFileResponse(received=received)
 
     async def Ingest(

@@ -105,10 +105,12 @@ class SendFileRequest(_message.Message):
     def __init__(self, group: _Optional[str] = ..., shard: _Optional[int] = ..., name: _Optional[str] = ..., file: _Optional[_Union[SortedFile, _Mapping]] = ..., offset: _Optional[int] = ..., content: _Optional[bytes] = ...) -> None: ...
 
 class SendFileResponse(_message.Message):
-    __slots__ = ("received",)
+    __slots__ = ("received", "full")
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
+    FULL_FIELD_NUMBER: _ClassVar[int]
     received: int
-    def __init__(self, received: _Optional[int] = ...) -> None: ...
+    full: str
+    def __init__(self, received: _Optional[int] = ..., full: _Optional[str] = ...) -> None: ...
 
 class IngestFilesRequest(_message.Message):
     __slots__ = ("group", "shard", "ingest")
@@ -141,18 +143,20 @@ class DropFilesResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class SortedFile(_message.Message):
-    __slots__ = ("family", "digest", "size", "rows", "ranges")
+    __slots__ = ("family", "digest", "size", "rows", "ranges", "rows_digest")
     FAMILY_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     SIZE_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     RANGES_FIELD_NUMBER: _ClassVar[int]
+    ROWS_DIGEST_FIELD_NUMBER: _ClassVar[int]
     family: str
     digest: bytes
     size: int
     rows: int
     ranges: _containers.RepeatedCompositeFieldContainer[KeyRange]
-    def __init__(self, family: _Optional[str] = ..., digest: _Optional[bytes] = ..., size: _Optional[int] = ..., rows: _Optional[int] = ..., ranges: _Optional[_Iterable[_Union[KeyRange, _Mapping]]] = ...) -> None: ...
+    rows_digest: bytes
+    def __init__(self, family: _Optional[str] = ..., digest: _Optional[bytes] = ..., size: _Optional[int] = ..., rows: _Optional[int] = ..., ranges: _Optional[_Iterable[_Union[KeyRange, _Mapping]]] = ..., rows_digest: _Optional[bytes] = ...) -> None: ...
 
 class KeyRange(_message.Message):
     __slots__ = ("first", "last")

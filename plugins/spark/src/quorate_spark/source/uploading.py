@@ -17,7 +17,10 @@ from quorate_spark.source.adaptive_rate import AdaptiveRate
 _log = logging.getLogger(__name__)
 
 PART_BYTES: Final = 1 << 20
+_SEND: Final = "/quorate.v1.FileService/Send"
 _RETRY_S: Final = 0.5
+#: A node that does not answer for so long is left to get its files from the others.
+_LOST_S: Final = 5.0
 #: How often a pause is told of.
 _TOLD_S: Final = 10.0
 
@@ -64,11 +67,11 @@ class Uploads:
     async def _send_to(self, node: str, path: Path, file: pb.SortedFile) -> None:
         rate, calls = self._rates[node], self._client.at(node)
         # A file that was sent before is there whole.
-        offset = received = 0
-        began_s = told_s = time.monotonic()
+        received = 0
+        went_on_s = told_s = time.monotonic()
         with path.open("rb") as opened:
             while received < file.size:
-                opened.seek(offset)
+                opened.seek(received)
                 request = pb.SendFileRequest(
                     group=self._place.group,
                     shard=self._place.shard,
@@ -76,29 +79,30 @@ class Uploads:
                     file=pb.SortedFile(
                         family=file.family, digest=file.digest, size=file.size, rows=file.rows
                     ),
-                    offset=offset,
+                    offset=received,
                     content=opened.read(PART_BYTES),
                 )
                 if (rest_s := rate.rests_until_s - time.monotonic()) > 0:
                     await asyncio.sleep(rest_s)
-                part_s = time.monotonic()
+                began_s = time.monotonic()
                 try:
-                    answer = await calls.call(
-                        "/quorate.v1.FileService/Send", request, pb.SendFileResponse
-                    )
-                except (UnavailableError, OutcomeUnknownError) as error:
-                    now_s = time.monotonic()
-                    if now_s - began_s > self._timeout_s:
+                    answer = await calls.call(_SEND, request, pb.SendFileResponse)
+                except (UnavailableError, OutcomeUnknownError):
+                    if time.monotonic() - went_on_s > _LOST_S:
                         raise
-                    if now_s - told_s > _TOLD_S:
-                        told_s = now_s
-                        _log.warning("the load waits for %s: %s", node, error)
                     await asyncio.sleep(_RETRY_S)
                     continue
-                rate.answered(part_s, time.monotonic())
-                if answer.received > received:
-                    began_s = time.monotonic()
-                offset = received = answer.received
+                now_s = time.monotonic()
+                if answer.full:
+                    if now_s - went_on_s > self._timeout_s:
+                        raise UnavailableError(f"the load waited for {node}: {answer.full}")
+                    if now_s >= told_s:
+                        told_s = now_s + _TOLD_S
+                        _log.warning("the load waits for %s: %s", node, answer.full)
+                    await asyncio.sleep(_RETRY_S)
+                    continue
+                rate.answered(began_s, now_s)
+                went_on_s, received = now_s, answer.received
 
 
 async def opened_sets(
