@@ -172,6 +172,7 @@ def options_of(options: argparse.Namespace, endpoints: str, load_id: str) -> dic
         "load_id": load_id,
         "batch_rows": str(options.batch_rows),
         "max_in_flight": str(options.max_in_flight),
+        "load.mode": options.mode,
     }
 
 
@@ -367,6 +368,7 @@ def main() -> None:
     parser.add_argument("--loop-seconds", type=float, default=5.0)
     parser.add_argument("--online", type=float, default=20.0, help="single writes a second")
     parser.add_argument("--batch-rows", type=int, default=BATCH_ROWS)
+    parser.add_argument("--mode", choices=("auto", "rpc", "files"), default="files")
     parser.add_argument("--max-in-flight", type=int, default=4)
     parser.add_argument("--directory", type=Path)
     parser.add_argument("--profile", action="store_true", help="of what a task of Spark does")

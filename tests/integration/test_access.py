@@ -31,6 +31,7 @@ UNASKED: Final = frozenset(
     {
         "grpc.health.v1.Health",
         "grpc.reflection.v1alpha.ServerReflection",
+        "quorate.v1.FilePeerService",
         "quorate.v1.NodeService",
         "quorate.v1.PeerService",
         "quorate.v1.SnapshotService",

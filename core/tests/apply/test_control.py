@@ -82,7 +82,8 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "PurgePluginReply",
     }
 
-    assert set(control.ROUTES) == messages - {f"quorate.v1.{part}" for part in parts}
+    of_files = {f"quorate.v1.{each}FileSet" for each in ("Open", "Ingest", "Drop")}
+    assert set(control.ROUTES) == of_files | messages - {f"quorate.v1.{part}" for part in parts}
 
 
 @pytest.mark.parametrize(

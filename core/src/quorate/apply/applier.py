@@ -7,21 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Final
 from zlib import crc32
 
-from quorate.apply import deadlines, effects, retention, slot_set
+from quorate.apply import deadlines, effects, file_sets, retention, slot_set
 from quorate.apply.control import MirrorPosition, mirror_position
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
 from quorate.apply.layers import Layer
-from quorate.apply.outcomes import ReplicaStoppedError, RowsDifferError, StoredEntry
+from quorate.apply.outcomes import (
+    FilesNeededError,
+    ReplicaStoppedError,
+    RowsDifferError,
+    StoredEntry,
+)
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardReader, number_of
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
+from quorate.observe.failpoints import failpoint
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -29,7 +36,8 @@ from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, EngineError, FullError, Segment, StalledError
 from quorate.storage.events import event_key
-from quorate.storage.families import COUNTS, EVENTS, MEMBERS, NODES, SHARDS, SLOTS
+from quorate.storage.families import COUNTS, EVENTS, FILE_SETS, MEMBERS, NODES, SHARDS, SLOTS
+from quorate.v1.files_pb2 import FileSet
 
 #: Maximum number of recent checksums to compare with the leader's.
 REMEMBERED: Final = 4_096
@@ -88,6 +96,8 @@ class Applier:
         #: The scopes of readers by families.
         self._scopes: Final[dict[frozenset[str], Scope]] = {}
         self.counters: Final = ApplyCounters()
+        #: The entry whose files are here, and the files.
+        self._prepared: tuple[int, Mapping[str, Sequence[Path]]] = (0, {})
         #: How many batches changed the shards or nodes; a replacement of the data counts, too.
         self.cluster_changes = 0
         self._derive()
@@ -183,19 +193,31 @@ class Applier:
 
         It stops between two entries at the limit of a turn; pass the rest to the next call.
         After `StalledError` and `FullError` nothing was stored, and the call can be repeated.
-        Any other exception ends this replica.
+        `FilesNeededError` means that the first entry puts files in place: call again once
+        `prepared` has them. Any other exception ends this replica.
         """
         began = self._clock()
         turn = _Turn(self, self._data)
         room = self.limits.turn_bytes
         for entry in entries:
-            turn.take(entry)
+            if not turn.take(entry):
+                break
             room -= len(entry.payload)
             if room <= 0 or self._clock() - began >= self.limits.turn_s:
                 break
         turn.commit()
         self.counters.turn(len(turn.stored), turn.commands, self._clock() - began)
         return turn.stored
+
+    def prepared(self, files: FileSet, paths: Mapping[str, Sequence[Path]]) -> None:
+        """Let the entry of a file set be stored: its files are here, by family."""
+        self._prepared = files.ingested_at, paths
+
+    def _files_of(self, files: FileSet) -> Mapping[str, Sequence[Path]]:
+        index, paths = self._prepared
+        if index != files.ingested_at:
+            raise FilesNeededError(files)
+        return paths
 
     def _open_families(self, named: Set[str]) -> None:
         """Keep the rows of plugins that the leader has and this node lacks."""
@@ -206,6 +228,10 @@ class Applier:
     def _committed(self, turn: _Turn) -> None:
         """Update the state derived from rows by the stored effects."""
         changed = turn.layer.tables
+        if turn.files:
+            # There are deadlines among the rows, and nobody knows which.
+            self._lows.clear()
+            self._prepared = 0, {}
         if SLOTS in changed:
             self._slots = SlotSet.decode(self._data.get(SLOTS, slot_set.KEY))
         if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS)):
@@ -256,15 +282,26 @@ class _Turn:
         self._checksum = record.checksum
         self._generation = record.generation
         self._configuration = (record.configuration_index, record.configuration)
+        #: The files that the one entry of this turn puts in place, by family.
+        self.files: Mapping[str, Sequence[Path]] = {}
         self._trim_step: Final = retention.step_of(applier.limits.retained_entries)
 
-    def take(self, entry: Entry) -> None:
-        """Add the effects of one entry."""
+    def take(self, entry: Entry) -> bool:
+        """Add the effects of one entry; False if it is one for a turn of its own."""
+        if self.files:
+            return False
         if entry.index != self._position.index + 1:
             raise ValueError(f"entry {entry.index} comes after entry {self._position.index}")
-        self._position = Position(entry.index, entry.term)
+        before, self._position = self._position, Position(entry.index, entry.term)
         if entry.kind is EntryKind.COMMAND:
-            self._take_effects(entry, self._read(entry))
+            found = self._read(entry)
+            ingested = file_sets.ingested_by(found.tables.get(FILE_SETS), entry.index)
+            if ingested is not None and self.stored:
+                self._position = before
+                return False
+            if ingested is not None:
+                self.files = self._applier._files_of(ingested)
+            self._take_effects(entry, found)
         elif entry.kind is EntryKind.CONFIG:
             self._configuration = (entry.index, entry.payload)
         self._checksum = crc32(entry.payload, crc32(entry.index.to_bytes(8, "big"), self._checksum))
@@ -279,6 +316,7 @@ class _Turn:
                 limits.retained_ms,
             )
         self.stored.append(StoredEntry(entry.index, entry.term, self._now_ms))
+        return True
 
     def commit(self) -> None:
         """Write the batch; nothing is visible before."""
@@ -286,7 +324,13 @@ class _Turn:
         for family, table in self.layer.tables.items():
             batch.segments[family] = [Segment(table.ranges, table.rows)]
         try:
-            self._applier._open_families(self.layer.tables.keys())
+            self._applier._open_families(self.layer.tables.keys() | self.files.keys())
+            if self.files:
+                failpoint("ingest.begun")
+                self._data.ingest(self.files)
+                failpoint("ingest.placed")
+        except (StalledError, FullError):
+            raise
         except EngineError as error:
             raise self._stopped(f"cannot be stored: {error}") from error
         configuration_index, configuration = self._configuration

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
-from quorate.apply import members, placement, sessions, slot_set
+from quorate.apply import file_sets, members, placement, sessions, slot_set
 from quorate.apply.layers import Rows
 from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.scope import Family, Scope
@@ -31,7 +31,7 @@ from quorate.storage.families import (
     WRITERS,
 )
 from quorate.storage.rows import stored as stored_row
-from quorate.v1 import control_pb2 as pb
+from quorate.v1 import control_pb2 as pb, files_pb2
 
 #: The shard with the rows of all shards; it exists since the cluster was formed.
 METADATA: Final = ShardId(METADATA_GROUP.name, 0)
@@ -288,6 +288,23 @@ def purge_plugin(txn: ShardTxn, command: pb.PurgePlugin, state: ShardState) -> p
     return pb.PurgePluginReply()
 
 
+def open_file_set(
+    txn: ShardTxn, command: files_pb2.OpenFileSet, state: ShardState
+) -> files_pb2.FileSet:
+    """Open a file set, or return the one of that name."""
+    return file_sets.open_set(txn.layer, command, txn.revision, txn.now_ms, state.generation)
+
+
+def ingest_file_set(_: ShardTxn, __: files_pb2.IngestFileSet, ___: ShardState) -> None:
+    """Refuse what the evaluator carries out itself: it needs the handlers of plugins."""
+    raise Rejected(_INVALID, "an ingest is a write of its own")
+
+
+def drop_file_set(txn: ShardTxn, command: files_pb2.DropFileSet, _: ShardState) -> None:
+    """End a file set, or forget it."""
+    file_sets.drop(txn.layer, command)
+
+
 def raise_generation(_: ShardTxn, command: pb.RaiseGeneration, state: ShardState) -> None:
     """Raise the generation, if the given one is larger."""
     state.generation = max(state.generation, command.generation)
@@ -314,6 +331,9 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.DrainNode, drain_node),
             (pb.PurgePlugin, purge_plugin),
             (pb.RaiseGeneration, raise_generation),
+            (files_pb2.OpenFileSet, open_file_set),
+            (files_pb2.IngestFileSet, ingest_file_set),
+            (files_pb2.DropFileSet, drop_file_set),
         )
     }
 )

@@ -54,7 +54,7 @@ class EffectsError(Exception):
 
 def encode(head: Head, happened: EventRow, tables: Iterable[tuple[str, Table]]) -> bytes:
     """Return the payload of an entry."""
-    row = happened.encode(head.now_ms) if happened.parts else b""
+    row = happened.encode(head.now_ms) if happened.runs else b""
     parts: list[bytes] = [b"", row]
     count = 0
     for family, table in tables:

@@ -16,9 +16,10 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.apply import control, effects, fences, sessions, slot_set, writers
+from quorate.apply import control, effects, fences, file_sets, sessions, slot_set, writers
 from quorate.apply.control import ShardState
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
+from quorate.apply.file_sets import FindInFiles
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import (
     COPY_BEHIND,
@@ -40,9 +41,10 @@ from quorate.plugin import Fence, Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
-from quorate.storage.events import EventRow, Savepoint
+from quorate.storage.events import EventRow, Kind, Savepoint
 from quorate.storage.families import SLOTS
 from quorate.v1.command_pb2 import Command
+from quorate.v1.files_pb2 import FileSet, IngestFileSet
 
 _log = logging.getLogger(__name__)
 
@@ -68,6 +70,8 @@ class EvaluationLimits:
     writers: bool = False
 
 
+_INGEST: Final = IngestFileSet.DESCRIPTOR.full_name
+
 #: Called with command, index and error when plugin code failed.
 OnFailure = Callable[[str, int, Exception], None]
 
@@ -83,6 +87,8 @@ class Evaluation:
     layer: Layer
     state: ShardState
     now_ms: int
+    #: It puts files in place: no command is evaluated before it is stored.
+    ingests: bool
 
 
 class Evaluator:
@@ -104,6 +110,8 @@ class Evaluator:
         self._clock: Final = clock
         self._limits: Final = EvaluationLimits() if limits is None else limits
         self._on_failure: Final = self._log_failure if on_failure is None else on_failure
+        #: Looks for rows in the files of a set; None: nothing can.
+        self.find_in_files: FindInFiles | None = None
         #: The index, the effects and the size of the entries in flight, in order.
         self._flying: Final[deque[tuple[int, Layer, int]]] = deque()
         self.begin()
@@ -131,11 +139,13 @@ class Evaluator:
         limits = self._limits
         outcomes: list[tuple[Outcome, ...]] = []
         for commands in writes:
+            if outcomes and commands[0].type == _INGEST:
+                break
             outcomes.append(turn.run_all(commands))
             before, at = at, self._clock()
             if at - before > limits.slow_s:
                 self._warn_slow(commands, at - before)
-            if turn.size >= limits.entry_bytes or at - began >= limits.entry_s:
+            if turn.ingests or turn.size >= limits.entry_bytes or at - began >= limits.entry_s:
                 break
         head = effects.Head(
             turn.now_ms, turn.state.generation, checked_index, checksum, turn.commands
@@ -143,16 +153,22 @@ class Evaluator:
         quiet = self._program.watched
         tables = [each for each in turn.layer.tables.items() if each[0] not in quiet]
         payload = effects.encode(head, turn.events, tables)
-        return Evaluation(index, payload, outcomes, turn.layer, turn.state, turn.now_ms)
+        return Evaluation(
+            index, payload, outcomes, turn.layer, turn.state, turn.now_ms, turn.ingests
+        )
 
     def logged(self, evaluation: Evaluation) -> None:
         """Show the effects of a logged entry to later commands."""
         self._flying.append((evaluation.index, evaluation.layer, len(evaluation.payload)))
+        if evaluation.ingests:
+            self._ingest = evaluation.index
         self._state = evaluation.state
         self._now_ms = evaluation.now_ms
 
     def stored(self, index: int) -> None:
         """Drop the effects of the entries up to an index, which are stored now."""
+        if self._ingest <= index:
+            self._ingest = 0
         flying = self._flying
         if flying and flying[0][0] <= index:
             while flying and flying[0][0] <= index:
@@ -167,6 +183,8 @@ class Evaluator:
         Call it when leadership was gained or lost, and when the rows were replaced.
         """
         self._flying.clear()
+        #: The entry in flight that puts files in place; 0: there is none.
+        self._ingest = 0
         self._recent = RecentRows(self._data, self._limits.recent_bytes)
         self._now_ms = self._data.record.now_ms
         self._state = ShardState(
@@ -178,6 +196,11 @@ class Evaluator:
             generation=self._data.record.generation,
             sessions_ms=sessions.first_check(self._data),
         )
+
+    @property
+    def ingests(self) -> bool:
+        """Whether files are being put in place: their rows are not seen by handlers yet."""
+        return self._ingest > 0
 
     @property
     def _top(self) -> Rows:
@@ -224,6 +247,7 @@ class _Turn:
         #: The number of evaluated commands, and the approximate size of their writes.
         self.commands = 0
         self.size = 0
+        self.ingests = False
         self._index: Final = index
         if self.state.sessions_ms < now_ms:
             self.state.sessions_ms = sessions.expire(self.layer, now_ms, self.state.sessions_ms)
@@ -357,6 +381,8 @@ class _Turn:
         refusal = self._unknown(command)
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
+        if command.type == _INGEST:
+            return self._ingest(command, revision)
         parse, apply = control.ROUTES[command.type]
         state = replace(self.state)
 
@@ -367,6 +393,52 @@ class _Turn:
         if outcome.refusal is not None:
             self.state = state
         return outcome
+
+    def _ingest(self, command: LoggedCommand, revision: int) -> Outcome:
+        """Put the files of a set in place, unless there are rows where they have some."""
+        asked = IngestFileSet.FromString(command.payload)
+        layer, start = Layer(self.layer), self.events.savepoint()
+        try:
+            known = file_sets.find(layer, asked.name)
+            known = file_sets.check_ingest(asked, known, self.state.slots)
+            if known.state != FileSet.INGESTED:
+                find_in = self._evaluator.find_in_files
+                file_sets.check_room(layer, known, asked.files, find_in)
+                self._settle(layer, known.command, asked, revision, command.copies)
+                known = file_sets.ingest(layer, known, asked, self._index)
+        except Rejected as error:
+            self.events.rollback_to(start)
+            return Outcome(revision, refusal=Refusal(str(error.code), str(error.message)))
+        except (MemoryError, EngineError):
+            raise
+        except CopyBehind:
+            self.events.rollback_to(start)
+            raise
+        except Exception as error:  # noqa: BLE001 - a bug of a plugin is an outcome too
+            self.events.rollback_to(start)
+            return Outcome(revision, refusal=self._failed(command, revision, error))
+        if known.ingested_at == self._index:
+            self.ingests = True
+            for family in sorted(file_sets.rows_by_family(asked.files)):
+                if family in self._program.watched:
+                    self.events.begin(family, Kind.INGESTED)
+        layer.merge_into(self.layer)
+        return Outcome(revision, _serialized(known))
+
+    def _settle(
+        self, layer: Layer, name: str, asked: IngestFileSet, revision: int, copies: Copies
+    ) -> None:
+        """Write what is kept about all rows of the files."""
+        handler, load = self._program.handlers.get(name), self._program.file_loads.get(name)
+        if handler is None or load is None:
+            raise Rejected(UNKNOWN_COMMAND, f"the leader loads no files with rows of {name}")
+        txn = self._txn(layer, handler.scope, revision, copies)
+        if load.settle is not None:
+            load.settle(txn, {each.name: each.items for each in asked.counts})
+        for family, rows in file_sets.rows_by_family(asked.files).items():
+            if family in self._program.counted:
+                txn.count_more(family, rows)
+        txn.end()
 
     def _outcome(
         self,

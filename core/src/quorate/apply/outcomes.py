@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from quorate.v1.files_pb2 import FileSet
+
 #: Core's own codes of refusals; a plugin's `Rejected` has its own.
 INTERNAL: Final = "INTERNAL"
 WRONG_SHARD: Final = "WRONG_SHARD"
@@ -70,6 +72,14 @@ class ReplicaStoppedError(Exception):
     def __init__(self, index: int, what: str) -> None:
         super().__init__(what)
         self.index: Final = index
+
+
+class FilesNeededError(Exception):
+    """The next entry puts files in place, which must be here and prepared for."""
+
+    def __init__(self, files: FileSet) -> None:
+        super().__init__(f"the files of {files.name} are put in place at {files.ingested_at}")
+        self.files: Final = files
 
 
 class RowsDifferError(ReplicaStoppedError):

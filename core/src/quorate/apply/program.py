@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from google.protobuf.message import Message
 
 from quorate.apply import control
 from quorate.apply.scope import Family, Scope
-from quorate.plugin import Command, Txn
+from quorate.plugin import Command, FileLoad, Table, Txn
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.slots import slot_of, slots_of
+
+#: The extension point of tables that are loaded and read.
+TABLES: Final = "spark.tables"
 
 
 class Handler(NamedTuple):
@@ -48,6 +51,8 @@ class Program:
     plugins: frozenset[str]
     #: The families of other groups that the shards may mirror.
     mirrored: Mapping[str, Family]
+    #: How the rows of a batch command are loaded as files, by the full name of its message.
+    file_loads: Mapping[str, FileLoad]
 
     @classmethod
     def of(cls, catalog: Catalog, group: str) -> Self:
@@ -61,7 +66,18 @@ class Program:
             counted=tuple(family.name for family in own if family.counted),
             plugins=frozenset(catalog.declared),
             mirrored=mirrored(catalog, group),
+            file_loads=file_loads(catalog),
         )
+
+
+def file_loads(catalog: Catalog) -> Mapping[str, FileLoad]:
+    """Return how the rows of batch commands are loaded as files, by the commands' names."""
+    tables = catalog.extensions.get(TABLES, {}).values()
+    return {
+        each.write.DESCRIPTOR.full_name: each.files
+        for each in tables
+        if isinstance(each, Table) and each.files is not None
+    }
 
 
 def _handlers(catalog: Catalog, group: str) -> dict[str, Handler]:

@@ -448,6 +448,10 @@ class ShardTxn(ShardReader):
             raise self._scope.undeclared_write(family)
         return declared
 
+    def count_more(self, family: str, rows: int) -> None:
+        """Count rows of a counted family that came from files."""
+        self._count(family, rows)
+
     def _count(self, family: str, more: int) -> None:
         self._add(COUNTS, family, more)
 

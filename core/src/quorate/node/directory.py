@@ -1,6 +1,7 @@
 """What a node keeps in its directory, and where: its identity, its cluster, its databases."""
 
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from quorate.storage.engine.rocks import Budget, RocksEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.notes import FileNotes
+from quorate.storage.staged_files import StagedFiles
 
 _ID_BYTES: Final = 16
 #: The file with the id of the replica, which is drawn with the directory.
@@ -89,6 +91,14 @@ class NodeDirectory:
             RocksEngine(self.path / "log", [FAMILY], self.budget),
             FileWitnesses(self.path / "witness"),
         )
+
+    def staged(self) -> StagedFiles:
+        """Return the files that are loaded into shards, on the file system of their data."""
+
+        def index(path: Path, families: Iterable[str]) -> RocksEngine:
+            return RocksEngine(path, families, self.budget, compacts=False)
+
+        return StagedFiles(self.path / "files", index)
 
     def notes(self) -> FileNotes:
         """Return what is kept of each replica outside its database."""

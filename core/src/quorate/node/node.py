@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.control.placement import Placement
+from quorate.groups.files.file_sets import FileSets
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
 from quorate.groups.routing.quotas import Quotas
@@ -42,10 +43,12 @@ from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
 from quorate.observe.http import Site
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.audit_service import AuditService
 from quorate.rpc.auditing import ADMIN, Audit, admin_methods
 from quorate.rpc.command_service import CommandService
+from quorate.rpc.file_service import FilePeerService, FileService, NodeFilePeers
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.identities import Guard
 from quorate.rpc.limits import CallLimits
@@ -111,6 +114,15 @@ class Node:
         self.peers: Final = Peers(settings, self.shards, forming, self._certificates, self._loop)
         self.network: Final = self.peers.network
         channels = self.peers.channels
+        self._files: Final = FileSets(
+            self.me.node,
+            catalog,
+            self.shards.replica,
+            directory.staged(),
+            NodeFilePeers(self.me.node, channels),
+            self._loop,
+        )
+        self._replicas.files = self._files
         self._audit_log: Final = _audit_log(settings)
         audit = None
         if self._audit_log is not None:
@@ -207,6 +219,18 @@ class Node:
         call_limits = CallLimits(limits, NODE_SERVICES, self._loop, quotas, authority)
         guard = Guard(authority)
         views = HeldViews(self._loop, share=call_limits.views)
+        node_service = NodeService(
+            self.network,
+            self.groups,
+            self.shards.membership,
+            steps.accept,
+            wall_ms,
+            watches,
+            lambda: self._serving.forwarding(),
+            call_limits.trust,
+            guard,
+            lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
+        )
         self._serving: Final = Serving(
             settings,
             catalog,
@@ -217,20 +241,11 @@ class Node:
             ),
             [
                 self.peers,
-                NodeService(
-                    self.network,
-                    self.groups,
-                    self.shards.membership,
-                    steps.accept,
-                    wall_ms,
-                    watches,
-                    lambda: self._serving.forwarding(),
-                    call_limits.trust,
-                    guard,
-                    lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
-                ),
+                node_service,
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),
+                FileService(self._files, catalog),
+                FilePeerService(self._files, self._durable_index, node_service.admit),
                 self.admin,
                 AuditService(self._audit_log, {ADMIN, *catalog.declared}, self.groups.reads),
             ],
@@ -341,6 +356,7 @@ class Node:
         await self._lifespans.aclose()
         await self._topology_feed.stop()
         await self._watching.stop()
+        await self._files.stop()
         await self.peers.stop()
         await self._serving.stop()
         await self._identities.stop()
@@ -350,6 +366,10 @@ class Node:
         if self._audit_log is not None:
             await self._loop.run_in_executor(None, self._audit_log.close)
         _log.info("stopped")
+
+    def _durable_index(self, shard: ShardId) -> int:
+        replica = self.shards.replica(shard)
+        return 0 if replica is None else replica.data.durable_index
 
     def _look_for_removal(self, metadata: Shard) -> None:
         """Take no more calls once the removal of this node has begun: it cannot be taken back.
@@ -369,6 +389,7 @@ class Node:
         self._watching.start()
         self.leader_tasks.start()
         self._usage.start()
+        self._files.start()
         await authority_known(self._watching.caches)
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))

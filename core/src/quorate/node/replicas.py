@@ -16,7 +16,7 @@ from quorate.consensus.membership import Configuration
 from quorate.groups.node_shards import NodeShards, declared_groups
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
 from quorate.groups.shard.log_keeper import TailJournal
-from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.shard import Shard, ShardFiles
 from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
@@ -85,6 +85,8 @@ class Replicas:
             loop=loop,
             failed=failed,
         )
+        #: The file sets of the shards; set before the first shard opens.
+        self.files: ShardFiles | None = None
         self.syncs: Final = SyncLoop(self.log, loop, self.shards.synced, self._log_failed)
 
     # Life.
@@ -148,6 +150,7 @@ class Replicas:
             alarms=self._alarms,
             liveness=peers.liveness,
             program=self._program(shard.group),
+            files=self.files,
             on_stopped=self._stopped,
         )
 

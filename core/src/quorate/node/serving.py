@@ -21,6 +21,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.rpc.auditing import Audit
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.file_service import PEERS as FILE_PEERS
 from quorate.rpc.identities import Guard, Identities
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.server import RpcServer, ServingRefusedError
@@ -32,6 +33,7 @@ NODE_SERVICES: Final = (
     NODE_SERVICE.full_name,
     PEER_SERVICE,
     snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name,
+    FILE_PEERS.full_name,
 )
 #: What nodes and probes ask whatever the node is doing.
 _UNGATED: Final = ("grpc.health.v1.Health", *NODE_SERVICES, *admin_service.ALWAYS)

@@ -346,6 +346,25 @@ class Table:
     to_insert: Callable[..., Message] | None = None
     #: How what was inserted is taken back; None: it cannot be.
     removal: Removal | None = None
+    #: How rows are loaded as files that are made outside their shard; None: by commands alone.
+    files: FileLoad | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileLoad:
+    """How new rows of a batch command are made outside their shard, and put in place as files.
+
+    Its handler makes them, in a transaction without any row of a family that has a shard key.
+    What it writes to such families, and deadlines, goes into the files; all else that it writes
+    is dropped, and written by `settle`.
+    """
+
+    #: What the items are counted by, such as their tenant.
+    counted_by: Callable[[Any], str] = lambda _: ""
+    #: Runs on the leader when the files of a shard are put in place, with the number of items of
+    #: each name. It writes what is kept about all rows, such as how many there are; what it raises
+    #: refuses the files.
+    settle: Callable[[Txn, Mapping[str, int]], None] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ class NodeService:
 
     async def Forward(self, requests: AsyncIterable[pb.ForwardRequest], context: Context) -> None:
         """Propose commands here as they come, and answer each part when it has ended."""
-        asker = await self._admit(context)
+        asker = await self.admit(context)
         await context.send_initial_metadata(((ADMITTED_KEY, "1"),))
 
         def refused() -> Exception | None:
@@ -72,7 +72,7 @@ class NodeService:
         self, request: pb.ShardQueryRequest, context: Context
     ) -> AsyncIterator[pb.ShardQueryResponse]:
         """Answer a query from the replica here, in parts."""
-        await self._admit(context)
+        await self.admit(context)
         if request.method:
             self._guard.ask_again(request.caller, request.method, request.request)
         found = await self._groups.reads.accept(
@@ -93,14 +93,14 @@ class NodeService:
 
     async def Mark(self, request: pb.MarkRequest, context: Context) -> pb.MarkResponse:
         """Return a revision of a shard that includes every write answered before."""
-        await self._admit(context)
+        await self.admit(context)
         timeout_s = _timeout_s(request.timeout_ms)
         point = await self._watching().read_point_here(parsed_shard(request.shard), timeout_s)
         return pb.MarkResponse(revision=point.revision, generation=point.generation)
 
     async def Feed(self, requests: AsyncIterable[pb.FeedRequest], context: Context) -> None:
         """Give the pages of the replica here, one for each request."""
-        await self._admit(context)
+        await self.admit(context)
         async with aclosing(feed_serving.serve(requests, self._watching().feed_here)) as responses:
             async for response in responses:
                 await context.write(response)
@@ -112,7 +112,7 @@ class NodeService:
 
         A removed node may ask: it learns of its removal here.
         """
-        await self._admit(context, of_old=True)
+        await self.admit(context, of_old=True)
         found = self._membership(parsed_shard(request.shard))
         if found is None:
             return pb.MembershipResponse()
@@ -122,7 +122,7 @@ class NodeService:
         self, request: pb.ChangeMemberRequest, context: Context
     ) -> pb.ChangeMemberResponse:
         """Take a shard that is led here one step nearer to having a member, or to not having it."""
-        await self._admit(context)
+        await self.admit(context)
         shard = parsed_shard(request.shard)
         if not request.node:
             raise Invalid("node", "name the member that is to change")
@@ -139,12 +139,12 @@ class NodeService:
 
     async def Clock(self, request: pb.ClockRequest, context: Context) -> pb.ClockResponse:
         """Return the wall clock, and what is led here."""
-        await self._admit(context)
+        await self.admit(context)
         answer = self._census()
         answer.wall_ms = self._wall_ms()
         return answer
 
-    async def _admit(self, context: Context, *, of_old: bool = False) -> Handshake:
+    async def admit(self, context: Context, *, of_old: bool = False) -> Handshake:
         """Let a node of this cluster in, and end the call of anyone else.
 
         With `of_old` it need not be a member any more.

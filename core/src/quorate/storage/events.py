@@ -45,9 +45,12 @@ class Kind(IntEnum):
     DELETED_OVER = 4
     #: Revision and serialized message; the run's family is the full name of the message.
     EMITTED = 5
+    #: No parts: rows of the family came from files, and their changes are not here.
+    INGESTED = 6
 
 
 _PARTS: Final = {Kind.PUT: 2, Kind.REPLACED: 3, Kind.DELETED: 2, Kind.DELETED_OVER: 3}
+_WITHOUT_ROWS: Final = frozenset({Kind.EMITTED, Kind.INGESTED})
 _DELETIONS: Final = frozenset({Kind.DELETED, Kind.DELETED_OVER})
 
 
@@ -79,7 +82,7 @@ class StoredEvent(NamedTuple):
 
 
 class HistoryGoneError(Exception):
-    """The events after a revision were trimmed: list the rows, and read on from there."""
+    """The events after a revision are not complete: list the rows, and read on from there."""
 
     def __init__(self, after_revision: int, oldest: int) -> None:
         super().__init__(
@@ -87,6 +90,10 @@ class HistoryGoneError(Exception):
             f" that is has index {oldest}; list the rows again and read on from there"
         )
         self.oldest: Final = oldest
+
+
+class IngestedError(Exception):
+    """Rows of a selected family came from files: their changes have no events."""
 
 
 class Savepoint(NamedTuple):
@@ -157,12 +164,14 @@ def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterat
     """Yield the events of a row; raises `ValueError` for invalid bytes.
 
     A selection names families, or full names of emitted messages, each with the prefix that keys
-    must have.
+    must have. Raises `IngestedError` where rows of one came from files.
     """
     at_ms, found, ends = _runs(value)
     first = 0
     for family, kind, length in found:
         prefix = b"" if selection is None else selection.get(family)
+        if prefix is not None and kind is Kind.INGESTED:
+            raise IngestedError(family)
         if prefix is not None:
             edges = ends[first : first + length + 1]
             yield from _changes(value, edges, family, kind, at_ms, prefix)
@@ -172,13 +181,14 @@ def decode(value: bytes, selection: Mapping[str, bytes] | None = None) -> Iterat
 def rows_of(value: bytes) -> Iterator[tuple[str, dict[bytes, bytes | None]]]:
     """Yield the changes of a row in order, as runs of stored rows; None is a deletion.
 
-    Where something was emitted it is the full name of the message, without rows. Raises
+    Where something was emitted it is the full name of the message, without rows, and so is a family
+    whose rows came from files. Raises
     `ValueError` for bytes that are no event row.
     """
     _, found, ends = _runs(value)
     first = 0
     for family, kind, length in found:
-        if kind is Kind.EMITTED:
+        if kind in _WITHOUT_ROWS:
             yield family, {}
         else:
             step, last = _PARTS[kind], first + length
@@ -301,7 +311,11 @@ class EventLog:
         if after_revision >= newest:
             return found, after_revision
         for key, value in self._rows.iterate(EVENTS, first, _ROWS_END):
-            events = decode(value, selection)
+            try:
+                events = list(decode(value, selection))
+            except IngestedError:
+                oldest = int(_INDEX.unpack(key)[0]) + 1
+                raise HistoryGoneError(after_revision, oldest) from None
             found += (event for event in events if event.revision > after_revision)
             looked, room = looked + 1, room + len(value)
             if max(len(found), looked) >= max_rows or room >= max_bytes:

@@ -24,6 +24,8 @@ SLOTS: Final = "core.slots"
 WRITERS: Final = "core.writers"
 #: Copies of other shards' rows, and the revision of each.
 MIRRORS: Final = "core.mirrors"
+#: The sets of files that are loaded into the shard, by name.
+FILE_SETS: Final = "core.file_sets"
 #: The shards, and the declaration of each node: only in metadata/0.
 SHARDS: Final = "core.shards"
 NODES: Final = "core.nodes"
@@ -43,6 +45,7 @@ SYSTEM: Final = tuple(
             SEQUENCES,
             COUNTS,
             FENCES,
+            FILE_SETS,
             SLOTS,
             MIRRORS,
             SHARDS,

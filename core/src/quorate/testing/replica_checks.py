@@ -10,10 +10,10 @@ from google.protobuf.message import DecodeError, Message
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import mirrored
-from quorate.plugin import keys
+from quorate.plugin import Table, keys
 from quorate.plugin.catalog import assemble
 from quorate.storage.rows import value_of
-from quorate.testing import logs
+from quorate.testing import file_loads, logs
 from quorate.testing.hostile import poisoned
 from quorate.testing.shard import Entry, MemoryShard, ShardState
 from quorate.testing.simulated import simulate
@@ -60,6 +60,36 @@ class ReplicaChecks(Subject):
                     f"the shard of {group} that goes on from the state after {applied} commands "
                     "ends elsewhere: a handler remembers what is in no column family"
                 )
+
+    def test_rows_of_files_are_those_of_commands(self) -> None:
+        """What is loaded as files is, row by row, what the commands of the table write."""
+        catalog = self._catalog()
+        entries = self._entries()
+        for extension in self._declared().extensions:
+            table = extension.value
+            if not isinstance(table, Table) or table.files is None:
+                continue
+            write = table.write.DESCRIPTOR.full_name
+            group = catalog.commands[write].group
+            compared = 0
+            for place, entry in enumerate(entries[group]):
+                if entry.commands[0].type != write:
+                    continue
+                command = table.write.FromString(entry.commands[0].payload)
+                before = entries[group][:place]
+                # Where the log has written the rows already, the host's entries alone come first.
+                hosts = [each for each in before if not logs.is_of_a_plugin(catalog, each)]
+                for prefix in (before, hosts):
+                    shards = self._shard(group), self._shard(group)
+                    for shard in shards:
+                        logs.apply_each(shard, prefix)
+                    found = file_loads.differing(catalog, table, command, *shards)
+                    assert not found, (
+                        f"table {extension.name} loaded by files differs from {write} in "
+                        f"{', '.join(found)}: write what is about all rows in `settle`"
+                    )
+                    compared += found is not None
+            assert compared, f"no {write} of the log writes new rows alone: give one that does"
 
     def test_equal_rows_have_equal_digests(self) -> None:
         """Rows are stored in one encoding, and no digest depends on the order of their writing."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from quorate.storage.engine import memory, rocks
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
-from quorate.storage.engine.port import Batch, Engine, EngineError
+from quorate.storage.engine.port import Batch, DamagedError, Engine, EngineError
 from quorate.storage.engine.rocks import RocksEngine
 
 if TYPE_CHECKING:
@@ -405,3 +406,38 @@ def test_only_one_module_imports_rocksdict() -> None:
     }
 
     assert importers == {"storage/engine/rocks.py"}
+
+
+def test_files_put_their_rows_in_place_over_others(databases: Databases, tmp_path: Path) -> None:
+    engine = databases.open(families=("a", "b"))
+    write = memory.write_file if isinstance(engine, MemoryEngine) else rocks_file
+    put(engine, {b"k": b"old", b"other": b"stays"}, "a")
+    write(tmp_path / "a.sst", [(b"k", b"new"), (b"l", b"too")])
+    write(tmp_path / "b.sst", [(b"k", b"of b")])
+    before = engine.iterate("a", b"", None)
+    files = {"a": [tmp_path / "a.sst"], "b": [tmp_path / "b.sst"]}
+    engine.ingest(files)
+
+    assert dict(before) == {b"k": b"old", b"other": b"stays"}
+    found = {b"k": b"new", b"l": b"too", b"other": b"stays"}
+    assert (rows(engine, "a"), rows(engine, "b")) == (found, {b"k": b"of b"})
+    put(engine, {b"k": b"newest"}, "a")
+    assert rows(engine, "a")[b"k"] == b"newest"
+    # The files stay as they are, and may come again.
+    engine.ingest(files)
+    assert rows(engine, "a") == found
+    assert sorted(path.name for path in tmp_path.glob("*.sst*")) == ["a.sst", "b.sst"]
+
+
+def test_files_that_cannot_be_read_put_nothing_in_place(
+    databases: Databases, tmp_path: Path
+) -> None:
+    engine = databases.open(families=("a",))
+    (tmp_path / "a.sst").write_bytes(b"\xff" * 100)
+    with pytest.raises(DamagedError):
+        engine.ingest({"a": [tmp_path / "a.sst"]})
+    assert rows(engine, "a") == {}
+
+
+def rocks_file(path: Path, rows: list[tuple[bytes, bytes]]) -> None:
+    rocks.write_file(path, "a", rows)

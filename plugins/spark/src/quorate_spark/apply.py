@@ -20,14 +20,15 @@ def begin_load(txn: Txn, command: pb.BeginLoadCommand) -> Load:
             load_id=command.load_id,
             table=command.table,
             insert_only=command.insert_only,
+            by_files=command.by_files,
             began_at_ms=txn.proposed_at_ms,
         )
     _refuse_aborted(load)
-    if (load.table, load.insert_only) != (command.table, command.insert_only):
+    if _kind_of(load) != _kind_of(command):
         raise Rejected(
             OTHER,
-            f"load {load.load_id} is one of {_kind(load.table, load.insert_only)}, and not of"
-            f" {_kind(command.table, command.insert_only)}: choose another load id",
+            f"load {load.load_id} is one of {_kind_of(load)}, and not of {_kind_of(command)}:"
+            " choose another load id",
         )
     load.state = Load.LOADING
     load.ended_at_ms, load.reason = 0, ""
@@ -67,7 +68,7 @@ def end_load(txn: Txn, command: pb.EndLoadCommand) -> Load:
 def begin_abort(txn: Txn, command: pb.BeginAbortCommand) -> Load:
     """Let a load go on no more."""
     load = _demand(txn, command.load_id)
-    if not load.insert_only:
+    if not load.insert_only and not load.by_files:
         raise Rejected(
             "FAILED_PRECONDITION",
             f"load {load.load_id} wrote over what was there, which nobody can bring back: only a"
@@ -122,5 +123,6 @@ def _put(txn: Txn, load: Load) -> None:
     txn.put(LOADS, load_key(load.load_id), load.SerializeToString(deterministic=True))
 
 
-def _kind(table: str, insert_only: bool) -> str:
-    return f"{table}, {'insert_only' if insert_only else 'upsert'}"
+def _kind_of(load: Load | pb.BeginLoadCommand) -> str:
+    kind = f"{load.table}, {'insert_only' if load.insert_only else 'upsert'}"
+    return f"{kind}, by files" if load.by_files else kind

@@ -4,7 +4,7 @@ from typing import Final
 
 from quorate.builtin.kv.families import LONGEST_KEY, PAIRS
 from quorate.builtin.kv.validation import LONGEST_TTL_MS, check_put
-from quorate.plugin import Column, Extension, Invalid, Removal, Table
+from quorate.plugin import Column, Extension, FileLoad, Invalid, Removal, Table
 from quorate.v1 import kv_pb2 as pb
 
 
@@ -59,5 +59,6 @@ TABLE: Final = Table(
     to_key=to_key,
     to_insert=to_insert,
     removal=Removal(delete=pb.DeletePairs, to_item=to_removal),
+    files=FileLoad(),
 )
 EXTENSION: Final = Extension(point="spark.tables", name=PAIRS, value=TABLE)

@@ -140,7 +140,7 @@ class Proposer:
     @property
     def full(self) -> bool:
         """Whether commands cannot be evaluated now, or too many entries are uncommitted."""
-        return self._flights.full or not self._evaluates()
+        return self._flights.full or self._evaluator.ingests or not self._evaluates()
 
     @property
     def leads(self) -> bool:
@@ -223,13 +223,17 @@ class Proposer:
     def stored(self, entries: Sequence[StoredEntry]) -> None:
         """Answer the writes of stored entries."""
         self._held = None
-        closed = self._flights.full or self._evaluates_in != self._replica.term
+        closed = (
+            self._flights.full
+            or self._evaluator.ingests
+            or self._evaluates_in != self._replica.term
+        )
         self._evaluator.stored(self._applier.applied)
         for entry in entries:
             self.proposals.applied(entry.index, entry.term, None)
         if closed and not self.full:
-            # The first entry of the term is stored, or entries of an earlier term, which will never
-            # be committed, were given up.
+            # The first entry of the term is stored, files were put in place, or entries of an
+            # earlier term, which will never be committed, were given up.
             self._batcher.committed()
 
     def reopened(self) -> None:

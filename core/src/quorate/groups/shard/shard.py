@@ -2,17 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from random import Random
 from time import perf_counter
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
 from quorate.apply.entries import index_of
 from quorate.apply.evaluator import Evaluator
+from quorate.apply.outcomes import FilesNeededError
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms, Driver
@@ -41,8 +43,9 @@ from quorate.groups.timing import Waits
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.port import FullError, StalledError
+from quorate.storage.engine.port import EngineError, FullError, StalledError
 from quorate.storage.families import SLOTS
+from quorate.v1.files_pb2 import FileSet
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
@@ -55,10 +58,25 @@ _FIRST_HEARTBEATS: Final = 1.5
 #: Delay before writes to the data are retried, after a stall and on a full disk.
 _STALLED_S: Final = 0.05
 _FULL_S: Final = 1.0
+#: Delay before files that are on no node are looked for again.
+_FILES_S: Final = 1.0
 
 
 class ShardClosedError(UnreadableError):
     """The replica has stopped."""
+
+
+class ShardFiles(Protocol):
+    """The files that entries of a shard put in place."""
+
+    def paths(self, shard: ShardId, files: FileSet) -> Mapping[str, Sequence[Path]] | None:
+        """Return the files of a set by family; None if one is not here."""
+
+    async def come(self, replica: "Shard", files: FileSet) -> bool:
+        """Get the files of a set from any node that has them; return whether all are here."""
+
+    def find(self, shard: ShardId, files: FileSet, family: str, keys: list[bytes]) -> bytes | None:
+        """Return the first of these keys that is in the files of a set; raises `Rejected`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +133,7 @@ class Shard:
         alarms: Alarms | None = None,
         liveness: Liveness | None = None,
         program: Program | None = None,
+        files: ShardFiles | None = None,
         on_stopped: "Callable[[Shard, Exception], None] | None" = None,
     ) -> None:
         self.id: Final = shard
@@ -128,6 +147,10 @@ class Shard:
             catalog, shard, data, counted=program.counted, limits=settings.apply_limits
         )
         self.evaluator: Final = Evaluator(program, shard, data, limits=settings.evaluation)
+        self._files: Final = files
+        if files is not None:
+            self.evaluator.find_in_files = partial(files.find, shard)
+        self._preparing: asyncio.Task[None] | None = None
         #: How many times a leader was found here, once per term.
         self.leaders = 0
         #: Linearizable reads on this replica.
@@ -558,6 +581,10 @@ class Shard:
         except (StalledError, FullError) as error:
             self._hold(error)
             return 0
+        except FilesNeededError as needed:
+            if self._preparing is None:
+                self._preparing = self._loop.create_task(self._prepare(needed.files))
+            return 0
         self._held_until = float("-inf")
         count = len(applied)
         self._proposer.stored(applied)
@@ -597,6 +624,33 @@ class Shard:
             error,
             extra={"shard": str(self.id), "index": self.applied},
         )
+
+    async def _prepare(self, files: FileSet) -> None:
+        """Get the files of the next entry; nothing is applied until they are here."""
+        try:
+            while (paths := self._paths(files)) is None:
+                if self._files is None or not await self._files.come(self, files):
+                    _log.warning(
+                        "shard %s waits for files of %s at index %d, which no node gives it",
+                        self.id,
+                        files.name,
+                        files.ingested_at,
+                        extra={"shard": str(self.id), "index": files.ingested_at},
+                    )
+                    await asyncio.sleep(_FILES_S)
+            work = partial(self.data.prepare_ingest, sorted(paths))
+            await self._loop.run_in_executor(None, work)
+            self.applier.prepared(files, paths)
+        except FullError as error:
+            self._hold(error)
+        except (EngineError, OSError) as error:
+            self.fail(error)
+        finally:
+            self._preparing = None
+            self._driver.wake()
+
+    def _paths(self, files: FileSet) -> Mapping[str, Sequence[Path]] | None:
+        return None if self._files is None else self._files.paths(self.id, files)
 
     def _go_on(self) -> None:
         self._resting = False
@@ -644,6 +698,8 @@ class Shard:
         if self._ended:
             return
         self._ended = True
+        if self._preparing is not None:
+            self._preparing.cancel()
         self._driver.stop()
         self.replica.retire()
         self._keeper.stop()

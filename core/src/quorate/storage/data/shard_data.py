@@ -1,7 +1,8 @@
 """The open data of a shard: its rows, and its applied and durable indexes."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from pathlib import Path
 from threading import Lock
 from typing import Final, Self
 
@@ -177,6 +178,15 @@ class ShardData:
             self.touched.record(seen, self.applied + 1, record.position.index)
         self._record = record
 
+    def ingest(self, files: Mapping[str, Sequence[Path]]) -> None:
+        """Put the rows of sorted files in place, by family; the entry that does so comes next.
+
+        After a crash in between they are there before their entry, which puts them in place again.
+        """
+        if self._doubt is not None:
+            raise self._doubt
+        self.engine.ingest(files)
+
     def begin(self, batch: Batch, record: AppliedRecord) -> None:
         """Start the shard with this state, durably; its log has no earlier entries.
 
@@ -205,6 +215,17 @@ class ShardData:
     def flush(self) -> None:
         """Flush all rows to files, so that a checkpoint is quick; blocks without the GIL."""
         self._database.unless_closed(_flush)
+
+    def prepare_ingest(self, families: Sequence[str]) -> None:
+        """Make what was applied durable, and an ingest into these quick; blocks without the GIL."""
+
+        def act(engine: Engine) -> None:
+            engine.flush_wal()
+            for family in families:
+                if family in engine.families:
+                    engine.flush(family)
+
+        self._database.unless_closed(act)
 
     # Comparison.
 

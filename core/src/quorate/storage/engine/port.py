@@ -1,6 +1,6 @@
 """The port to an ordered store with families, atomic batches and a write-ahead log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -151,11 +151,23 @@ class Engine(Protocol):
     def estimated_rows(self, family: str) -> int:
         """Return the approximate number of rows of a family, at no cost."""
 
+    def file_rows(self) -> int:
+        """Return the number of rows in all files; one that is in two of them counts twice."""
+
     def memory(self) -> MemoryUse:
         """Return the memory of the database."""
 
     def files(self) -> FileUse:
         """Return the disk space of the database, without its write-ahead log."""
+
+    def ingest(self, files: Mapping[str, Sequence[Path]]) -> None:
+        """Put the rows of sorted files in place, by family, over all rows of the same keys.
+
+        The files lie on the same file system and stay as they are. The rows of a family are there
+        durably and all at once; those of all families at the end. It may be repeated. It is short
+        when the families were flushed right before. Files that cannot be read raise
+        `DamagedError`, and nothing of their family is in place.
+        """
 
     def flush_wal(self) -> None:
         """Make all writes before this call durable, without the GIL."""

@@ -3,7 +3,8 @@
 # What a method does is documented at its port, `Engine`.
 # ruff: noqa: D102
 
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,10 +15,12 @@ from rocksdict import (
     Checkpoint,
     DBCompressionType,
     DBRecoveryMode,
+    IngestExternalFileOptions,
     Options,
     Rdict,
     RdictIter,
     ReadOptions,
+    SstFileWriter,
     WriteBatch,
     WriteBufferManager,
     WriteOptions,
@@ -72,9 +75,17 @@ class RocksEngine:
     100 KB of memory and a file handle, and most shards leave most families empty.
     """
 
-    def __init__(self, path: Path, families: Iterable[str], budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        families: Iterable[str],
+        budget: Budget | None = None,
+        *,
+        compacts: bool = True,
+    ) -> None:
         self._path: Final = path
         self._closed = False
+        self._compacts: Final = compacts
         self._budget: Final = Budget() if budget is None else budget
         wanted = frozenset(families)
         try:
@@ -90,8 +101,8 @@ class RocksEngine:
             self._orphans = tuple(sorted(on_disk - wanted))
             self._database: Final = Rdict(
                 str(path),
-                _options(self._budget),
-                column_families={name: _options(self._budget, name) for name in opened},
+                self._options_of(_DEFAULT),
+                column_families={name: self._options_of(name) for name in opened},
             )
             # Kept open: dropping such an object flushes its family with the GIL held.
             self._stores: Final = {name: self._database.get_column_family(name) for name in opened}
@@ -215,6 +226,12 @@ class RocksEngine:
         # Of small families: that of all of them.
         return self._property(family, "rocksdb.estimate-num-keys")
 
+    def file_rows(self) -> int:
+        try:
+            return sum(each["num_entries"] for each in self._database.live_files())
+        except Exception as error:
+            raise _translated(error, "look at the files of", self._path) from error
+
     def memory(self) -> MemoryUse:
         return MemoryUse(
             self._sum("rocksdb.size-all-mem-tables"),
@@ -226,6 +243,29 @@ class RocksEngine:
             self._sum("rocksdb.live-sst-files-size"),
             self._sum("rocksdb.estimate-pending-compaction-bytes"),
         )
+
+    def ingest(self, files: Mapping[str, Sequence[Path]]) -> None:
+        options = IngestExternalFileOptions()
+        # RocksDB takes links of the files, which would otherwise be copied with the GIL held.
+        options.set_move_files(True)
+        for family, paths in files.items():
+            if family in self._prefixes:
+                raise EngineError(f"{family} has no place of its own, for files to be put in.")
+            store = self._store(family)
+            if store is None:
+                self._create(family)
+                store = self._stores[family]
+            links = [path.with_name(f"{path.name}.link") for path in paths]
+            try:
+                for path, link in zip(paths, links, strict=True):
+                    link.unlink(missing_ok=True)
+                    os.link(path, link)
+                store.ingest_external_file([str(each) for each in links], options)
+            except Exception as error:
+                raise _translated(error, f"ingest files of {family} into", self._path) from error
+            finally:
+                for link in links:
+                    link.unlink(missing_ok=True)
 
     def flush_wal(self) -> None:
         try:
@@ -288,6 +328,11 @@ class RocksEngine:
         except Exception as error:
             raise _translated(error, f"read {family} in", self._path) from error
 
+    def _options_of(self, family: str) -> Options:
+        options = _options(self._budget, family)
+        options.set_disable_auto_compactions(not self._compacts)
+        return options
+
     def _sum(self, name: str) -> int:
         return sum(store.property_int_value(name) or 0 for store in self._stores.values())
 
@@ -304,7 +349,7 @@ class RocksEngine:
 
     def _create(self, family: str) -> None:
         try:
-            store = self._database.create_column_family(family, _options(self._budget, family))
+            store = self._database.create_column_family(family, self._options_of(family))
             self._columns[family] = self._database.get_column_family_handle(family)
         except Exception as error:
             raise _translated(error, f"add {family} to", self._path) from error
@@ -327,6 +372,18 @@ class _EmptyView:
 
     def last(self) -> bytes | None:
         return None
+
+
+def write_file(path: Path, family: str, rows: Iterable[tuple[bytes, bytes]]) -> None:
+    """Write a file for `ingest`, of rows in the order of their keys; one row at least."""
+    writer = SstFileWriter(_options(Budget(1 << 20, 1 << 20), family))
+    try:
+        writer.open(str(path))
+        for key, value in rows:
+            writer[key] = value
+        writer.finish()
+    except Exception as error:
+        raise _translated(error, "write a sorted file beside", path) from error
 
 
 class _View:

@@ -49,18 +49,19 @@ class QuotaLeft:
         #: Sessions that still fit in; None: as many as there may be.
         self.left = left
 
-    def take(self) -> None:
-        """Take the place of one more session, or refuse it."""
+    def take(self, count: int = 1) -> None:
+        """Take the place of more sessions, or refuse them."""
         if self.left is None:
             return
-        if self.left <= 0:
+        if self.left < count:
             self._reader.refresh(TENANTS)
+            more = "another one" if count == 1 else f"{count} more"
             raise Rejected(
                 "LIMIT_REACHED",
                 f"tenant {self._tenant} may have {self._limit} sessions, and this shard has no "
-                f"room for another one; delete sessions, or raise the limit {LIMIT}",
+                f"room for {more}; delete sessions, or raise the limit {LIMIT}",
             )
-        self.left -= 1
+        self.left -= count
 
 
 def quota_left(reader: Reader, tenant: str) -> QuotaLeft:

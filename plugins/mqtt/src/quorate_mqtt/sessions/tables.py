@@ -1,11 +1,14 @@
 """Sessions as rows of a table, for bulk loads and scans."""
 
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any, Final
 
-from quorate.plugin import Column, Removal, Table, keys
+from quorate.plugin import Column, FileLoad, Removal, Table, Txn, keys
 from quorate.plugin.resource import from_columns
 
 from quorate_mqtt.sessions.families import SESSIONS
+from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.sessions.validation import check_import
 from quorate_mqtt.v1 import sessions_pb2 as pb
 
@@ -46,6 +49,15 @@ def to_removal(key: bytes, revision: int) -> pb.DeleteSession:
     )
 
 
+def settle(txn: Txn, sessions: Mapping[str, int]) -> None:
+    """Count sessions of tenants that came as files; refuse those for which there is no room."""
+    ledger = Ledger(txn)
+    for tenant, count in sessions.items():
+        ledger.quota(tenant).take(count)
+        ledger.sessions[tenant] += count
+    ledger.close()
+
+
 TABLE: Final = Table(
     family=SESSIONS,
     columns=_COLUMNS,
@@ -56,4 +68,5 @@ TABLE: Final = Table(
     to_key=keys.pack,
     to_insert=to_insert,
     removal=Removal(delete=pb.DeleteSessions, to_item=to_removal),
+    files=FileLoad(counted_by=attrgetter("tenant"), settle=settle),
 )

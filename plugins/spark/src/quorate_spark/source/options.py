@@ -14,6 +14,7 @@ T = TypeVar("T", int, float)
 
 Conflict = Literal["upsert", "insert_only"]
 BadRows = Literal["fail", "dead_letter"]
+LoadMode = Literal["auto", "rpc", "files"]
 
 #: Small requests wait on a node for as long as one batch is applied.
 BATCH_ROWS: Final = 1_000
@@ -32,6 +33,7 @@ _WRITE: Final = _BOTH | {
     "bad_rows",
     "max_bad_rows",
     "dead_letter_path",
+    "load.mode",
 }
 _READ: Final = _BOTH | {"ranges_per_shard", "view_ttl_s"}
 
@@ -55,6 +57,8 @@ class WriteOptions:
     #: More fail the load; with `bad_rows` = fail the first one does.
     max_bad_rows: int
     dead_letter_path: str
+    #: By commands, or as files that are put in place at the end.
+    load_mode: LoadMode = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +98,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         bad_rows=cast("BadRows", bad_rows),
         max_bad_rows=options.number("max_bad_rows", MAX_BAD_ROWS, 0),
         dead_letter_path=dead_letter_path,
+        load_mode=cast("LoadMode", options.choice("load.mode", ("auto", "rpc", "files"))),
     )
 
 

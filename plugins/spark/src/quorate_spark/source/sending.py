@@ -19,10 +19,9 @@ from quorate.client import (
 )
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_spark.source import dead_letters
 from quorate_spark.source.adaptive_rate import AdaptiveRate
+from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.batching import Batch, Batching
-from quorate_spark.source.dead_letters import BadRow
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.shards import ShardPlan, plan_of, session_name
@@ -31,7 +30,6 @@ from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
 
 #: How often a partition tells how far it has come.
 _REPORT_S: Final = 2.0
-_MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +108,7 @@ class _Sending:
         )
         self._group: Final = plan.group
         self._queues: Final[dict[int, _ShardQueue]] = {}
-        self._refused: Final[list[BadRow]] = []
+        self._bad: Final = BadRows(options, partition, self._batching)
         self._rows = 0
         self._batches = 0
 
@@ -123,30 +121,26 @@ class _Sending:
             while (record_batch := await asyncio.to_thread(next, rows, None)) is not None:
                 for batch in self._batching.take(record_batch):
                     await self._put(batch)
-                self._check_bad()
+                self._bad.check()
             for batch in self._batching.rest():
                 await self._put(batch)
             for queue in self._queues.values():
                 await self._empty(queue)
-            self._check_bad()
+            self._bad.check()
         finally:
             reporting.cancel()
             under_way = [task for queue in self._queues.values() for task in queue.under_way]
             for task in under_way:
                 task.cancel()
             await asyncio.gather(reporting, *under_way, return_exceptions=True)
-            self._write_dead_letters()
+            self._bad.write()
         await self._report(finished=True)
         return Sent(
             partition=self._partition,
             rows=self._rows,
-            bad_rows=len(self._bad),
+            bad_rows=len(self._bad.found),
             batches=self._batches,
         )
-
-    @property
-    def _bad(self) -> list[BadRow]:
-        return [*self._batching.bad, *self._refused]
 
     async def _put(self, batch: Batch) -> None:
         queue = self._queues.get(batch.shard)
@@ -193,34 +187,9 @@ class _Sending:
             )
         reply = BatchReply.FromString(answer.payload)
         for refusal in reply.refusals:
-            reason = f"{refusal.code}: {refusal.message}"
-            self._refused.append(batch.bad_row(refusal.item, "", reason))
+            self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
         self._rows += len(batch.items) - len(reply.refusals)
         self._batches += 1
-
-    def _check_bad(self) -> None:
-        options, bad = self._options, self._bad
-        most = 0 if options.bad_rows == "fail" else options.max_bad_rows
-        if len(bad) <= most:
-            return
-        first = sorted(bad, key=lambda each: each.row)[:_MOST_NAMED]
-        more = f" (and {len(bad) - len(first)} more)" if len(bad) > len(first) else ""
-        fix = (
-            "correct them, or set bad_rows to dead_letter to load the others"
-            if options.bad_rows == "fail"
-            else f"max_bad_rows is {most}; they stand in {options.dead_letter_path}"
-        )
-        raise SourceError(
-            f"partition {self._partition} of load {options.load_id} has bad rows: "
-            f"{'; '.join(map(str, first))}{more}. What came before them may be loaded under this "
-            f"load id; {fix}, and load corrected rows under another load id"
-        )
-
-    def _write_dead_letters(self) -> None:
-        if self._options.bad_rows == "dead_letter":
-            dead_letters.write(
-                self._options.dead_letter_path, self._options.load_id, self._partition, self._bad
-            )
 
     async def _keep_reporting(self) -> None:
         while True:
@@ -232,7 +201,7 @@ class _Sending:
             load_id=self._options.load_id,
             partition=self._partition,
             rows=self._rows,
-            bad_rows=len(self._bad),
+            bad_rows=len(self._bad.found),
             batches=self._batches,
             finished=finished,
         )

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from quorate.client import Client
+from quorate.client import Client, RejectedError
 from quorate.v1 import view_pb2 as views
 from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.files_pb2 import OpenFilesResponse
 
 from quorate_spark.client import Loads
+from quorate_spark.source import placing
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.shards import ShardPlan, plan_of, session_name
 from quorate_spark.source.tables import FoundTable, find
+from quorate_spark.source.uploading import opened_sets, set_name
 from quorate_spark.v1.queries_pb2 import LoadView
 
 _VIEWS: Final = "/quorate.v1.ViewService"
@@ -38,6 +41,8 @@ def abort(client: Client, load_id: str, progress: Callable[[int], object]) -> in
     removed = load.load.removed
     for shard in sorted(plan.leaders):
         written = _sealed(client, plan, shard, load)
+        if load.load.by_files:
+            written |= _unplaced(client, plan, found, shard, load_id)
         if written:
             removed += _remove(client, plan, found, shard, written, progress)
     loads.end_abort(load_id, removed)
@@ -50,6 +55,8 @@ def forget(client: Client, load_id: str) -> None:
     plan = plan_of(client.topology(), find(load.load.table).group)
     sessions = client.asynchronous.sessions
     for shard in sorted(plan.leaders):
+        if load.load.by_files:
+            placing.dropped(client, load_id, plan, shard, forget=True)
         key = plan.some_key(shard)
         for part in load.parts:
             name = session_name(load_id, part.partition)
@@ -73,6 +80,22 @@ def _sealed(client: Client, plan: ShardPlan, shard: int, load: LoadView) -> set[
         name = session_name(load.load.load_id, part.partition)
         revisions.update(client.thread.run(sessions.seal(plan.group, key, name)))
     return revisions
+
+
+def _unplaced(
+    client: Client, plan: ShardPlan, found: FoundTable, shard: int, load_id: str
+) -> set[int]:
+    """Let no files come any more, and return the revision of those that are in place."""
+    name, command = set_name(load_id), found.write.message.DESCRIPTOR.full_name
+    placing.dropped(client, load_id, plan, shard)
+    key = {shard: plan.some_key(shard)}
+    try:
+        opened = client.thread.run(opened_sets(client.asynchronous, plan.group, key, name, command))
+    except RejectedError as error:
+        if error.code != "LOAD_ABORTED":
+            raise
+        return set()
+    return {OpenFilesResponse.FromString(opened[shard]).set.revision}
 
 
 def _remove(

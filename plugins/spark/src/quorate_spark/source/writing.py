@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 from quorate.client import Client, QuorateError
 
-from quorate_spark.source import columns
+from quorate_spark.source import columns, placing
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.sending import Sent, send, source_error
@@ -23,19 +23,26 @@ from quorate_spark.source.whole_input import connections, whole
 from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand
 from quorate_spark.v1.rows_pb2 import Load
 
+if TYPE_CHECKING:
+    from quorate_spark.source.filing import Filed
+
 
 @dataclass(frozen=True)
 class PartitionSent(WriterCommitMessage):
     """What a partition reports to the driver."""
 
     sent: Sent
+    #: What it has sent as files.
+    filed: Filed | None = None
 
 
 class TableWriter(DataSourceArrowWriter):
     """Loads rows; an attempt that is repeated changes nothing twice."""
 
-    def __init__(self, options: WriteOptions) -> None:
+    def __init__(self, options: WriteOptions, opened: Mapping[int, bytes] | None = None) -> None:
         self.options: Final = options
+        #: By shard, what rows of files are made with; None: the load is one by commands.
+        self.opened: Final = opened
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionSent:
         """Load a partition, on an executor."""
@@ -43,18 +50,25 @@ class TableWriter(DataSourceArrowWriter):
         if context is None:
             raise RuntimeError("a partition is written by a task of Spark")
         rows = whole(iterator, connections())
-        return PartitionSent(asyncio.run(send(self.options, context.partitionId(), rows)))
+        if self.opened is None:
+            return PartitionSent(asyncio.run(send(self.options, context.partitionId(), rows)))
+        from quorate_spark.source.filing import send_files
+
+        filed = asyncio.run(send_files(self.options, context.partitionId(), self.opened, rows))
+        return PartitionSent(filed.sent, filed)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Record that all partitions are there."""
         sent = [each.sent for each in messages if isinstance(each, PartitionSent)]
+        filed = [each.filed for each in messages if isinstance(each, PartitionSent) and each.filed]
         bad = sum(each.bad_rows for each in sent)
         if bad > self.options.max_bad_rows:
             failure = f"{bad} bad rows in all, and max_bad_rows is {self.options.max_bad_rows}"
             self._end(failure)
-            raise SourceError(
-                f"load {self.options.load_id} has failed: {failure}; all other rows are loaded"
-            )
+            others = "no row is" if self.opened is not None else "all other rows are"
+            raise SourceError(f"load {self.options.load_id} has failed: {failure}; {others} loaded")
+        if self.opened is not None:
+            self._put_in_place(filed)
         self._end("")
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -64,6 +78,17 @@ class TableWriter(DataSourceArrowWriter):
         except SourceError:
             # It was aborted, or the cluster is away: what Spark tells of the task says more.
             return
+
+    def _put_in_place(self, filed: Sequence[Filed]) -> None:
+        options = self.options
+        try:
+            with _client(options) as client:
+                placing.put_in_place(client, options, find(options.table), filed)
+        except QuorateError as error:
+            raise source_error(error, options.load_id) from error
+        except SourceError as error:
+            self._end(str(error))
+            raise
 
     def _end(self, failure: str) -> None:
         _ask(self.options, EndLoadCommand(load_id=self.options.load_id, failure=failure))
@@ -84,20 +109,29 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
         )
     if not options.load_id:
         options = replace(options, load_id=uuid.uuid4().hex)
-    _ask(
-        options,
-        BeginLoadCommand(
-            load_id=options.load_id,
-            table=options.table,
-            insert_only=options.conflict == "insert_only",
-        ),
-    )
-    return TableWriter(options)
+    try:
+        with _client(options) as client:
+            as_files = placing.by_files(client, options, found)
+            command = BeginLoadCommand(
+                load_id=options.load_id,
+                table=options.table,
+                insert_only=options.conflict == "insert_only",
+                by_files=as_files,
+            )
+            client.execute(command, Load)
+            opened = placing.opened(client, options, found) if as_files else None
+    except QuorateError as error:
+        raise source_error(error, options.load_id) from error
+    return TableWriter(options, opened)
+
+
+def _client(options: WriteOptions) -> Client:
+    return Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls)
 
 
 def _ask(options: WriteOptions, command: Any) -> Load:
     try:
-        with Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as client:
+        with _client(options) as client:
             return client.execute(command, Load)
     except QuorateError as error:
         raise source_error(error, options.load_id) from error

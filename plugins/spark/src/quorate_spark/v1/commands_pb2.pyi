@@ -5,14 +5,16 @@ from typing import ClassVar as _ClassVar, Optional as _Optional
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class BeginLoadCommand(_message.Message):
-    __slots__ = ("load_id", "table", "insert_only")
+    __slots__ = ("load_id", "table", "insert_only", "by_files")
     LOAD_ID_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     INSERT_ONLY_FIELD_NUMBER: _ClassVar[int]
+    BY_FILES_FIELD_NUMBER: _ClassVar[int]
     load_id: str
     table: str
     insert_only: bool
-    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ...) -> None: ...
+    by_files: bool
+    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., by_files: bool = ...) -> None: ...
 
 class ReportPartitionCommand(_message.Message):
     __slots__ = ("load_id", "partition", "rows", "bad_rows", "batches", "finished")

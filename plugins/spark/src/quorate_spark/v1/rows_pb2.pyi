@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Load(_message.Message):
-    __slots__ = ("load_id", "table", "insert_only", "state", "began_at_ms", "ended_at_ms", "reason", "removed")
+    __slots__ = ("load_id", "table", "insert_only", "state", "began_at_ms", "ended_at_ms", "reason", "removed", "by_files")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Load.State]
@@ -29,6 +29,7 @@ class Load(_message.Message):
     ENDED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
+    BY_FILES_FIELD_NUMBER: _ClassVar[int]
     load_id: str
     table: str
     insert_only: bool
@@ -37,7 +38,8 @@ class Load(_message.Message):
     ended_at_ms: int
     reason: str
     removed: int
-    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., state: _Optional[_Union[Load.State, str]] = ..., began_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., reason: _Optional[str] = ..., removed: _Optional[int] = ...) -> None: ...
+    by_files: bool
+    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., state: _Optional[_Union[Load.State, str]] = ..., began_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., reason: _Optional[str] = ..., removed: _Optional[int] = ..., by_files: bool = ...) -> None: ...
 
 class LoadPartition(_message.Message):
     __slots__ = ("partition", "rows", "bad_rows", "batches", "finished")

@@ -1,0 +1,322 @@
+"""The file sets of the shards on this node: from their opening to the removal of their files."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Final, Protocol, TypeVar
+
+from google.protobuf.message import Message
+
+from quorate.apply import file_sets
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
+from quorate.groups.refusals import ExhaustedError, NoLeaderError, NotProposedError
+from quorate.groups.routing.proposing import Timed, propose_in_order
+from quorate.groups.shard.shard import Shard
+from quorate.observe.failpoints import failpoint
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.engine.port import DamagedError, FullError
+from quorate.storage.staged_files import StagedFiles
+from quorate.v1 import files_pb2 as pb
+
+_log = logging.getLogger(__name__)
+
+R = TypeVar("R")
+M = TypeVar("M", bound=Message)
+
+#: The most bytes of what handlers may read besides the rows of their slots.
+_FACT_BYTES: Final = 4 << 20
+#: How long another node may take to get the files that it lacks, unless the caller says.
+FETCH_S: Final = 60.0
+#: How often is looked for files that nobody needs any more.
+SWEEP_S: Final = 30.0
+#: Files that no file set is known of are kept for as long: their set may not have come here yet.
+UNKNOWN_S: Final = 900.0
+_FULL_RETRY_MS: Final = 2_000
+
+
+class FilePeers(Protocol):
+    """The port to the other nodes; None stands for a node that cannot be asked."""
+
+    async def fetch(
+        self, node: str, shard: ShardId, name: str, files: Sequence[pb.SortedFile], timeout_s: float
+    ) -> str | None:
+        """Let a node get the files that it lacks from this one; return why it lacks some."""
+
+    async def read(
+        self, node: str, shard: ShardId, name: str, file: pb.SortedFile, offset: int
+    ) -> bytes | None:
+        """Return a part of a file of a node, b"" at its end."""
+
+    async def durable_index(self, node: str, shard: ShardId) -> int | None:
+        """Return how far the replica of a node has come, durably; 0: it has none."""
+
+
+class FileSets:
+    """Receives files, has them put in place, and removes them afterwards."""
+
+    def __init__(
+        self,
+        node: str,
+        catalog: Catalog,
+        replica: Callable[[ShardId], Shard | None],
+        staged: StagedFiles,
+        peers: FilePeers,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._node: Final = node
+        self._catalog: Final = catalog
+        self._replica: Final = replica
+        self._staged: Final = staged
+        self._peers: Final = peers
+        self._loop: Final = loop
+        #: One part is written at a time: files leave the disk to the log.
+        self._writing: Final = asyncio.Lock()
+        self._sweeping: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Remove files that nobody needs, now and then."""
+        self._sweeping = self._loop.create_task(self._keep_sweeping())
+
+    async def stop(self) -> None:
+        """Let go of all files."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.gather(self._sweeping, return_exceptions=True)
+        await self._off_loop(self._staged.close)
+
+    # What clients ask.
+
+    async def open(
+        self, shard: ShardId, asked: pb.OpenFileSet, timeout_s: float
+    ) -> pb.OpenFilesResponse:
+        """Open a file set, and return what its rows are made with."""
+        replica = self._leading(shard)
+        route = self._catalog.routes.get(asked.command)
+        if route is None or route.group != shard.group:
+            raise Invalid("command", f"{asked.command!r} is no command of group {shard.group}")
+        opened = await self._propose(replica, asked, pb.FileSet, timeout_s)
+        response = pb.OpenFilesResponse(set=opened)
+        families = self._catalog.families
+        for name in sorted({*route.reads, *route.writes}):
+            if families[name].shard_key is not None and families[name].group == shard.group:
+                continue
+            for key, value in replica.data.iterate(name, b"", None):
+                response.facts.add(family=name, key=key, value=value)
+            if response.ByteSize() > _FACT_BYTES:
+                raise Rejected(
+                    "FAILED_PRECONDITION",
+                    f"handlers of {asked.command} may read all of {name}, which is too large to be"
+                    " sent along: load by commands (load.mode rpc)",
+                )
+        return response
+
+    async def receive(
+        self, shard: ShardId, name: str, file: pb.SortedFile, offset: int, content: bytes
+    ) -> int:
+        """Write a part of a file, and return how much of it is here."""
+        replica = self._here(shard)
+        if replica.shortage is not None:
+            raise ExhaustedError(f"{self._node}: {replica.shortage}", _FULL_RETRY_MS)
+        known = file_sets.find(replica.data, name)
+        if known is not None and known.state == pb.FileSet.DROPPED:
+            raise Rejected(file_sets.ABORTED, f"load {name} was aborted: choose another load id")
+        try:
+            async with self._writing:
+                return await self._off_loop(
+                    partial(self._staged.write, str(shard), name, file, offset, content)
+                )
+        except FullError as error:
+            raise ExhaustedError(f"{self._node}: {error}", _FULL_RETRY_MS) from None
+        except DamagedError as error:
+            raise Rejected("DATA_LOSS", str(error)) from None
+
+    async def ingest(self, shard: ShardId, asked: pb.IngestFileSet, timeout_s: float) -> pb.FileSet:
+        """Put the files of a set in place, once enough voters have them."""
+        replica = self._leading(shard)
+        known = file_sets.find(replica.data, asked.name)
+        if known is None or known.state == pb.FileSet.OPEN:
+            await self._gather(replica, asked, timeout_s)
+            failpoint("ingest.gathered")
+        return await self._propose(replica, asked, pb.FileSet, timeout_s)
+
+    async def drop(self, shard: ShardId, asked: pb.DropFileSet, timeout_s: float) -> None:
+        """End a file set, or forget it."""
+        replica = self._leading(shard)
+        await self._propose(replica, asked, pb.DropFilesResponse, timeout_s)
+        await self._sweep_set(str(shard), asked.name)
+
+    # What other nodes ask.
+
+    async def fetch(
+        self, shard: ShardId, name: str, files: Iterable[pb.SortedFile], node: str
+    ) -> str:
+        """Get the files that are not here from another node; return why some are not."""
+        self._here(shard)
+        for file in files:
+            if not await self._fetched(shard, name, file, node):
+                return f"{node} has no whole file of {file.family}"
+        return ""
+
+    def read(self, shard: ShardId, name: str, file: pb.SortedFile, offset: int) -> bytes | None:
+        """Return a part of a file; None if it is not here."""
+        return self._staged.read(str(shard), name, file, offset)
+
+    # What replicas ask.
+
+    def paths(self, shard: ShardId, files: pb.FileSet) -> Mapping[str, Sequence[Path]] | None:
+        """Return the files of a set by family; None if one is not here."""
+        return self._staged.paths(str(shard), files.name, files.files)
+
+    async def come(self, replica: Shard, files: pb.FileSet) -> bool:
+        """Get the files of a set from any node that has them; return whether all are here."""
+        for node in self._others(replica):
+            with_all = True
+            for file in files.files:
+                if not await self._fetched(replica.id, files.name, file, node):
+                    with_all = False
+                    break
+            if with_all:
+                return True
+        return self.paths(replica.id, files) is not None
+
+    def find(
+        self, shard: ShardId, files: pb.FileSet, family: str, keys: list[bytes]
+    ) -> bytes | None:
+        """Return the first of these keys that is in the files of a set."""
+        try:
+            return self._staged.find(str(shard), files.name, family, keys)
+        except LookupError:
+            raise Rejected(
+                "UNAVAILABLE", f"the files of {files.name} were not looked into: try again"
+            ) from None
+
+    # Inside.
+
+    async def _gather(self, replica: Shard, asked: pb.IngestFileSet, timeout_s: float) -> None:
+        """Raise unless a majority has the files; every voter that answers has them."""
+        shard, files = replica.id, list(asked.files)
+        if self._staged.paths(str(shard), asked.name, files) is None:
+            # Another node led when they were sent.
+            for node in self._others(replica):
+                if not await self.fetch(shard, asked.name, files, node):
+                    break
+            else:
+                raise Rejected(
+                    "FILES_MISSING",
+                    f"{self._node} has not all files of {asked.name}: send them again",
+                )
+        try:
+            await self._off_loop(partial(self._staged.look_into, str(shard), asked.name, files))
+        except DamagedError as error:
+            raise Rejected("DATA_LOSS", str(error)) from None
+        configuration = replica.configuration
+        voters = [] if configuration is None else [each.node for each in configuration.voters]
+        others = [node for node in voters if node != self._node]
+        answers = await asyncio.gather(
+            *(self._peers.fetch(node, shard, asked.name, files, timeout_s) for node in others)
+        )
+        lacking = {
+            node: "it does not answer" if answer is None else answer
+            for node, answer in zip(others, answers, strict=True)
+            if answer != ""
+        }
+        told = {node: why for node, why in lacking.items() if why != "it does not answer"}
+        if told or (len(voters) - len(lacking)) * 2 <= len(voters):
+            why = "; ".join(f"{node}: {reason}" for node, reason in sorted(lacking.items()))
+            raise ExhaustedError(
+                f"not enough nodes of shard {shard} have the files of {asked.name}: {why}",
+                _FULL_RETRY_MS,
+            )
+
+    async def _fetched(self, shard: ShardId, name: str, file: pb.SortedFile, node: str) -> bool:
+        received = await self._off_loop(partial(self._staged.received, str(shard), name, file))
+        while received < file.size:
+            content = await self._peers.read(node, shard, name, file, received)
+            if not content:
+                return False
+            received = await self.receive(shard, name, file, received, content)
+        return True
+
+    async def _propose(
+        self, replica: Shard, command: Message, reply: type[M], timeout_s: float
+    ) -> M:
+        logged = LoggedCommand(
+            command.DESCRIPTOR.full_name,
+            command.SerializeToString(deterministic=True),
+            slotless=True,
+        )
+        [result] = await propose_in_order(replica, [Timed(logged, timeout_s)])
+        if not isinstance(result, Outcome):
+            raise result
+        if result.refusal is not None:
+            raise Rejected(result.refusal.code, result.refusal.message)
+        return reply.FromString(result.reply)
+
+    def _here(self, shard: ShardId) -> Shard:
+        replica = self._replica(shard)
+        if replica is None:
+            raise NotProposedError(
+                f"{self._node} has no replica of shard {shard}: ask another node"
+            )
+        return replica
+
+    def _leading(self, shard: ShardId) -> Shard:
+        replica = self._here(shard)
+        if not replica.leads:
+            raise NoLeaderError(shard, replica.leader)
+        return replica
+
+    def _others(self, replica: Shard) -> list[str]:
+        configuration = replica.configuration
+        members = () if configuration is None else configuration.members
+        return sorted(each.peer.node for each in members if each.peer.node != self._node)
+
+    async def _off_loop(self, act: Callable[[], R]) -> R:
+        return await self._loop.run_in_executor(None, act)
+
+    # The end of files.
+
+    async def _keep_sweeping(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            for shard, name in await self._off_loop(lambda: list(self._staged.sets())):
+                try:
+                    await self._sweep_set(shard, name)
+                except Exception:  # noqa: BLE001 - the other sets are looked at all the same
+                    _log.exception("the files of %s in shard %s cannot be removed", name, shard)
+
+    async def _sweep_set(self, shard: str, name: str) -> None:
+        """Remove the files of a set that no replica needs any more."""
+        replica = self._replica(ShardId.parse(shard))
+        if replica is not None and not await self._removable(replica, name):
+            return
+        await self._off_loop(partial(self._staged.remove, shard, name))
+
+    async def _removable(self, replica: Shard, name: str) -> bool:
+        found = file_sets.find(replica.data, name)
+        if found is None:
+            idle_s = self._staged.idle_s(str(replica.id), name, time.time())
+            return idle_s > UNKNOWN_S
+        if found.state == pb.FileSet.OPEN:
+            return False
+        if found.state == pb.FileSet.DROPPED:
+            return True
+        index = found.ingested_at
+        if replica.data.durable_index < index:
+            return False
+        if replica.replica.log.first_index > index:
+            # Who needs the entry gets a snapshot, which has the rows.
+            return True
+        for node in self._others(replica):
+            durable = await self._peers.durable_index(node, replica.id)
+            if durable is None or durable < index:
+                return False
+        return True

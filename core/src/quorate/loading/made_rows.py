@@ -1,0 +1,129 @@
+"""The rows that a batch command's handler makes where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.apply.layers import Layer
+from quorate.apply.program import Program
+from quorate.apply.txn import ShardTxn
+from quorate.plugin.catalog import Catalog
+from quorate.storage.events import EventRow
+from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, SEQUENCES
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.files_pb2 import FactRow, OpenFilesResponse
+
+#: The rows of a family by key, as a shard stores them.
+MadeRows = dict[bytes, bytes]
+
+_DEADLINES: Final = frozenset({DEADLINES, DEADLINE_KEYS})
+
+
+class DuplicateKeyError(Exception):
+    """Two items have the same row."""
+
+
+class _Facts:
+    """What handlers read that no row of the load changes."""
+
+    def __init__(self, facts: Iterable[FactRow]) -> None:
+        self._rows: Final[dict[str, dict[bytes, bytes]]] = {}
+        for each in facts:
+            self._rows.setdefault(each.family, {})[each.key] = each.value
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """Return the value of a key, or None."""
+        return self._rows.get(family, {}).get(key)
+
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys in their order."""
+        rows = self._rows.get(family)
+        return [None] * len(keys) if rows is None else [rows.get(key) for key in keys]
+
+    def iterate(
+        self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Return the rows with `start <= key < end` in order."""
+        rows = self._rows.get(family, {})
+        keys = sorted(rows, reverse=reverse)
+        return ((key, rows[key]) for key in keys if start <= key and (end is None or key < end))
+
+
+class RowMaker:
+    """Runs the handler of a batch command for a shard in which no item has a row.
+
+    `family` is the one of the table: each item makes one row of it.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        group: str,
+        shard: int,
+        family: str,
+        opened: OpenFilesResponse,
+    ) -> None:
+        program = Program.of(catalog, group)
+        self._set: Final = opened.set
+        self._handler: Final = program.handlers[opened.set.command]
+        self._shard: Final = shard
+        self._family: Final = family
+        self._facts: Final = _Facts(opened.facts)
+        #: The families of rows that belong to a slot.
+        self._of_slots: Final = _DEADLINES | {
+            name
+            for name, each in catalog.families.items()
+            if each.group == group and each.shard_key is not None
+        }
+        self._layer = Layer(self._facts)
+
+    def make(self, command: Message) -> BatchReply:
+        """Make the rows of a command's items, and return its reply.
+
+        Raises what the handler raises, and `DuplicateKeyError`.
+        """
+        rows = self._layer.table(self._family).rows
+        before = len(rows)
+        txn = ShardTxn(
+            self._layer,
+            self._handler.scope,
+            EventRow(),
+            revision=self._set.revision,
+            at_ms=self._set.now_ms,
+            shard=self._shard,
+            generation=self._set.generation,
+        )
+        reply: Any = self._handler.apply(txn, command)
+        txn.end()
+        assert isinstance(reply, BatchReply)
+        if len(rows) - before != reply.items - len(reply.refusals):
+            raise DuplicateKeyError
+        return reply
+
+    def take(self) -> Mapping[str, MadeRows]:
+        """Return what was made, by family, and begin anew.
+
+        Raises `ValueError` when the handler did what files cannot hold.
+        """
+        taken: dict[str, MadeRows] = {}
+        for family, table in self._layer.tables.items():
+            if family == SEQUENCES:
+                raise ValueError("its handler draws numbers, which only its shard has")
+            if family not in self._of_slots or family == COUNTS:
+                continue
+            if table.ranges or None in table.rows.values():
+                raise ValueError(f"its handler deletes rows of {family}")
+            if table.rows:
+                # Only rows are left.
+                taken[family] = table.rows  # type: ignore[assignment]
+        self._layer = Layer(self._facts)
+        return taken
+
+
+def ranges_of(keys: list[bytes], most: int, least_rows: int) -> list[tuple[bytes, bytes]]:
+    """Return the first and the last key of consecutive parts of sorted keys."""
+    step = max(least_rows, -(-len(keys) // most))
+    return [(keys[at], keys[min(at + step, len(keys)) - 1]) for at in range(0, len(keys), step)]

@@ -1,0 +1,246 @@
+"""Makes the rows of one partition as their shards would, and sends them as sorted files."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from google.protobuf.empty_pb2 import Empty
+from quorate.client import AsyncClient, QuorateError, connect
+from quorate.loading import DuplicateKeyError, RowMaker, key_hashes, write_sorted_file
+from quorate.plugin.catalog import Catalog, assemble
+from quorate.plugin.declared import declare
+from quorate.plugin.discovery import installed
+from quorate.plugin.slots import bitmap_of, slot_of
+from quorate.v1 import files_pb2 as pb
+
+from quorate_spark.source.bad_rows import BadRows
+from quorate_spark.source.batching import Batch, Batching
+from quorate_spark.source.errors import SourceError
+from quorate_spark.source.options import WriteOptions
+from quorate_spark.source.sending import Sent, source_error
+from quorate_spark.source.shards import ShardPlan, plan_of
+from quorate_spark.source.tables import FoundTable, find
+from quorate_spark.source.uploading import Uploads
+from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
+
+#: A file is written when its shard has so many rows, or so many bytes of them; together with what
+#: Python adds they take about four times as much memory.
+FILE_ROWS: Final = 400_000
+FILE_BYTES: Final = 96 << 20
+
+
+@dataclass(slots=True)
+class ShardFiles:
+    """What a partition has sent to a shard."""
+
+    #: Serialized.
+    files: list[bytes] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    slots: set[int] = field(default_factory=set)
+    #: Eight bytes for each key.
+    hashes: list[bytes] = field(default_factory=list)
+
+    @property
+    def bitmap(self) -> bytes:
+        """The slots of its rows."""
+        return bitmap_of(self.slots)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filed:
+    """What became of a partition."""
+
+    sent: Sent
+    shards: Mapping[int, ShardFiles]
+
+
+async def send_files(
+    options: WriteOptions,
+    partition: int,
+    opened: Mapping[int, bytes],
+    rows: Iterator[pa.RecordBatch],
+) -> Filed:
+    """Send the files of a partition; raises `SourceError` when it cannot be loaded whole."""
+    found = find(options.table)
+    async with connect(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as client:
+        try:
+            topology = await client.topology()
+            plan = plan_of(topology, found.group)
+            nodes = {
+                each.number: list(each.nodes)
+                for each in topology.shards
+                if each.group == found.group
+            }
+            with tempfile.TemporaryDirectory(prefix="quorate-load-") as folder:
+                filing = _Filing(options, partition, found, plan, nodes, client, Path(folder))
+                return await filing.run(opened, rows)
+        except QuorateError as error:
+            raise source_error(error, options.load_id, partition) from error
+
+
+class _Filing:
+    """One attempt at a partition."""
+
+    def __init__(
+        self,
+        options: WriteOptions,
+        partition: int,
+        found: FoundTable,
+        plan: ShardPlan,
+        nodes: Mapping[int, list[str]],
+        client: AsyncClient,
+        folder: Path,
+    ) -> None:
+        self._options: Final = options
+        self._partition: Final = partition
+        self._found: Final = found
+        self._plan: Final = plan
+        self._nodes: Final = nodes
+        self._client: Final = client
+        self._folder: Final = folder
+        self._batching: Final = Batching(
+            found, plan, insert_only=options.conflict == "insert_only", rows=options.batch_rows
+        )
+        self._bad: Final = BadRows(options, partition, self._batching)
+        self._makers: Final[dict[int, RowMaker]] = {}
+        #: What the maker of each shard has: rows and bytes.
+        self._held: Final[dict[int, tuple[int, int]]] = {}
+        self._shards: Final[dict[int, ShardFiles]] = {}
+        self._uploads: Final[dict[int, Uploads]] = {}
+        self._ingested: Final[set[int]] = set()
+        self._sending: asyncio.Task[None] | None = None
+        self._rows = self._batches = 0
+
+    async def run(self, opened: Mapping[int, bytes], rows: Iterator[pa.RecordBatch]) -> Filed:
+        await self._report()
+        for shard, content in opened.items():
+            self._begin(shard, pb.OpenFilesResponse.FromString(content))
+        try:
+            while (record_batch := await asyncio.to_thread(next, rows, None)) is not None:
+                for batch in self._batching.take(record_batch):
+                    await self._make(batch)
+                self._bad.check()
+            for batch in self._batching.rest():
+                await self._make(batch)
+            for shard in self._makers:
+                await self._write(shard)
+            await self._sent()
+            self._bad.check()
+        finally:
+            if self._sending is not None:
+                self._sending.cancel()
+                await asyncio.gather(self._sending, return_exceptions=True)
+            self._bad.write()
+        await self._report(finished=True)
+        sent = Sent(
+            partition=self._partition,
+            rows=self._rows,
+            bad_rows=len(self._bad.found),
+            batches=self._batches,
+        )
+        return Filed(
+            sent=sent, shards={shard: each for shard, each in self._shards.items() if each.files}
+        )
+
+    def _begin(self, shard: int, opened: pb.OpenFilesResponse) -> None:
+        family = self._found.table.family
+        self._makers[shard] = RowMaker(catalog(), self._found.group, shard, family, opened)
+        self._held[shard] = 0, 0
+        self._shards[shard] = ShardFiles()
+        place = pb.SendFileRequest(group=self._found.group, shard=shard, name=opened.set.name)
+        self._uploads[shard] = Uploads(
+            self._client, place, self._nodes[shard], self._options.timeout_s
+        )
+        if opened.set.state == pb.FileSet.INGESTED:
+            # An attempt that is repeated: its files are only compared with those in place.
+            self._ingested.add(shard)
+
+    async def _make(self, batch: Batch) -> None:
+        maker = self._makers.get(batch.shard)
+        if maker is None:
+            raise SourceError(
+                f"shard {batch.shard} of {self._found.group} came after load "
+                f"{self._options.load_id} had begun: begin another load"
+            )
+        command = self._found.items.make(self._found.table.write(), batch.items)
+        try:
+            reply = maker.make(command)
+        except DuplicateKeyError:
+            raise duplicate(self._options.load_id, f"partition {self._partition} has") from None
+        refused = {each.item for each in reply.refusals}
+        for refusal in reply.refusals:
+            self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
+        items: list[Any] = batch.items
+        if refused:
+            items = [each for at, each in enumerate(items) if at not in refused]
+        load, of_shard = self._found.table.files, self._shards[batch.shard]
+        assert load is not None
+        of_shard.counts.update(map(load.counted_by, items))
+        of_shard.slots.update(map(slot_of, map(self._found.items.shard_key, items)))
+        self._rows += len(items)
+        self._batches += 1
+        held, size = self._held[batch.shard]
+        self._held[batch.shard] = held, size = held + len(items), size + batch.size
+        if held >= FILE_ROWS or size >= FILE_BYTES:
+            await self._write(batch.shard)
+
+    async def _write(self, shard: int) -> None:
+        """Write the files of what a shard's maker has, and send them beside what comes next."""
+        made = self._makers[shard].take()
+        self._held[shard] = 0, 0
+        of_shard, files = self._shards[shard], []
+        for family, rows in made.items():
+            path = self._folder / f"{shard}-{len(of_shard.files)}"
+            if family == self._found.table.family:
+                of_shard.hashes.append(await asyncio.to_thread(key_hashes, rows))
+            file = await asyncio.to_thread(write_sorted_file, path, family, rows)
+            of_shard.files.append(file.SerializeToString())
+            files.append((path, file))
+        await self._sent()
+        self._sending = asyncio.create_task(self._send(shard, files))
+
+    async def _send(self, shard: int, files: list[tuple[Path, pb.SortedFile]]) -> None:
+        for path, file in files:
+            if shard not in self._ingested:
+                await self._uploads[shard].send(path, file)
+            path.unlink()
+        await self._report()
+
+    async def _sent(self) -> None:
+        if self._sending is not None:
+            await self._sending
+            self._sending = None
+
+    async def _report(self, *, finished: bool = False) -> None:
+        report = ReportPartitionCommand(
+            load_id=self._options.load_id,
+            partition=self._partition,
+            rows=self._rows,
+            bad_rows=len(self._bad.found),
+            batches=self._batches,
+            finished=finished,
+        )
+        await self._client.execute(report, Empty)
+
+
+def duplicate(load_id: str, where: str) -> SourceError:
+    """Return what a user is told about a key that comes twice."""
+    return SourceError(
+        f"load {load_id} is not loaded: {where} several rows of one key, of which files hold one:"
+        ' drop the others, as with dropDuplicates, or set load.mode to "rpc", where the last one'
+        " of a partition is loaded"
+    )
+
+
+@cache
+def catalog() -> Catalog:
+    """Return what the plugins declare that are installed here."""
+    return assemble([declare(each) for each in installed() if not each.problems])
