@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from quorate_spark.source.changes import ChangeReader
     from quorate_spark.source.reading import TableReader
     from quorate_spark.source.writing import TableWriter
 
@@ -28,11 +29,15 @@ class QuorateSource(DataSource):
         return "quorate"
 
     def schema(self) -> StructType:
-        """Return the columns of the table."""
+        """Return the columns of the table, or of its changes."""
         from quorate_spark.source.columns import spark_schema
-        from quorate_spark.source.options import read_options
+        from quorate_spark.source.options import feed_options, read_options
         from quorate_spark.source.tables import find
 
+        if "changes" in self.options:
+            from quorate_spark.source.feeds import feed_of
+
+            return feed_of(feed_options(self.options).changes).schema()
         return spark_schema(find(read_options(self.options).table).table)
 
     def reader(self, schema: StructType) -> TableReader:
@@ -51,6 +56,20 @@ class QuorateSource(DataSource):
                 f"the columns of {options.table} are its own: leave schema(...) out, and select"
             )
         return TableReader(options)
+
+    def streamReader(self, schema: StructType) -> ChangeReader:
+        """Return what reads the changes of a family."""
+        from quorate_spark.source.errors import SourceError
+        from quorate_spark.source.options import feed_options
+
+        if "changes" not in self.options:
+            raise SourceError(
+                "a stream gives the changes of a table: name it with the option changes in place of"
+                ' table, as in .option("changes", "kv.pairs")'
+            )
+        from quorate_spark.source.changes import ChangeReader
+
+        return ChangeReader(feed_options(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> TableWriter:
         """Check what is to be written, and begin the load."""

@@ -110,6 +110,51 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     )
 
 
+#: What a feed gives when history that it needs was trimmed, and what it begins with.
+LostHistory = Literal["fail", "snapshot"]
+Starting = Literal["snapshot", "now"]
+
+_FEED: Final = _BOTH - {"table"} | {
+    "changes",
+    "starting",
+    "lost_history",
+    "max_rows_per_trigger",
+    "view_ttl_s",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedOptions:
+    """How changes are followed."""
+
+    #: The table or family.
+    changes: str
+    endpoints: str | None
+    #: None: what the environment of each process says.
+    tls: Tls | None
+    timeout_s: float
+    starting: Starting
+    lost_history: LostHistory
+    #: 0: all that there are.
+    max_rows_per_trigger: int
+    view_ttl_s: float
+
+
+def feed_options(given: Mapping[str, str]) -> FeedOptions:
+    """Read the options of a stream of changes; raises `SourceError`."""
+    options = _Given(given, _FEED)
+    return FeedOptions(
+        changes=options.text("changes"),
+        endpoints=options.text("endpoints") or None,
+        tls=options.tls(),
+        timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
+        starting=cast("Starting", options.choice("starting", ("snapshot", "now"))),
+        lost_history=cast("LostHistory", options.choice("lost_history", ("fail", "snapshot"))),
+        max_rows_per_trigger=options.number("max_rows_per_trigger", 0, 0),
+        view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
+    )
+
+
 class _Given:
     """The options of a user, whose names Spark has made small."""
 
