@@ -153,24 +153,20 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             yield feed.batch(found)
 
     def _read(self, partition: InputPartition) -> Iterator[WatchedChange]:
-        match partition:
-            case Changes(shard, start, end):
-                with self._cluster() as client:
-                    yield from self._between(client, start, end, shard)
-                self.stop()
-            case Rows(part, revision):
-                with self._cluster() as client:
-                    yield from self._rows(client, part, revision)
-                self.stop()
-            case Resync(shard, revision):
-                yield WatchedChange(kind=ChangeKind.RESYNC, shard=shard, revision=revision)
+        if isinstance(partition, Resync):
+            kind = ChangeKind.RESYNC
+            yield WatchedChange(kind=kind, shard=partition.shard, revision=partition.revision)
+            return
+        with self._errors(), connected(self.options) as client:
+            if isinstance(partition, Changes):
+                yield from self._changes(client, partition)
+            elif isinstance(partition, Rows):
+                yield from self._rows(client, partition.part, partition.revision)
 
-    def _between(
-        self, client: Client, start: bytes, end: bytes, *shards: int
-    ) -> Iterator[WatchedChange]:
+    def _changes(self, client: Client, part: Changes) -> Iterator[WatchedChange]:
         """Yield the changes between two tokens; raises `SourceError` when some were trimmed."""
         family = feed_of(self.options.changes).family.name
-        for change in client.watch(family, token=start, until=end, shards=shards):
+        for change in client.watch(family, token=part.start, until=part.end, shards=(part.shard,)):
             if change.kind is ChangeKind.RESYNC:
                 raise SourceError(
                     f"changes of {self.options.changes} since the last batch are lost"
@@ -193,11 +189,16 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @contextmanager
     def _cluster(self) -> Iterator[Client]:
-        """Give the client, which is kept for the next call."""
+        """Give the driver's client, which is kept for the next call."""
         if self._client is None:
             self._client = connected(self.options)
-        try:
+        with self._errors():
             yield self._client
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
         except QuorateError as error:
             raise SourceError(
                 f"changes of {self.options.changes} cannot be read: {error}; start the query again,"
