@@ -219,19 +219,18 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if offset != begin:
             passed, since = begin, now
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else 0
-        count, end = 0, b""
-        for change in client.watch(
-            feed_of(self.options.changes).family.name, token=passed, until=newest
-        ):
-            count += 1
+        family = feed_of(self.options.changes).family.name
+        count, last, reached = 0, (-1, -1), WatchToken.FromString(passed)
+        positions = {each.shard: each for each in reached.positions}
+        for change in client.watch(family, token=passed, until=newest):
             # What is lost is for `partitions` to see.
             if not most or change.kind is ChangeKind.RESYNC:
                 return newest
-            # The changes of one command are not parted, nor are those of one response.
-            if count > most and end:
-                return end
-            if change.token != passed:
-                end = change.token
+            # The changes of one command are not parted.
+            if count >= most and last != (change.shard, change.revision):
+                return reached.SerializeToString(deterministic=True)
+            count, last = count + 1, (change.shard, change.revision)
+            positions[change.shard].revision = change.revision
         if count or now - since > _OLDEST_OFFSET_S:
             return newest
         self._idle = (begin, newest, since)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from quorate_spark.source.changes import ChangeReader
     from quorate_spark.source.reading import TableReader
+    from quorate_spark.source.sink import ChangeWriter
     from quorate_spark.source.writing import TableWriter
 
 
@@ -77,3 +78,10 @@ class QuorateSource(DataSource):
         from quorate_spark.source.writing import begun
 
         return begun(write_options(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> ChangeWriter:
+        """Check what a stream is to write."""
+        from quorate_spark.source.options import sink_options
+        from quorate_spark.source.sink import sink
+
+        return sink(sink_options(self.options), schema, overwrite=overwrite)

@@ -155,6 +155,47 @@ def feed_options(given: Mapping[str, str]) -> FeedOptions:
     )
 
 
+_SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight"} | {"operation"}
+#: What Spark gives on with the options of a sink, and is its own.
+_OF_SPARK: Final = frozenset({"checkpointlocation", "queryname"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """How the batches of a stream are applied."""
+
+    table: str
+    endpoints: str | None
+    #: None: what the environment of each process says.
+    tls: Tls | None
+    timeout_s: float
+    #: The column that says what becomes of a row; empty: all are put.
+    operation: str
+    batch_rows: int
+    bad_rows: BadRows
+    max_bad_rows: int
+    dead_letter_path: str
+
+
+def sink_options(given: Mapping[str, str]) -> SinkOptions:
+    """Read the options of a streaming sink; raises `SourceError`."""
+    own = {name: value for name, value in given.items() if name.lower() not in _OF_SPARK}
+    operation = own.pop("operation", "")
+    written = write_options(own)
+    options = _Given(own, _SINK)
+    return SinkOptions(
+        table=options.table(),
+        endpoints=written.endpoints,
+        tls=written.tls,
+        timeout_s=written.timeout_s,
+        operation=operation.strip(),
+        batch_rows=written.batch_rows,
+        bad_rows=written.bad_rows,
+        max_bad_rows=written.max_bad_rows,
+        dead_letter_path=written.dead_letter_path,
+    )
+
+
 class _Given:
     """The options of a user, whose names Spark has made small."""
 
