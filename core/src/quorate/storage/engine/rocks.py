@@ -287,11 +287,12 @@ class _View:
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         cursor = self._cursor
+        valid, key, value, step = cursor.valid, cursor.key, cursor.value, cursor.next
         try:
             cursor.seek(start)
-            while cursor.valid() and (end is None or cursor.key() < end):
-                yield cursor.key(), cursor.value()
-                cursor.next()
+            while valid() and (end is None or key() < end):
+                yield key(), value()
+                step()
             cursor.status()
         except Exception as error:
             raise _translated(error, f"read {self._family} in", self._path) from error
