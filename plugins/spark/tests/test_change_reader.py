@@ -212,15 +212,15 @@ def test_a_family_without_a_table_comes_as_json_with_the_row_before(
         client.execute(DeleteResource(path="settings/json"), Empty)
         rows = query.batch()
 
-    def value(text: str | None) -> str | None:
+    def shown(text: str | None) -> str | None:
         return None if text is None else base64.b64decode(json.loads(text)["value"]).decode()
 
     assert [
         (
             row["_operation"],
             row["key"],
-            value(row["row"]),
-            row["_before"] and value(row["_before"]["row"]),
+            shown(row["row"]),
+            row["_before"] and shown(row["_before"]["row"]),
         )
         for row in rows
     ] == [

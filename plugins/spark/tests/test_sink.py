@@ -135,7 +135,7 @@ def test_bad_rows_are_told_or_written_beside(node: Cluster, client: Client, tmp_
         applied(node, "bad", 0, *changes)
     assert value(client, "bad/a") is None
 
-    options = {"bad_rows": "dead_letter", "dead_letter_path": str(tmp_path)}
+    options: dict[str, Any] = {"bad_rows": "dead_letter", "dead_letter_path": str(tmp_path)}
     sent = applied(node, "bad", 0, *changes, **options)
 
     assert (sent.rows, sent.bad_rows) == (1, 3)

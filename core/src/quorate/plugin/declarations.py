@@ -315,6 +315,11 @@ class Table:
     to_insert: Callable[..., Message] | None = None
     #: How what was inserted is taken back; None: it cannot be.
     removal: Removal | None = None
+    #: Rows are what their names say, so that many are decoded at once without `from_row`: the key
+    #: is the only column of it, or packs them in their order; each other column is the field of its
+    #: name, in the row or in a message within it. `from_row` gives null for an empty field always
+    #: or never, and for an enumeration its word.
+    plain: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -157,9 +157,9 @@ class Watch:
         """Return the next portion; None at the end."""
         while not self.closed:
             if self._at_end():
-                portion = self._bookmark()
+                end = self._bookmark()
                 self.close()
-                return portion
+                return end
             self._woken = False
             portion, moved = self._take()
             if portion is not None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 import pyarrow as pa
@@ -143,25 +144,20 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a part."""
         feed = feed_of(self.options.changes)
-        found: list[WatchedChange] = []
-        for change in self._read(partition):
-            found.append(change)
-            if len(found) >= _BATCH_ROWS:
-                yield feed.batch(found)
-                found.clear()
-        if found:
-            yield feed.batch(found)
-
-    def _read(self, partition: InputPartition) -> Iterator[WatchedChange]:
         if isinstance(partition, Resync):
-            kind = ChangeKind.RESYNC
-            yield WatchedChange(kind=kind, shard=partition.shard, revision=partition.revision)
+            lost = WatchedChange(
+                kind=ChangeKind.RESYNC, shard=partition.shard, revision=partition.revision
+            )
+            yield feed.batch([lost])
             return
         with self._errors(), connected(self.options) as client:
-            if isinstance(partition, Changes):
-                yield from self._changes(client, partition)
-            elif isinstance(partition, Rows):
-                yield from self._rows(client, partition.part, partition.revision)
+            if isinstance(partition, Rows):
+                for page in pages(client, partition.part):
+                    yield feed.snapshot(page, partition.part.shard, partition.revision)
+            elif isinstance(partition, Changes):
+                changes = self._changes(client, partition)
+                while found := list(islice(changes, _BATCH_ROWS)):
+                    yield feed.batch(found)
 
     def _changes(self, client: Client, part: Changes) -> Iterator[WatchedChange]:
         """Yield the changes between two tokens; raises `SourceError` when some were trimmed."""
@@ -174,18 +170,6 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     " lost_history to snapshot, which gives all rows again"
                 )
             yield change
-
-    def _rows(self, client: Client, part: ShardRange, revision: int) -> Iterator[WatchedChange]:
-        for page in pages(client, part):
-            for row in page.rows:
-                if row.revision <= revision:
-                    yield WatchedChange(
-                        kind=ChangeKind.ROW,
-                        key=row.key,
-                        value=row.value,
-                        revision=row.revision,
-                        shard=part.shard,
-                    )
 
     @contextmanager
     def _cluster(self) -> Iterator[Client]:

@@ -31,28 +31,27 @@ class QuorateSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the table, or of its changes."""
-        from quorate_spark.source.columns import spark_schema
         from quorate_spark.source.options import feed_options, read_options
-        from quorate_spark.source.tables import find
+        from quorate_spark.source.reading import schema_of
 
         if "changes" in self.options:
             from quorate_spark.source.feeds import feed_of
 
             return feed_of(feed_options(self.options).changes).schema()
-        return spark_schema(find(read_options(self.options).table).table)
+        return schema_of(read_options(self.options))
 
     def reader(self, schema: StructType) -> TableReader:
         """Return what reads on the driver and on executors."""
-        from quorate_spark.source.columns import spark_schema
         from quorate_spark.source.errors import SourceError
         from quorate_spark.source.options import read_options
-        from quorate_spark.source.reading import TableReader
-        from quorate_spark.source.tables import find
+        from quorate_spark.source.reading import TableReader, schema_of
 
+        if "changes" in self.options:
+            raise SourceError(
+                "changes are a stream: use spark.readStream, or the option table for the rows"
+            )
         options = read_options(self.options)
-        if [field.name for field in schema.fields] != spark_schema(
-            find(options.table).table
-        ).fieldNames():
+        if schema.fieldNames() != schema_of(options).fieldNames():
             raise SourceError(
                 f"the columns of {options.table} are its own: leave schema(...) out, and select"
             )

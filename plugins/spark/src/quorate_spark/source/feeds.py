@@ -14,13 +14,15 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from pyspark.sql import types as spark
 from quorate.client import ChangeKind, WatchedChange
-from quorate.plugin import Column, ColumnFamily, Table, keys
+from quorate.plugin import Column, ColumnFamily, keys
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
+from quorate.v1.view_pb2 import PackedRows
 
 from quorate_spark.source.columns import ARROW, SPARK
+from quorate_spark.source.decoding import Decoder, revisions, rows_of
 from quorate_spark.source.errors import SourceError
-from quorate_spark.source.tables import installed_tables
+from quorate_spark.source.tables import FoundTable, installed_tables
 
 OPERATION: Final = "_operation"
 REVISION: Final = "_revision"
@@ -42,6 +44,8 @@ class Feed:
     from_row: Callable[[bytes, bytes], Values]
     #: Takes a key alone; what the row has beside it is None.
     from_key: Callable[[bytes], Values]
+    #: None: rows come as JSON.
+    table: FoundTable | None = None
 
     def schema(self) -> spark.StructType:
         """Return the columns of the feed; only the operation and the shard are never null."""
@@ -76,11 +80,37 @@ class Feed:
     def batch(self, changes: Sequence[WatchedChange]) -> pa.RecordBatch:
         """Return changes as rows."""
         schema = self.arrow_schema()
-        columns = zip(*map(self._row, changes), strict=True)
+        columns = list(zip(*map(self._row, changes), strict=True)) or [()] * len(schema)
         return pa.RecordBatch.from_arrays(
             [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
             schema=schema,
         )
+
+    def snapshot(self, page: PackedRows, shard: int, revision: int) -> pa.RecordBatch:
+        """Return the rows of a page but for those that were written after a revision."""
+        if self.table is None:
+            return self.batch(
+                [
+                    WatchedChange(
+                        kind=ChangeKind.ROW, key=key, value=value, revision=at, shard=shard
+                    )
+                    for key, value, at in rows_of(page)
+                    if at <= revision
+                ]
+            )
+        written = revisions(page)
+        schema, rows = self.arrow_schema(), len(written)
+        known = dict(zip(self._names(), Decoder(self.table).batch(page).columns, strict=True))
+        known[OPERATION] = pa.array([str(ChangeKind.ROW)] * rows)
+        known[REVISION], known[SHARD] = pa.array(written), pa.array([shard] * rows, pa.int32())
+        columns = [
+            known[each.name] if each.name in known else pa.nulls(rows, each.type) for each in schema
+        ]
+        batch = pa.RecordBatch.from_arrays(columns, schema=schema)
+        return batch.filter(pa.array(written <= revision))
+
+    def _names(self) -> list[str]:
+        return [each.name for each in self.columns]
 
     def _row(self, change: WatchedChange) -> Values:
         if change.kind is ChangeKind.RESYNC:
@@ -99,7 +129,7 @@ class Feed:
         if not change.previous:
             return None
         values = self.from_row(change.key, change.previous)
-        return dict(zip((each.name for each in self.columns), values, strict=True))
+        return dict(zip(self._names(), values, strict=True))
 
 
 @cache
@@ -113,18 +143,18 @@ def feed_of(name: str) -> Feed:
         raise SourceError(
             f"there are no changes of {name!r}: the plugins that are installed here have {known}"
         )
-    table = next(
-        (each.table for each in installed_tables().values() if each.table.family == family.name),
-        None,
+    shown = next(
+        (each for each in installed_tables().values() if each.table.family == family.name), None
     )
-    if table is None:
+    if shown is None:
         return _plain(name, family, family.row)
     return Feed(
         name=name,
         family=family,
-        columns=table.columns,
-        from_row=table.from_row,
-        from_key=_key_reader(table),
+        columns=shown.table.columns,
+        from_row=shown.table.from_row,
+        from_key=_key_reader(shown),
+        table=shown,
     )
 
 
@@ -148,14 +178,13 @@ def _plain(name: str, family: ColumnFamily, row: type[Message]) -> Feed:
     )
 
 
-def _key_reader(table: Table) -> Callable[[bytes], Values]:
-    places = {name: at for at, name in enumerate(table.key)}
-    kinds = {column.name: column.type for column in table.columns}
-    # A key of one column of bytes may be the column itself.
-    bare = kinds[table.key[0]] == "binary" and table.to_key(b"k") == b"k"
+def _key_reader(found: FoundTable) -> Callable[[bytes], Values]:
+    places = {name: at for at, name in enumerate(found.table.key)}
+    names = [column.name for column in found.table.columns]
+    bare = found.bare_key
 
     def from_key(key: bytes) -> Values:
         parts: Sequence[object] = (key,) if bare else keys.unpack(key)
-        return tuple(parts[places[name]] if name in places else None for name in kinds)
+        return tuple(parts[places[name]] if name in places else None for name in names)
 
     return from_key

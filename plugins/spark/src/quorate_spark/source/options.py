@@ -33,7 +33,7 @@ _WRITE: Final = _BOTH | {
     "max_bad_rows",
     "dead_letter_path",
 }
-_READ: Final = _BOTH | {"ranges_per_shard", "view_ttl_s"}
+_READ: Final = _BOTH | {"columns", "ranges_per_shard", "view_ttl_s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,8 @@ class ReadOptions:
     #: None: what the environment of each process says.
     tls: Tls | None
     timeout_s: float
+    #: Those that are read; none: all.
+    columns: tuple[str, ...]
     #: Parts into which the keys of a shard are divided; 0: as its size asks for.
     ranges_per_shard: int
     #: What a node keeps for the read is let go of when nobody has read it for so long.
@@ -105,6 +107,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         endpoints=options.text("endpoints") or None,
         tls=options.tls(),
         timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
+        columns=tuple(filter(None, map(str.strip, options.text("columns").split(",")))),
         ranges_per_shard=options.number("ranges_per_shard", 0, 0, 1_000),
         view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
     )

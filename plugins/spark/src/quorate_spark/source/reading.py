@@ -8,16 +8,18 @@ from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
 from quorate.client import Client, QuorateError, UnavailableError
 from quorate.v1 import view_pb2 as views
 
 from quorate_spark.source import ranges
-from quorate_spark.source.columns import arrow_schema
+from quorate_spark.source.columns import spark_schema
+from quorate_spark.source.decoding import Decoder
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import FeedOptions, ReadOptions
 from quorate_spark.source.ranges import KeyRange
 from quorate_spark.source.shards import plan_of
-from quorate_spark.source.tables import FoundTable, find
+from quorate_spark.source.tables import find
 
 #: Approximate number of rows of a task.
 _ROWS_A_RANGE: Final = 250_000
@@ -45,6 +47,19 @@ def connected(options: ReadOptions | FeedOptions) -> Client:
     return Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls)
 
 
+def schema_of(options: ReadOptions) -> StructType:
+    """Return the columns that are read, in the order of the table; raises `SourceError`."""
+    every = spark_schema(find(options.table).table)
+    unknown = sorted(set(options.columns) - set(every.fieldNames()))
+    if unknown:
+        raise SourceError(
+            f"{options.table} has no column {', '.join(unknown)}; it has"
+            f" {', '.join(every.fieldNames())}"
+        )
+    chosen = options.columns or every.fieldNames()
+    return StructType([each for each in every.fields if each.name in chosen])
+
+
 def planned(
     client: Client,
     group: str,
@@ -67,19 +82,26 @@ def planned(
         hit = [each for each in wanted if ranges.overlap(each, view.first, view.last)]
         if len(hit) == 1:
             many = ranges_per_shard or min(view.estimated_rows // _ROWS_A_RANGE, _MOST_RANGES)
-            hits = [(each,) for each in ranges.divided(hit[0], view.first, view.last, many)]
+            hits: list[tuple[KeyRange, ...]] = [
+                (each,) for each in ranges.divided(hit[0], view.first, view.last, many)
+            ]
         else:
             hits = [tuple(hit)] if hit else []
         parts += (ShardRange(node, shard, view.view, keys) for keys in hits)
     return parts
 
 
-def pages(client: Client, part: ShardRange) -> Iterator[views.ReadViewResponse]:
+def pages(
+    client: Client, part: ShardRange, *, keys_only: bool = False
+) -> Iterator[views.PackedRows]:
     """Yield the rows of a part, page by page."""
     node = client.at(part.node)
     for start, end in part.keys:
-        request = views.ReadViewRequest(view=part.view, start=start, end=end or b"")
-        yield from node.stream(f"{_SERVICE}/Read", request, views.ReadViewResponse)
+        request = views.ReadViewRequest(
+            view=part.view, start=start, end=end or b"", packed=True, keys_only=keys_only
+        )
+        for page in node.stream(f"{_SERVICE}/Read", request, views.ReadViewResponse):
+            yield page.packed
 
 
 class TableReader(DataSourceReader):
@@ -119,21 +141,12 @@ class TableReader(DataSourceReader):
             return
         found = find(self.options.table)
         try:
+            decoder = Decoder(found, self.options.columns)
             with connected(self.options) as client:
-                for page in pages(client, partition):
-                    yield ranges.passes(_batch(found, page), self.filters)
+                for page in pages(client, partition, keys_only=decoder.keys_only):
+                    yield ranges.passes(decoder.batch(page), self.filters)
         except QuorateError as error:
             raise SourceError(
                 f"shard {found.group}/{partition.shard} of {found.name} cannot be read on: {error};"
                 " run the query again"
             ) from error
-
-
-def _batch(found: FoundTable, page: views.ReadViewResponse) -> pa.RecordBatch:
-    from_row = found.table.from_row
-    columns = zip(*[from_row(row.key, row.value) for row in page.rows], strict=True)
-    schema = arrow_schema(found.table)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
-        schema=schema,
-    )

@@ -318,7 +318,7 @@ class _Applying:
         self.rows += len(these) - len(reply.refusals)
         self.batches += 1
 
-    def _command(self, these: Sequence[_Change]) -> Message:
+    def _command(self, these: Sequence[_Change]) -> Any:
         items = [each.item for each in these]
         removal, delete = self.found.table.removal, self.found.delete
         if these[0].deletes and removal and delete and delete.items:
