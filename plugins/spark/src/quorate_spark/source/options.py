@@ -23,6 +23,8 @@ TIMEOUT_S: Final = 120.0
 VIEW_TTL_S: Final = 600.0
 _MOST_BATCH_ROWS: Final = 10_000
 
+#: Both `bad_rows` = `dead_letter` and `dead_letter_path`.
+_SIDE_TABLE: Final = "bad.rows"
 _BOTH: Final = frozenset({"table", "endpoints", "timeout_s", "tls_ca", "tls_cert", "tls_key"})
 _WRITE: Final = _BOTH | {
     "load_id",
@@ -204,6 +206,8 @@ class _Given:
 
     def __init__(self, given: Mapping[str, str], known: frozenset[str]) -> None:
         self._given: Final = {name.lower(): value for name, value in given.items()}
+        if "bad_rows" in known and (side_table := self._given.pop(_SIDE_TABLE, "")):
+            self._given |= {"bad_rows": "dead_letter", "dead_letter_path": side_table}
         if "path" in self._given:
             raise SourceError(
                 f"the source quorate takes no path ({self._given['path']!r}): call save() or load()"
