@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import base64
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -135,3 +137,61 @@ def test_what_cannot_be_read_is_a_usage_error(
 
     assert (ran.code, node.asked) == (2, [])
     assert ran.err.startswith(says)
+
+
+def test_a_watch_goes_on_after_the_token_in_its_file(
+    run: Run, node: FakeNode, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    rows = [WatchEvent(kind=WatchEvent.ROW, name="kv.pairs", key=b"a", value=pair("1", 4))]
+    events = [
+        WatchEvent(kind=WatchEvent.PUT, name="kv.pairs", key=key, value=pair("1", 4))
+        for key in (b"b", b"c")
+    ]
+    given = [
+        WatchResponse(events=rows),
+        WatchResponse(token=b"listed", listed=True),
+        WatchResponse(events=events, token=b"changed", listed=True),
+        WatchResponse(token=b"moved", listed=True),
+    ]
+    kept = []
+    for count in range(1, 5):
+        file.unlink(missing_ok=True)
+        node.watched = given[:count]
+        ran = run("watch", "kv", "--output", "ndjson", "--token-file", str(file))
+        kept.append(base64.b64decode(file.read_bytes()) if file.exists() else None)
+
+    assert kept == [None, b"listed", b"changed", b"moved"]
+    assert [json.loads(line)["key"] for line in ran.out.splitlines()] == ["a", "b", "c"]
+    run("watch", "kv", "--token-file", str(file))
+    request = node.asked[-1]
+    assert isinstance(request, WatchRequest)
+    assert request.token == b"moved"
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("no token!", (), "is no token; copy the token"),
+        ("", ("--token", "YQ=="), "--token and --token-file are both given; leave one"),
+    ],
+)
+def test_a_token_file_that_cannot_be_right(
+    run: Run, node: FakeNode, tmp_path: Path, content: str, options: tuple[str, ...], says: str
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(content)
+
+    ran = run("watch", "kv", "--token-file", str(file), *options)
+
+    assert (ran.code, node.asked) == (2, [])
+    assert says in ran.err
+
+
+def test_a_token_file_that_cannot_be_written(run: Run, node: FakeNode, tmp_path: Path) -> None:
+    node.watched = [WatchResponse(token=b"listed", listed=True)]
+
+    ran = run("watch", "kv", "--token-file", str(tmp_path / "none" / "token"))
+
+    assert ran.code == 2
+    assert "cannot be written: No such file or directory; name a file" in ran.err

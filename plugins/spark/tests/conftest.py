@@ -67,6 +67,16 @@ def cluster(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
 
 
 @pytest.fixture(scope="session")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """One node, for what needs no Spark: pairs and sessions in two shards each."""
+    pytest.importorskip("pyspark", reason='pip install "quorate-spark[testing]"')
+    directory = tmp_path_factory.mktemp("node")
+    settings = {"groups": {group: {"shards": 2} for group in ("metadata", "mqtt")}}
+    with Cluster(directory, 1, plugins=["mqtt", "spark"], settings=settings) as cluster:
+        yield cluster.ready()
+
+
+@pytest.fixture(scope="session")
 def client(cluster: Cluster) -> Iterator[Client]:
     with Client(cluster.endpoints) as client:
         yield client

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
+from quorate.client import Client
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parents[3] / "docs"
 HOW_TO = (DOCS / "how-to" / "load-with-spark.md").read_text(encoding="utf-8")
+FOLLOW = (DOCS / "how-to" / "follow-changes.md").read_text(encoding="utf-8")
 TUTORIAL = (DOCS / "tutorial" / "load-and-query.md").read_text(encoding="utf-8")
 
 
@@ -36,6 +38,33 @@ def test_the_examples_of_the_how_to(
     explained = capsys.readouterr().out
     assert "BatchScan quorate" in explained
     assert "PushedFilters: [EqualTo(key," in explained
+
+
+@pytest.mark.ci
+def test_the_examples_of_following_changes(
+    spark: SparkSession, cluster: Cluster, node: Cluster, client: Client, tmp_path: Path
+) -> None:
+    follow, copy, _ = code_of(FOLLOW)
+    names: dict[str, Any] = {}
+    exec(follow, names)
+    exec(copy, names)
+    client.kv.put("orders/1", b"open")
+    query = names["follow"](spark, cluster.endpoints, str(tmp_path / "orders"))
+    query.processAllAvailable()
+    client.kv.put("orders/1", b"paid")
+    client.kv.delete("orders/1")
+    query.processAllAvailable()
+    query.stop()
+
+    rows = spark.table("orders").orderBy("_revision").collect()
+    assert [row._operation for row in rows] == ["row", "put", "deleted"]
+    client.kv.put("orders/2", b"open")
+    copied = names["copy"](spark, cluster.endpoints, node.endpoints, str(tmp_path / "copy"))
+    assert copied.awaitTermination(120)
+    with Client(node.endpoints) as other:
+        pair = other.kv.get("orders/2")
+    assert pair is not None
+    assert pair.value == b"open"
 
 
 @pytest.mark.ci
@@ -80,6 +109,13 @@ def test_every_option_is_told_with_its_default() -> None:
     written = options.write_options({"table": "t"})
     read = options.read_options({"table": "t"})
 
+    # Options of streams are on their own page.
+    streams = set(re.findall(r"`([a-z_.]+)`", FOLLOW))
+    assert streams >= options._FEED | options._SINK
+    feed = options.feed_options({"changes": "t"})
+    begun = dict(re.findall(r"^\| `(\w+)` \| `([^|]*?)` \| \S.+ \|$", FOLLOW, re.MULTILINE))
+    assert begun == {name: str(getattr(feed, name)) for name in begun}
+    assert begun.keys() >= {"starting", "lost_history", "max_rows_per_trigger"}
     assert set(told) | {"table"} >= options._WRITE | (options._READ - options._BOTH)
     counted = ("max_bad_rows", "batch_rows", "max_in_flight", "timeout_s")
     for name in ("conflict", "bad_rows", *counted):

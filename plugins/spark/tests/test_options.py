@@ -4,7 +4,7 @@ import pytest
 from quorate.client import Tls
 from quorate_spark.source.errors import SourceError, sentence_of
 from quorate_spark.source.java import missing_java
-from quorate_spark.source.options import read_options, write_options
+from quorate_spark.source.options import feed_options, read_options, sink_options, write_options
 
 
 def test_what_nobody_says_has_a_default() -> None:
@@ -91,3 +91,28 @@ def test_without_java_it_is_said_what_to_install(tmp_path: Path) -> None:
     why = missing_java({"JAVA_HOME": str(tmp_path)})
 
     assert "openjdk-17-jre-headless" in why
+
+
+def test_the_side_table_of_bad_rows() -> None:
+    written = write_options({"table": "t", "Bad.Rows": "/bad"})
+
+    assert (written.bad_rows, written.dead_letter_path) == ("dead_letter", "/bad")
+    with pytest.raises(SourceError, match=r"no option bad\.rows"):
+        read_options({"table": "t", "bad.rows": "/bad"})
+
+
+def test_a_feed_takes_no_table_and_a_sink_no_load() -> None:
+    feed = feed_options({"changes": "kv.pairs"})
+
+    assert (feed.starting, feed.lost_history, feed.max_rows_per_trigger) == ("snapshot", "fail", 0)
+    with pytest.raises(SourceError, match="no option table"):
+        feed_options({"changes": "kv.pairs", "table": "kv.pairs"})
+    with pytest.raises(SourceError, match="starting is 'then', and must be snapshot or now"):
+        feed_options({"changes": "kv.pairs", "starting": "then"})
+    with pytest.raises(SourceError, match="no option conflict"):
+        sink_options({"table": "t", "conflict": "upsert"})
+    assert sink_options({"table": "t", "queryName": "q"}).operation == ""
+
+
+def test_columns_are_names_between_commas() -> None:
+    assert read_options({"table": "t", "columns": " a, b,"}).columns == ("a", "b")

@@ -26,7 +26,7 @@ def test_the_names_that_are_kept_for_ever() -> None:
 def test_the_commands_that_people_see() -> None:
     loaded = {each.name: each.load() for each in plugin.quorate_cli_commands()}
 
-    assert sorted(loaded) == ["export", "load", "loads"]
+    assert sorted(loaded) == ["export", "load", "loads", "spark"]
     assert sorted(loaded["loads"].commands) == [  # type: ignore[attr-defined]
         "abort",
         "forget",

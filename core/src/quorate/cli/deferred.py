@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from quorate.cli.terminal import Terminal
 
-FORMS = ("table", "json")
+FORMS = ("table", "json", "ndjson")
 
 #: The largest number that every field for large numbers holds.
 _LARGEST: Final = (1 << 63) - 1
@@ -106,7 +106,7 @@ def _offer(command: click.Command, option: click.Option) -> None:
 
 def _choose_output(ctx: click.Context, _: click.Parameter, form: Any) -> None:
     if form is not None:
-        terminal_of(ctx).json = form == "json"
+        terminal_of(ctx).show_as(form)
 
 
 def _choose_endpoints(ctx: click.Context, _: click.Parameter, endpoints: Any) -> None:

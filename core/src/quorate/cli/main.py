@@ -249,4 +249,6 @@ def _failure_of(error: Exception) -> Failure:
 
 def _asks_for_json(args: Sequence[str]) -> bool:
     """Return whether JSON was asked for on a command line that could not be read to its end."""
-    return "--output=json" in args or ("--output", "json") in pairwise(args)
+    forms = ("json", "ndjson")
+    given = {*(f"--output={form}" for form in forms), *(("--output", form) for form in forms)}
+    return not given.isdisjoint((*args, *pairwise(args)))

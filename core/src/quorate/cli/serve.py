@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import closing
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 

@@ -48,6 +48,8 @@ class Terminal:
 
     def __init__(self) -> None:
         self.json = False
+        #: JSON has a line for each row.
+        self.lines = False
         self.debug = False
         self.config_file: Path | None = None
         #: What `--tls-ca`, `--tls-cert` and `--tls-key` say.
@@ -143,9 +145,16 @@ class Terminal:
             return DEFAULT_CONFIG
         return self.config_file
 
+    def show_as(self, form: str) -> None:
+        """Choose the form of answers: `table`, `json` or `ndjson`."""
+        self.json, self.lines = form != "table", form == "ndjson"
+
     def print(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Write rows as a table or as a JSON array."""
-        if self.json:
+        """Write rows as a table, as a JSON array, or as JSON with a line for each."""
+        if self.lines:
+            for row in rows:
+                self.report("", row)
+        elif self.json:
             self.print_json(list(rows))
         else:
             shown = list(rows)

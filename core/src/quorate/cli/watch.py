@@ -7,6 +7,7 @@ import binascii
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -32,26 +33,50 @@ Kinds = Mapping[str, type[Message]]
 @click.option("--hex", "in_hex", is_flag=True, help="Read the prefix as hex digits.")
 @click.option("--token", default="", help="Resume after an event that was printed as JSON.")
 @click.option("--changes-only", is_flag=True, help="Skip the current rows.")
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Resume after the token in this file, if it is there, and keep the newest one in it.",
+)
 @click.pass_obj
 def command(
-    terminal: Terminal, family: str, prefix: str, in_hex: bool, token: str, changes_only: bool
+    terminal: Terminal,
+    family: str,
+    prefix: str,
+    in_hex: bool,
+    token: str,
+    changes_only: bool,
+    token_file: Path | None,
 ) -> None:
     """Show the rows of FAMILY and every change to them, one per line, until Ctrl-C.
 
     kv stands for the pairs. Rows are shown as the installed plugins declare them. In JSON each
-    line is an object, with a token from which a later watch goes on.
+    line is an object, with a token from which a later watch goes on. With --token-file a watch that
+    was ended, in whatever way, goes on by itself: no change is left out, and the last ones may come
+    again.
     """
     family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
     # The target of an alias is shown by the client as what its users put there.
     kinds = {} if family in ALIASES else _kinds(terminal.plugins)
     start = bytes_of(prefix, "--prefix", in_hex)
-    resumed = _token(token)
+    if token and token_file is not None:
+        raise failure(
+            "--token and --token-file are both given", "leave one of them out", ExitCode.USAGE
+        )
+    resumed = _token("--token", token) if token_file is None else _kept(token_file)
 
     async def watch(client: AsyncClient) -> None:
+        kept = resumed
         async for change in client.watch(
-            family, prefix=start, token=resumed, changes_only=changes_only
+            family, prefix=start, token=resumed, changes_only=changes_only, marks=True
         ):
-            terminal.report(*_shown(change, kinds))
+            if change.kind not in (ChangeKind.LISTED, ChangeKind.BOOKMARK):
+                terminal.report(*_shown(change, kinds))
+            # A change before the end of its response has the token of what came before it.
+            if token_file is not None and change.token not in (b"", kept):
+                kept = change.token
+                _keep(token_file, kept)
 
     terminal.follow(watch)
 
@@ -107,12 +132,41 @@ def _line(value: object) -> str:
     return line_of(value) if isinstance(value, bytes) else json.dumps(value, ensure_ascii=False)
 
 
-def _token(text: str) -> bytes:
+def _token(where: str, text: str) -> bytes:
     try:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise failure(
-            f"--token {text!r} is no token",
+            f"{where} {text!r} is no token",
             "copy the token of a line that `quorate watch --output json` wrote",
+            ExitCode.USAGE,
+        ) from None
+
+
+def _kept(file: Path) -> bytes:
+    """Return the token in a file; none if there is no file."""
+    try:
+        text = file.read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise failure(
+            f"--token-file {file} cannot be read: {error.strerror}",
+            "name a file that this user may read and write",
+            ExitCode.USAGE,
+        ) from None
+    return _token(f"--token-file {file}:", text)
+
+
+def _keep(file: Path, token: bytes) -> None:
+    """Replace the token in a file, which holds the old one or the new one whenever this ends."""
+    written = file.with_name(f"{file.name}.new")
+    try:
+        written.write_bytes(base64.urlsafe_b64encode(token) + b"\n")
+        written.replace(file)
+    except OSError as error:
+        raise failure(
+            f"--token-file {file} cannot be written: {error.strerror}",
+            "name a file in a directory where this user may write",
             ExitCode.USAGE,
         ) from None

@@ -229,6 +229,8 @@ class AsyncClient:
         token: bytes = b"",
         changes_only: bool = False,
         marks: bool = False,
+        shards: Sequence[int] = (),
+        until: bytes = b"",
     ) -> AsyncGenerator[WatchedChange, None]:
         """Yield the current rows of families of one group, and then every change of them.
 
@@ -236,10 +238,20 @@ class AsyncClient:
         reported as a change of kind `RESYNC`, and the rows are given again. With a `token` it
         continues after an earlier change; with `changes_only` the current rows are left out; with
         `marks` it also reports when all rows were given, and when only the token has moved.
+        `shards` are the numbers of those to watch, all by default. With a `token` and `until`,
+        another one, it ends after the changes between the two, or after a `RESYNC`.
         """
         names = [family] if isinstance(family, str) else list(family)
         start = prefix.encode() if isinstance(prefix, str) else prefix
-        changes = self._watching.watch(names, start, token, changes_only=changes_only, marks=marks)
+        changes = self._watching.watch(
+            names,
+            start,
+            token,
+            changes_only=changes_only,
+            marks=marks,
+            shards=shards,
+            until=until,
+        )
         async for change in changes:
             yield change
 

@@ -52,6 +52,8 @@ class WatchedChange:
     previous: bytes = b""
     revision: int = 0
     shard: int = 0
+    #: The logical time of the command; 0 of a `ROW`.
+    at_ms: int = 0
     #: Resumes a watch after this change, or a little before it: what one command changed may come
     #: again. Empty while the current rows are being given.
     token: bytes = b""
@@ -98,9 +100,17 @@ class Watching:
         self._connections: Final = connections
 
     async def watch(
-        self, names: Sequence[str], prefix: bytes, token: bytes, *, changes_only: bool, marks: bool
+        self,
+        names: Sequence[str],
+        prefix: bytes,
+        token: bytes,
+        *,
+        changes_only: bool,
+        marks: bool,
+        shards: Sequence[int] = (),
+        until: bytes = b"",
     ) -> AsyncGenerator[WatchedChange, None]:
-        """Yield what happens to the families, without an end."""
+        """Yield what happens to the families, without an end or up to the token `until`."""
         shown = {ALIASES[name].family: ALIASES[name].shown for name in names if name in ALIASES}
         wanted = [
             WatchedFamily(name=ALIASES[name].family if name in ALIASES else name, prefix=prefix)
@@ -111,7 +121,11 @@ class Watching:
         while True:
             address = self._topology.any_address()
             request = WatchRequest(
-                families=wanted, token=course.token, changes_only=course.changes_only
+                families=wanted,
+                token=course.token,
+                changes_only=course.changes_only,
+                shards=shards,
+                until=until,
             )
             try:
                 responses = self._connections.to(address).stream(
@@ -126,6 +140,8 @@ class Watching:
                                 yield show(change) if show is not None else change
                         if response.HasField("resync"):
                             break
+                if until:
+                    return
                 ended = UnavailableError(f"{address} has ended the watch")
                 failure = AttemptError("safe", ended)
             except AttemptError as error:
@@ -158,6 +174,7 @@ class _Course:
                 previous=event.previous,
                 revision=event.revision,
                 shard=event.shard,
+                at_ms=event.at_ms,
                 token=self.token,
             )
             for event in response.events

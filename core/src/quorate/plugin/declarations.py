@@ -348,6 +348,11 @@ class Table:
     removal: Removal | None = None
     #: How rows are loaded as files that are made outside their shard; None: by commands alone.
     files: FileLoad | None = None
+    #: Rows are what their names say, so that many are decoded at once without `from_row`: the key
+    #: is the only column of it, or packs them in their order; each other column is the field of its
+    #: name, in the row or in a message within it. `from_row` gives null for an empty field always
+    #: or never, and for an enumeration its word.
+    plain: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -106,12 +106,14 @@ def _sent(seen: Seen) -> pb.FeedEvent:
             key=event.key,
             value=event.value,
             previous=event.previous,
+            at_ms=seen.at_ms,
         )
     return pb.FeedEvent(
         revision=seen.revision,
         name=event.message.DESCRIPTOR.full_name,
         value=event.message.SerializeToString(deterministic=True),
         emitted=True,
+        at_ms=seen.at_ms,
     )
 
 

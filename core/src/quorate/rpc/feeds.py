@@ -248,11 +248,11 @@ def _seen(event: node_pb2.FeedEvent) -> Seen | None:
     """Return an event as watchers see it; None of a message whose plugin is not on this node."""
     if event.emitted:
         seen = emitted(event.name, event.value)
-        return None if seen is None else Seen(event.revision, seen)
+        return None if seen is None else Seen(event.revision, seen, event.at_ms)
     row = RowEvent(
         family=event.name,
         key=event.key,
         value=event.value if event.HasField("value") else None,
         previous=event.previous if event.HasField("previous") else None,
     )
-    return Seen(event.revision, row)
+    return Seen(event.revision, row, event.at_ms)

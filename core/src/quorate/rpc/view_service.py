@@ -1,7 +1,8 @@
 """Views of a family in one shard, held on the asked node and read in parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from struct import pack
 from typing import Final
 
 from quorate.groups.refusals import UnreadableError
@@ -70,20 +71,36 @@ class ViewService:
         """Give the rows of a range, page by page."""
         start, end = request.start, request.end or None
         left = request.limit or None
-        while True:
-            page = self._views.get(request.view).page(start, end, left)
-            if not page:
-                return
-            response = pb.ReadViewResponse()
-            add = response.rows.add
-            for key, value, revision in page:
-                add(key=key, value=value, revision=revision)
+        while (page := self._page(request, start, end, left)) is not None:
+            response, count, last_key = page
             await context.write(response)
-            start = page[-1].key + b"\0"
+            start = last_key + b"\0"
             if left is not None:
-                left -= len(page)
+                left -= count
                 if left <= 0:
                     return
+
+    def _page(
+        self, request: pb.ReadViewRequest, start: bytes, end: bytes | None, left: int | None
+    ) -> tuple[pb.ReadViewResponse, int, bytes] | None:
+        """Return a page, how many rows it has, and its last key; None at the end."""
+        view = self._views.get(request.view)
+        response = pb.ReadViewResponse()
+        if request.packed:
+            packed = view.packed(start, end, left, keys_only=request.keys_only)
+            if packed is None:
+                return None
+            into = response.packed
+            into.keys, into.key_ends = packed.keys, _packed(packed.key_ends)
+            into.rows, into.row_ends = packed.rows, _packed(packed.row_ends)
+            return response, len(packed.key_ends), packed.last_key
+        page = view.page(start, end, left)
+        if not page:
+            return None
+        add = response.rows.add
+        for key, value, revision in page:
+            add(key=key, value=value, revision=revision)
+        return response, len(page), page[-1].key
 
     async def Close(self, request: pb.CloseViewRequest, context: object) -> pb.CloseViewResponse:
         """End a view; one that is not held is passed over."""
@@ -97,3 +114,7 @@ class ViewService:
         if declared.row is None:
             raise Invalid("family", f"column family {family} is private: its rows are not read")
         return declared.group
+
+
+def _packed(numbers: Sequence[int]) -> bytes:
+    return pack(f"<{len(numbers)}I", *numbers)

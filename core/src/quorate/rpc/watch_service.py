@@ -1,7 +1,7 @@
 """The watches of clients: rows of families, then every change of them, from any node."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
@@ -138,17 +138,23 @@ class WatchService:
     async def _opened(self, request: pb.WatchRequest) -> watches.Watch:
         group = group_of(self._catalog, request.families)
         self._demand(request.families)
-        shards = self._shards(group)
+        shards = _chosen(self._shards(group), request.shards, group)
         watching = self._watching()
-        if request.token:
-            _check_token(request.token, watching.cluster, group)
+        token, until = request.token, None
+        if token:
+            start = _read_token("token", token, watching.cluster, group)
+            # One that lacks a shard is lost, not refused.
+            token = start.of(shards).encode() if request.shards else token
+        if request.until:
+            until = _end(request, watching.cluster, group, shards)
         return await watching.open_fresh(
             {family.name: family.prefix for family in request.families},
             shards,
-            request.token,
+            token,
             changes_only=request.changes_only,
             timeout_s=deadline.remaining_s(),
-            prompt=False,
+            prompt=until is not None,
+            until=until,
         )
 
     def _responses(self, watch: watches.Watch, portion: watches.Portion) -> list[pb.WatchResponse]:
@@ -179,6 +185,7 @@ class WatchService:
                 value=event.message.SerializeToString(deterministic=True),
                 revision=seen.revision,
                 shard=shard,
+                at_ms=seen.at_ms,
             )
         return pb.WatchEvent(
             kind=Kind.ROW if listing else self._kind(event),
@@ -188,6 +195,7 @@ class WatchService:
             previous=event.previous or b"",
             revision=seen.revision,
             shard=shard,
+            at_ms=seen.at_ms,
         )
 
     def _kind(self, event: RowEvent) -> Kind:
@@ -261,19 +269,41 @@ def _emitting(catalog: Catalog, name: str) -> frozenset[str]:
     )
 
 
-def _check_token(token: bytes, cluster: bytes, group: str) -> None:
+def _chosen(shards: Sequence[ShardId], numbers: Sequence[int], group: str) -> Sequence[ShardId]:
+    known = {shard.number for shard in shards}
+    for number in numbers:
+        if number not in known:
+            raise Invalid("shards", f"group {group} has no shard {number}")
+    return [shard for shard in shards if shard.number in numbers] if numbers else shards
+
+
+def _end(
+    request: pb.WatchRequest, cluster: bytes, group: str, shards: Sequence[ShardId]
+) -> Mapping[ShardId, int]:
+    if not request.token:
+        raise Invalid("until", "only a watch that goes on after a token can end at one; give token")
+    end = _read_token("until", request.until, cluster, group)
+    missing = [shard for shard in shards if shard not in end.revisions]
+    if missing or end.cluster != cluster:
+        what = f"has no position in {missing[0]}" if missing else "is of another cluster"
+        raise Invalid("until", f"the token {what}; give one of the same families and shards")
+    return end.revisions
+
+
+def _read_token(field: str, token: bytes, cluster: bytes, group: str) -> WatchToken:
     """Refuse what is no token of a watch of this group; one of another cluster is refused later."""
     try:
         read = WatchToken.decode(token)
     except InvalidTokenError as error:
-        raise Invalid("token", str(error)) from None
+        raise Invalid(field, str(error)) from None
     strange = {shard.group for shard in read.revisions} - {group}
     if strange and read.cluster == cluster:
         raise Invalid(
-            "token",
+            field,
             f"it is of a watch of group {_listed(strange)}, and this one is of group {group}; give"
             " it back with the families that it came with",
         )
+    return read
 
 
 def _commands(events: Sequence[Seen]) -> Iterator[Sequence[Seen]]:

@@ -177,20 +177,22 @@ class FeedPage(_message.Message):
     def __init__(self, events: _Optional[_Iterable[_Union[FeedEvent, _Mapping]]] = ..., revision: _Optional[int] = ..., listing: bool = ...) -> None: ...
 
 class FeedEvent(_message.Message):
-    __slots__ = ("revision", "name", "key", "value", "previous", "emitted")
+    __slots__ = ("revision", "name", "key", "value", "previous", "emitted", "at_ms")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
     EMITTED_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
     revision: int
     name: str
     key: bytes
     value: bytes
     previous: bytes
     emitted: bool
-    def __init__(self, revision: _Optional[int] = ..., name: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., previous: _Optional[bytes] = ..., emitted: bool = ...) -> None: ...
+    at_ms: int
+    def __init__(self, revision: _Optional[int] = ..., name: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., previous: _Optional[bytes] = ..., emitted: bool = ..., at_ms: _Optional[int] = ...) -> None: ...
 
 class MembershipRequest(_message.Message):
     __slots__ = ("shard",)

@@ -30,22 +30,40 @@ class OpenViewResponse(_message.Message):
     def __init__(self, view: _Optional[str] = ..., revision: _Optional[int] = ..., estimated_rows: _Optional[int] = ..., first: _Optional[bytes] = ..., last: _Optional[bytes] = ...) -> None: ...
 
 class ReadViewRequest(_message.Message):
-    __slots__ = ("view", "start", "end", "limit")
+    __slots__ = ("view", "start", "end", "limit", "packed", "keys_only")
     VIEW_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     END_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PACKED_FIELD_NUMBER: _ClassVar[int]
+    KEYS_ONLY_FIELD_NUMBER: _ClassVar[int]
     view: str
     start: bytes
     end: bytes
     limit: int
-    def __init__(self, view: _Optional[str] = ..., start: _Optional[bytes] = ..., end: _Optional[bytes] = ..., limit: _Optional[int] = ...) -> None: ...
+    packed: bool
+    keys_only: bool
+    def __init__(self, view: _Optional[str] = ..., start: _Optional[bytes] = ..., end: _Optional[bytes] = ..., limit: _Optional[int] = ..., packed: bool = ..., keys_only: bool = ...) -> None: ...
 
 class ReadViewResponse(_message.Message):
-    __slots__ = ("rows",)
+    __slots__ = ("rows", "packed")
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    PACKED_FIELD_NUMBER: _ClassVar[int]
     rows: _containers.RepeatedCompositeFieldContainer[ViewRow]
-    def __init__(self, rows: _Optional[_Iterable[_Union[ViewRow, _Mapping]]] = ...) -> None: ...
+    packed: PackedRows
+    def __init__(self, rows: _Optional[_Iterable[_Union[ViewRow, _Mapping]]] = ..., packed: _Optional[_Union[PackedRows, _Mapping]] = ...) -> None: ...
+
+class PackedRows(_message.Message):
+    __slots__ = ("keys", "key_ends", "rows", "row_ends")
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    KEY_ENDS_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    ROW_ENDS_FIELD_NUMBER: _ClassVar[int]
+    keys: bytes
+    key_ends: bytes
+    rows: bytes
+    row_ends: bytes
+    def __init__(self, keys: _Optional[bytes] = ..., key_ends: _Optional[bytes] = ..., rows: _Optional[bytes] = ..., row_ends: _Optional[bytes] = ...) -> None: ...
 
 class ViewRow(_message.Message):
     __slots__ = ("key", "value", "revision")

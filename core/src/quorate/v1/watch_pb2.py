@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/watch.proto\x12\nquorate.v1\"`\n\x0cWatchRequest\x12+\n\x08\x66\x61milies\x18\x01 \x03(\x0b\x32\x19.quorate.v1.WatchedFamily\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x14\n\x0c\x63hanges_only\x18\x03 \x01(\x08\"-\n\rWatchedFamily\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\x0c\"z\n\rWatchResponse\x12&\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x16.quorate.v1.WatchEvent\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x0e\n\x06listed\x18\x03 \x01(\x08\x12\"\n\x06resync\x18\x04 \x01(\x0b\x32\x12.quorate.v1.Resync\"\xf8\x01\n\nWatchEvent\x12)\n\x04kind\x18\x01 \x01(\x0e\x32\x1b.quorate.v1.WatchEvent.Kind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\r\n\x05value\x18\x04 \x01(\x0c\x12\x10\n\x08previous\x18\x05 \x01(\x0c\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12\r\n\x05shard\x18\x07 \x01(\r\"b\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x07\n\x03ROW\x10\x01\x12\x07\n\x03PUT\x10\x02\x12\x0b\n\x07\x43REATED\x10\x03\x12\x0b\n\x07UPDATED\x10\x04\x12\x0b\n\x07\x44\x45LETED\x10\x05\x12\x0b\n\x07\x45MITTED\x10\x06\"\x18\n\x06Resync\x12\x0e\n\x06reason\x18\x01 \x01(\t2N\n\x0cWatchService\x12>\n\x05Watch\x12\x18.quorate.v1.WatchRequest\x1a\x19.quorate.v1.WatchResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/watch.proto\x12\nquorate.v1\"\x7f\n\x0cWatchRequest\x12+\n\x08\x66\x61milies\x18\x01 \x03(\x0b\x32\x19.quorate.v1.WatchedFamily\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x14\n\x0c\x63hanges_only\x18\x03 \x01(\x08\x12\x0e\n\x06shards\x18\x04 \x03(\r\x12\r\n\x05until\x18\x05 \x01(\x0c\"-\n\rWatchedFamily\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06prefix\x18\x02 \x01(\x0c\"z\n\rWatchResponse\x12&\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x16.quorate.v1.WatchEvent\x12\r\n\x05token\x18\x02 \x01(\x0c\x12\x0e\n\x06listed\x18\x03 \x01(\x08\x12\"\n\x06resync\x18\x04 \x01(\x0b\x32\x12.quorate.v1.Resync\"\x87\x02\n\nWatchEvent\x12)\n\x04kind\x18\x01 \x01(\x0e\x32\x1b.quorate.v1.WatchEvent.Kind\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\r\n\x05value\x18\x04 \x01(\x0c\x12\x10\n\x08previous\x18\x05 \x01(\x0c\x12\x10\n\x08revision\x18\x06 \x01(\x04\x12\r\n\x05shard\x18\x07 \x01(\r\x12\r\n\x05\x61t_ms\x18\x08 \x01(\x04\"b\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x07\n\x03ROW\x10\x01\x12\x07\n\x03PUT\x10\x02\x12\x0b\n\x07\x43REATED\x10\x03\x12\x0b\n\x07UPDATED\x10\x04\x12\x0b\n\x07\x44\x45LETED\x10\x05\x12\x0b\n\x07\x45MITTED\x10\x06\"\x18\n\x06Resync\x12\x0e\n\x06reason\x18\x01 \x01(\t2N\n\x0cWatchService\x12>\n\x05Watch\x12\x18.quorate.v1.WatchRequest\x1a\x19.quorate.v1.WatchResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -22,17 +22,17 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.watch_pb2', _glo
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_WATCHREQUEST']._serialized_start=38
-  _globals['_WATCHREQUEST']._serialized_end=134
-  _globals['_WATCHEDFAMILY']._serialized_start=136
-  _globals['_WATCHEDFAMILY']._serialized_end=181
-  _globals['_WATCHRESPONSE']._serialized_start=183
-  _globals['_WATCHRESPONSE']._serialized_end=305
-  _globals['_WATCHEVENT']._serialized_start=308
-  _globals['_WATCHEVENT']._serialized_end=556
-  _globals['_WATCHEVENT_KIND']._serialized_start=458
-  _globals['_WATCHEVENT_KIND']._serialized_end=556
-  _globals['_RESYNC']._serialized_start=558
-  _globals['_RESYNC']._serialized_end=582
-  _globals['_WATCHSERVICE']._serialized_start=584
-  _globals['_WATCHSERVICE']._serialized_end=662
+  _globals['_WATCHREQUEST']._serialized_end=165
+  _globals['_WATCHEDFAMILY']._serialized_start=167
+  _globals['_WATCHEDFAMILY']._serialized_end=212
+  _globals['_WATCHRESPONSE']._serialized_start=214
+  _globals['_WATCHRESPONSE']._serialized_end=336
+  _globals['_WATCHEVENT']._serialized_start=339
+  _globals['_WATCHEVENT']._serialized_end=602
+  _globals['_WATCHEVENT_KIND']._serialized_start=504
+  _globals['_WATCHEVENT_KIND']._serialized_end=602
+  _globals['_RESYNC']._serialized_start=604
+  _globals['_RESYNC']._serialized_end=628
+  _globals['_WATCHSERVICE']._serialized_start=630
+  _globals['_WATCHSERVICE']._serialized_end=708
 # @@protoc_insertion_point(module_scope)

@@ -7,14 +7,18 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class WatchRequest(_message.Message):
-    __slots__ = ("families", "token", "changes_only")
+    __slots__ = ("families", "token", "changes_only", "shards", "until")
     FAMILIES_FIELD_NUMBER: _ClassVar[int]
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     CHANGES_ONLY_FIELD_NUMBER: _ClassVar[int]
+    SHARDS_FIELD_NUMBER: _ClassVar[int]
+    UNTIL_FIELD_NUMBER: _ClassVar[int]
     families: _containers.RepeatedCompositeFieldContainer[WatchedFamily]
     token: bytes
     changes_only: bool
-    def __init__(self, families: _Optional[_Iterable[_Union[WatchedFamily, _Mapping]]] = ..., token: _Optional[bytes] = ..., changes_only: bool = ...) -> None: ...
+    shards: _containers.RepeatedScalarFieldContainer[int]
+    until: bytes
+    def __init__(self, families: _Optional[_Iterable[_Union[WatchedFamily, _Mapping]]] = ..., token: _Optional[bytes] = ..., changes_only: bool = ..., shards: _Optional[_Iterable[int]] = ..., until: _Optional[bytes] = ...) -> None: ...
 
 class WatchedFamily(_message.Message):
     __slots__ = ("name", "prefix")
@@ -37,7 +41,7 @@ class WatchResponse(_message.Message):
     def __init__(self, events: _Optional[_Iterable[_Union[WatchEvent, _Mapping]]] = ..., token: _Optional[bytes] = ..., listed: bool = ..., resync: _Optional[_Union[Resync, _Mapping]] = ...) -> None: ...
 
 class WatchEvent(_message.Message):
-    __slots__ = ("kind", "name", "key", "value", "previous", "revision", "shard")
+    __slots__ = ("kind", "name", "key", "value", "previous", "revision", "shard", "at_ms")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         KIND_UNSPECIFIED: _ClassVar[WatchEvent.Kind]
@@ -61,6 +65,7 @@ class WatchEvent(_message.Message):
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
     kind: WatchEvent.Kind
     name: str
     key: bytes
@@ -68,7 +73,8 @@ class WatchEvent(_message.Message):
     previous: bytes
     revision: int
     shard: int
-    def __init__(self, kind: _Optional[_Union[WatchEvent.Kind, str]] = ..., name: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., previous: _Optional[bytes] = ..., revision: _Optional[int] = ..., shard: _Optional[int] = ...) -> None: ...
+    at_ms: int
+    def __init__(self, kind: _Optional[_Union[WatchEvent.Kind, str]] = ..., name: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., previous: _Optional[bytes] = ..., revision: _Optional[int] = ..., shard: _Optional[int] = ..., at_ms: _Optional[int] = ...) -> None: ...
 
 class Resync(_message.Message):
     __slots__ = ("reason",)

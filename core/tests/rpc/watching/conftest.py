@@ -47,6 +47,8 @@ GROUPS = {"toy": 2, "other": 1}
 NAMES = ("a", "b", "c")
 LIMITS = LimitsSection()
 PAGE_ROWS = 3
+#: The logical time of every command.
+AT_MS = 1_700_000_000_000
 
 #: What a command does: (family, key, value or None).
 Change = tuple[str, bytes, bytes | None]
@@ -143,7 +145,7 @@ class Replica:
         record = self.data.record
         index = record.position.index + 1
         if row.parts:
-            batch.put(EVENTS, event_key(index), row.encode(0))
+            batch.put(EVENTS, event_key(index), row.encode(AT_MS))
         self.data.commit(batch, replace(record, position=Position(index, 1)))
         for tell in list(self._subscribers.values()):
             tell(index)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from itertools import pairwise
+from struct import iter_unpack
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -101,6 +103,39 @@ async def test_a_page_ends_with_the_row_that_fills_it(
     ]
 
     assert pages == [[b"0", b"1"], [b"2", b"3"]]
+
+
+async def test_packed_rows_are_the_same_rows(
+    stub: Any, replica: Replica, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "PACKED_ROWS", 3)
+    for number in range(10):
+        replica.put(b"k%02d" % number, b"v" * number)
+    view = await opened(stub)
+    rows = await read(stub, view.view, b"k01", b"k09")
+
+    async def packed(**options: Any) -> tuple[list[int], list[bytes], list[bytes]]:
+        request = ReadViewRequest(view=view.view, start=b"k01", end=b"k09", packed=True, **options)
+        sizes: list[int] = []
+        parts: tuple[list[bytes], list[bytes]] = ([], [])
+        async for page in stub.Read(request, timeout=10):
+            given = (
+                (page.packed.keys, page.packed.key_ends),
+                (page.packed.rows, page.packed.row_ends),
+            )
+            for into, (joined, packed_ends) in zip(parts, given, strict=True):
+                ends = [end for (end,) in iter_unpack("<I", packed_ends)]
+                into += [joined[a:b] for a, b in pairwise([0, *ends])]
+            sizes.append(len(page.packed.key_ends) // 4)
+        return sizes, *parts
+
+    sizes, keys, stored = await packed()
+    assert sizes == [3, 3, 2]
+    assert [
+        (key, row[8:], int.from_bytes(row[:8])) for key, row in zip(keys, stored, strict=True)
+    ] == rows
+    assert await packed(limit=4) == ([3, 1], keys[:4], stored[:4])
+    assert await packed(keys_only=True) == ([3, 3, 2], keys, [])
 
 
 async def test_a_view_without_rows(stub: Any, replica: Replica) -> None:

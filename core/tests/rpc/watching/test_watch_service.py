@@ -31,6 +31,8 @@ CLUSTER = b"the cluster"
 #: What is read behind the last response.
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]  # the stubs lack it
 PAGE_ROWS = 3
+#: As the conftest has it.
+AT_MS = 1_700_000_000_000
 
 
 class Client:
@@ -50,10 +52,16 @@ class Client:
         *families: str | WatchedFamily,
         token: bytes = b"",
         changes_only: bool = False,
+        shards: Sequence[int] = (),
+        until: bytes = b"",
     ) -> Any:
         named = [WatchedFamily(name=each) if isinstance(each, str) else each for each in families]
         request = WatchRequest(
-            families=named or [WatchedFamily(name=ROWS)], token=token, changes_only=changes_only
+            families=named or [WatchedFamily(name=ROWS)],
+            token=token,
+            changes_only=changes_only,
+            shards=shards,
+            until=until,
         )
         return self._stub.Watch(request, timeout=20)
 
@@ -384,6 +392,62 @@ async def test_a_token_ahead_of_the_replica_waits(
     assert keys(await events(call, 1)) == [b"c"]
 
 
+async def test_a_watch_between_two_tokens_is_the_same_whenever_it_is_read(
+    anywhere: Client, replicas: tuple[Replica, Replica], shards: Shards
+) -> None:
+    first, second = replicas
+    start = WatchToken(CLUSTER, 0, dict.fromkeys(shards, 0))
+    for number in range(2 * PAGE_ROWS):
+        first.put(b"%d" % number)
+    second.put(b"other")
+    first.put(b"not watched", b"", KEPT)
+    end = WatchToken(CLUSTER, 0, {shards[0]: (6 << 20) - 1, shards[1]: (2 << 20) - 1})
+
+    async def between(*numbers: int) -> tuple[list[bytes], bytes]:
+        call = anywhere.watch(token=start.encode(), until=end.encode(), shards=numbers)
+        found, token = [], b""
+        while (response := await call.read()) is not EOF:
+            found += keys(response.events)
+            token = response.token
+        assert await call.code() is grpc.StatusCode.OK
+        return found, token
+
+    both, token = await between()
+    assert (sorted(both), token) == ([b"0", b"1", b"2", b"3", b"4", b"other"], end.encode())
+    assert await between(0) == ([b"0", b"1", b"2", b"3", b"4"], end.of(shards[:1]).encode())
+    assert (await between(1))[0] == [b"other"]
+    # What comes later changes nothing of it.
+    first.put(b"0", b"later")
+    assert sorted((await between())[0]) == sorted(both)
+
+
+async def test_the_end_of_a_watch_is_waited_for(
+    anywhere: Client, replica: Replica, shards: Shards
+) -> None:
+    start = WatchToken(CLUSTER, 0, dict.fromkeys(shards, 0)).encode()
+    end = WatchToken(CLUSTER, 0, {shards[0]: (3 << 20) - 1, shards[1]: 0}).encode()
+    call = anywhere.watch(token=start, until=end)
+    replica.put(b"a")
+    assert keys(await events(call, 1)) == [b"a"]
+
+    # Not for this watch, and yet its end.
+    replica.put(b"b", b"", KEPT)
+    replica.put(b"c", b"", KEPT)
+    async with asyncio.timeout(2):
+        await drained(call)
+
+
+async def test_a_change_tells_when_its_command_was_made(anywhere: Client, replica: Replica) -> None:
+    replica.put(b"row")
+    call = anywhere.watch()
+    [row], _ = await listed(call)
+    assert row.at_ms == 0
+    replica.put(b"row")
+
+    [change] = await events(call, 1)
+    assert change.at_ms == AT_MS
+
+
 # What is lost is said.
 
 
@@ -564,6 +628,25 @@ REFUSED: dict[str, tuple[WatchRequest, str, str]] = {
         ),
         "token",
         "of a watch of group other",
+    ),
+    "a shard that is not there": (
+        WatchRequest(families=[WatchedFamily(name=ROWS)], shards=[0, 7]),
+        "shards",
+        "has no shard 7",
+    ),
+    "an end without a beginning": (
+        WatchRequest(families=[WatchedFamily(name=ROWS)], until=b"x"),
+        "until",
+        "give token",
+    ),
+    "an end of fewer shards": (
+        WatchRequest(
+            families=[WatchedFamily(name=ROWS)],
+            token=WatchToken(CLUSTER, 0, {ShardId("toy", 0): 0, ShardId("toy", 1): 0}).encode(),
+            until=WatchToken(CLUSTER, 0, {ShardId("toy", 0): 0}).encode(),
+        ),
+        "until",
+        "has no position in toy/1",
     ),
 }
 

@@ -66,6 +66,11 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
             load=lambda: import_module("quorate_spark.cli").export,
         ),
         CliCommand(
+            name="spark",
+            help="Check files before they are loaded.",
+            load=lambda: import_module("quorate_spark.cli").spark,
+        ),
+        CliCommand(
             name="loads",
             help="List bulk loads; take them back.",
             load=lambda: import_module("quorate_spark.cli").loads,

@@ -58,6 +58,7 @@ TABLE: Final = Table(
     from_row=from_row,
     to_key=to_key,
     to_insert=to_insert,
+    plain=True,
     removal=Removal(delete=pb.DeletePairs, to_item=to_removal),
     files=FileLoad(),
 )

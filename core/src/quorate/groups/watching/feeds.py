@@ -32,6 +32,8 @@ class Seen(NamedTuple):
 
     revision: int
     event: Event
+    #: The logical time of the command; 0 for a listed row.
+    at_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +244,10 @@ def _seen(stored: StoredEvent) -> Seen | None:
     change = stored.change
     if isinstance(change, RowChange):
         family, key, value, previous = change
-        return Seen(
-            stored.revision, RowEvent(family=family, key=key, value=value, previous=previous)
-        )
+        row = RowEvent(family=family, key=key, value=value, previous=previous)
+        return Seen(stored.revision, row, stored.at_ms)
     event = emitted(change.type, change.payload)
-    return None if event is None else Seen(stored.revision, event)
+    return None if event is None else Seen(stored.revision, event, stored.at_ms)
 
 
 def emitted(name: str, payload: bytes) -> EmittedEvent | None:

@@ -1,7 +1,7 @@
 """The resume tokens of watches, opaque outside this module."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from google.protobuf.message import DecodeError
@@ -29,6 +29,11 @@ class WatchToken:
     cluster: bytes
     generation: int
     revisions: Mapping[ShardId, int]
+
+    def of(self, shards: Collection[ShardId]) -> Self:
+        """Return the positions in these shards alone."""
+        kept = {shard: at for shard, at in self.revisions.items() if shard in shards}
+        return replace(self, revisions=kept)
 
     def encode(self) -> bytes:
         """Return the bytes for a client; equal tokens have equal bytes."""

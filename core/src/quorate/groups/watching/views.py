@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, islice
 from typing import Final, NamedTuple
 
 from quorate.apply.entries import whole
@@ -25,6 +25,8 @@ MOST_VIEWS: Final = 256
 #: Limits of a page, which has at least one row.
 PAGE_ROWS: Final = 2_000
 PAGE_BYTES: Final = 512 << 10
+#: The same of packed rows, which cost a quarter.
+PACKED_ROWS: Final = 5_000
 
 GONE: Final = "VIEW_GONE"
 _RETRY_AFTER_MS: Final = 1_000
@@ -36,6 +38,17 @@ class SeenRow(NamedTuple):
     key: bytes
     value: bytes
     revision: int
+
+
+class PackedRows(NamedTuple):
+    """Keys and stored rows, one after the other, and where each ends."""
+
+    keys: bytes
+    key_ends: Sequence[int]
+    #: Each has its revision in front of its value.
+    rows: bytes
+    row_ends: Sequence[int]
+    last_key: bytes
 
 
 class HeldView:
@@ -68,6 +81,21 @@ class HeldView:
         """Return the first rows of a range; none at its end. Raises `Rejected`."""
         rows = self._held()
         return [] if rows is None else _page(rows.iterate(start, end), limit)
+
+    def packed(
+        self, start: bytes, end: bytes | None, limit: int | None, *, keys_only: bool = False
+    ) -> PackedRows | None:
+        """Return the first rows of a range; None at its end. Raises `Rejected`."""
+        rows = self._held()
+        found = None if rows is None else _first(rows.iterate(start, end), limit, PACKED_ROWS)
+        if not found:
+            return None
+        keys, stored = zip(*found, strict=True)
+        key_ends = list(accumulate(map(len, keys)))
+        if keys_only:
+            return PackedRows(b"".join(keys), key_ends, b"", (), keys[-1])
+        row_ends = list(accumulate(map(len, stored)))
+        return PackedRows(b"".join(keys), key_ends, b"".join(stored), row_ends, keys[-1])
 
     def let_go(self, why: str) -> None:
         """Release the database; later reads raise the reason."""
@@ -161,12 +189,21 @@ class _Entry(NamedTuple):
 
 
 def _page(rows: Iterator[tuple[bytes, bytes]], limit: int | None) -> list[SeenRow]:
-    page: list[SeenRow] = []
-    most = PAGE_ROWS if limit is None else min(limit, PAGE_ROWS)
+    return [
+        SeenRow(key, value_of(stored), revision_of(stored))
+        for key, stored in _first(rows, limit, PAGE_ROWS)
+    ]
+
+
+def _first(
+    rows: Iterator[tuple[bytes, bytes]], limit: int | None, most: int
+) -> list[tuple[bytes, bytes]]:
+    """Return the rows of a page, as they are stored."""
+    page: list[tuple[bytes, bytes]] = []
     room = PAGE_BYTES
-    for key, stored in islice(rows, most):
-        page.append(SeenRow(key, value_of(stored), revision_of(stored)))
-        room -= len(key) + len(stored)
+    for row in islice(rows, most if limit is None else min(limit, most)):
+        page.append(row)
+        room -= len(row[0]) + len(row[1])
         if room <= 0:
             break
     return page

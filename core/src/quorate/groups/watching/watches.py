@@ -75,6 +75,7 @@ class Watch:
         loop: asyncio.AbstractEventLoop,
         bookmark_s: float,
         moved: Callable[[ShardId], bool] = lambda _: False,
+        until: Mapping[ShardId, int] | None = None,
     ) -> None:
         self._cluster: Final = cluster
         self._shards: Final = tuple(sorted(shards))
@@ -84,6 +85,8 @@ class Watch:
         self._loop: Final = loop
         self._clock: Final = loop.time
         self._bookmark_s: Final = bookmark_s
+        #: The revision in each shard after which nothing is read; None: it goes on for ever.
+        self._until: Final = until
         self._feeds: Final[dict[ShardId, Feed]] = {}
         #: The shards whose rows were not listed to their end, the one that is being listed first.
         self._unlisted: Final = deque[ShardId]()
@@ -153,6 +156,10 @@ class Watch:
     async def portion(self) -> Portion | None:
         """Return the next portion; None at the end."""
         while not self.closed:
+            if self._at_end():
+                end = self._bookmark()
+                self.close()
+                return end
             self._woken = False
             portion, moved = self._take()
             if portion is not None:
@@ -203,7 +210,7 @@ class Watch:
     def _take(self) -> tuple[Portion | None, bool]:
         """Take a page of a shard; the second result is whether any shard had one."""
         for shard in [self._unlisted[0]] if self._unlisted else list(self._feeds):
-            page = self._feeds[shard].take()
+            page = None if self._has_ended(shard) else self._feeds[shard].take()
             if page is None:
                 continue
             if isinstance(page, Lost):
@@ -227,6 +234,12 @@ class Watch:
         self._feeds[shard] = self._open_feed(shard, start, self._wake)
         return True
 
+    def _has_ended(self, shard: ShardId) -> bool:
+        return self._until is not None and self.revisions[shard] >= self._until[shard]
+
+    def _at_end(self) -> bool:
+        return self._until is not None and all(map(self._has_ended, self._shards))
+
     def _take_rows(self, shard: ShardId, page: Page) -> Portion | None:
         if page.listing:
             return Portion(token=b"", events=page.events, shard=shard)
@@ -239,6 +252,8 @@ class Watch:
 
     def _take_changes(self, shard: ShardId, page: Page) -> Portion | None:
         behind = self.revisions[shard]
+        if self._until is not None and page.revision > (end := self._until[shard]):
+            page = Page([seen for seen in page.events if seen.revision <= end], end)
         self.revisions[shard] = page.revision
         self._moved = not page.events
         if not page.events:
@@ -361,11 +376,13 @@ class Watches:
         *,
         not_before: Mapping[ShardId, int] | None = None,
         prompt: bool = True,
+        until: Mapping[ShardId, int] | None = None,
     ) -> Watch:
         """Watch families in these shards, after a token or from their current rows on.
 
         Rows are this node's, at the given revisions or later. A reader that is not `prompt` learns
-        seconds later how far it has come without events. Raises `InvalidTokenError`.
+        seconds later how far it has come without events. With a token and `until`, it ends after
+        these revisions. Raises `InvalidTokenError`.
         """
         at_least = not_before or {}
 
@@ -381,6 +398,7 @@ class Watches:
             loop=self._loop,
             bookmark_s=self._settings.bookmark_s,
             moved=self._moved,
+            until=until,
         )
         self._made.add(watch)
         return watch
@@ -394,6 +412,7 @@ class Watches:
         changes_only: bool = False,
         timeout_s: float | None = None,
         prompt: bool = True,
+        until: Mapping[ShardId, int] | None = None,
     ) -> Watch:
         """Watch after a token, or from current rows on, with every write answered before.
 
@@ -401,7 +420,7 @@ class Watches:
         shard does not answer in time, and `InvalidTokenError`.
         """
         if token:
-            return self.open(selection, shards, token, prompt=prompt)
+            return self.open(selection, shards, token, prompt=prompt, until=until)
         wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
         found = await asyncio.gather(*(self.read_point(shard, wait_s) for shard in shards))
         revisions = {shard: point.revision for shard, point in zip(shards, found, strict=True)}

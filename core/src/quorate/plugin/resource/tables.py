@@ -83,6 +83,7 @@ def table_of(binding: Binding) -> Table | None:
         to_key=keys.pack,
         to_insert=to_item if create is not None and create.item is resource.row else None,
         removal=removal,
+        plain=True,
     )
 
 

@@ -397,14 +397,15 @@ class _View:
 
     def iterate(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         cursor, prefix = self._cursor, self._prefix
+        valid, key, value, step = cursor.valid, cursor.key, cursor.value, cursor.next
         if prefix:
             start, end = prefix + start, _after(prefix) if end is None else prefix + end
         cut = len(prefix)
         try:
             cursor.seek(start)
-            while cursor.valid() and (end is None or cursor.key() < end):
-                yield cursor.key()[cut:], cursor.value()
-                cursor.next()
+            while valid() and (end is None or key() < end):
+                yield key()[cut:], value()
+                step()
             cursor.status()
         except Exception as error:
             raise _translated(error, f"read {self._family} in", self._path) from error

@@ -66,6 +66,7 @@ TABLE: Final = Table(
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,
+    plain=True,
     to_insert=to_insert,
     removal=Removal(delete=pb.DeleteSessions, to_item=to_removal),
     files=FileLoad(counted_by=attrgetter("tenant"), settle=settle),

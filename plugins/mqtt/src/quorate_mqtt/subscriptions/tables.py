@@ -57,4 +57,5 @@ TABLE: Final = Table(
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,
+    plain=True,
 )

@@ -58,5 +58,6 @@ TABLE: Final = Table(
     to_item=to_item,
     from_row=from_row,
     to_key=keys.pack,
+    plain=True,
 )
 EXTENSION: Final = Extension(point="spark.tables", name=OFFSETS, value=TABLE)

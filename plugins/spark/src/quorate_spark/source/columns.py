@@ -11,7 +11,7 @@ from quorate.plugin import Column, Table
 
 from quorate_spark.source.errors import SourceError
 
-_SPARK: Final[Mapping[str, spark.DataType]] = {
+SPARK: Final[Mapping[str, spark.DataType]] = {
     "string": spark.StringType(),
     "binary": spark.BinaryType(),
     "int": spark.IntegerType(),
@@ -19,7 +19,7 @@ _SPARK: Final[Mapping[str, spark.DataType]] = {
     "double": spark.DoubleType(),
     "boolean": spark.BooleanType(),
 }
-_ARROW: Final[Mapping[str, pa.DataType]] = {
+ARROW: Final[Mapping[str, pa.DataType]] = {
     "string": pa.string(),
     "binary": pa.binary(),
     "int": pa.int32(),
@@ -41,14 +41,14 @@ _FITTING: Final[Mapping[str, tuple[type[spark.DataType], ...]]] = {
 def spark_schema(table: Table) -> spark.StructType:
     """Return the columns of a table for Spark."""
     return spark.StructType(
-        [spark.StructField(each.name, _SPARK[each.type], each.nullable) for each in table.columns]
+        [spark.StructField(each.name, SPARK[each.type], each.nullable) for each in table.columns]
     )
 
 
 def arrow_schema(table: Table) -> pa.Schema:
     """Return the columns of a table for Arrow."""
     return pa.schema(
-        [pa.field(each.name, _ARROW[each.type], each.nullable) for each in table.columns]
+        [pa.field(each.name, ARROW[each.type], each.nullable) for each in table.columns]
     )
 
 
@@ -79,9 +79,9 @@ def normalized(table: Table, batch: pa.RecordBatch) -> list[pa.Array]:
     """Return the columns of a batch in the order and with the types of the table."""
     names = batch.schema.names
     return [
-        _cast(batch.column(each.name), _ARROW[each.type])
+        _cast(batch.column(each.name), ARROW[each.type])
         if each.name in names
-        else pa.nulls(batch.num_rows, _ARROW[each.type])
+        else pa.nulls(batch.num_rows, ARROW[each.type])
         for each in table.columns
     ]
 
@@ -90,7 +90,7 @@ def _problem(column: Column, field: spark.StructField | None) -> str:
     if field is None:
         return "" if column.nullable else f"{column.name} is missing"
     given = field.dataType
-    fits = isinstance(given, (type(_SPARK[column.type]), *_FITTING[column.type]))
+    fits = isinstance(given, (type(SPARK[column.type]), *_FITTING[column.type]))
     return "" if fits else f"{column.name} is {given.simpleString()} and must be {column.type}"
 
 

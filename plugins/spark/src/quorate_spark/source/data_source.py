@@ -12,7 +12,9 @@ from pyspark.sql.datasource import DataSource
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
+    from quorate_spark.source.changes import ChangeReader
     from quorate_spark.source.reading import TableReader
+    from quorate_spark.source.sink import ChangeWriter
     from quorate_spark.source.writing import TableWriter
 
 
@@ -28,29 +30,46 @@ class QuorateSource(DataSource):
         return "quorate"
 
     def schema(self) -> StructType:
-        """Return the columns of the table."""
-        from quorate_spark.source.columns import spark_schema
-        from quorate_spark.source.options import read_options
-        from quorate_spark.source.tables import find
+        """Return the columns of the table, or of its changes."""
+        from quorate_spark.source.options import feed_options, read_options
+        from quorate_spark.source.reading import schema_of
 
-        return spark_schema(find(read_options(self.options).table).table)
+        if "changes" in self.options:
+            from quorate_spark.source.feeds import feed_of
+
+            return feed_of(feed_options(self.options).changes).schema()
+        return schema_of(read_options(self.options))
 
     def reader(self, schema: StructType) -> TableReader:
         """Return what reads on the driver and on executors."""
-        from quorate_spark.source.columns import spark_schema
         from quorate_spark.source.errors import SourceError
         from quorate_spark.source.options import read_options
-        from quorate_spark.source.reading import TableReader
-        from quorate_spark.source.tables import find
+        from quorate_spark.source.reading import TableReader, schema_of
 
+        if "changes" in self.options:
+            raise SourceError(
+                "changes are a stream: use spark.readStream, or the option table for the rows"
+            )
         options = read_options(self.options)
-        if [field.name for field in schema.fields] != spark_schema(
-            find(options.table).table
-        ).fieldNames():
+        if schema.fieldNames() != schema_of(options).fieldNames():
             raise SourceError(
                 f"the columns of {options.table} are its own: leave schema(...) out, and select"
             )
         return TableReader(options)
+
+    def streamReader(self, schema: StructType) -> ChangeReader:
+        """Return what reads the changes of a family."""
+        from quorate_spark.source.errors import SourceError
+        from quorate_spark.source.options import feed_options
+
+        if "changes" not in self.options:
+            raise SourceError(
+                "a stream gives the changes of a table: name it with the option changes in place of"
+                ' table, as in .option("changes", "kv.pairs")'
+            )
+        from quorate_spark.source.changes import ChangeReader
+
+        return ChangeReader(feed_options(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> TableWriter:
         """Check what is to be written, and begin the load."""
@@ -58,3 +77,10 @@ class QuorateSource(DataSource):
         from quorate_spark.source.writing import begun
 
         return begun(write_options(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> ChangeWriter:
+        """Check what a stream is to write."""
+        from quorate_spark.source.options import sink_options
+        from quorate_spark.source.sink import sink
+
+        return sink(sink_options(self.options), schema, overwrite=overwrite)

@@ -24,6 +24,8 @@ TIMEOUT_S: Final = 120.0
 VIEW_TTL_S: Final = 600.0
 _MOST_BATCH_ROWS: Final = 10_000
 
+#: Both `bad_rows` = `dead_letter` and `dead_letter_path`.
+_SIDE_TABLE: Final = "bad.rows"
 _BOTH: Final = frozenset({"table", "endpoints", "timeout_s", "tls_ca", "tls_cert", "tls_key"})
 _WRITE: Final = _BOTH | {
     "load_id",
@@ -35,7 +37,7 @@ _WRITE: Final = _BOTH | {
     "dead_letter_path",
     "load.mode",
 }
-_READ: Final = _BOTH | {"ranges_per_shard", "view_ttl_s"}
+_READ: Final = _BOTH | {"columns", "ranges_per_shard", "view_ttl_s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,8 @@ class ReadOptions:
     #: None: what the environment of each process says.
     tls: Tls | None
     timeout_s: float
+    #: Those that are read; none: all.
+    columns: tuple[str, ...]
     #: Parts into which the keys of a shard are divided; 0: as its size asks for.
     ranges_per_shard: int
     #: What a node keeps for the read is let go of when nobody has read it for so long.
@@ -110,8 +114,95 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         endpoints=options.text("endpoints") or None,
         tls=options.tls(),
         timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
+        columns=tuple(filter(None, map(str.strip, options.text("columns").split(",")))),
         ranges_per_shard=options.number("ranges_per_shard", 0, 0, 1_000),
         view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
+    )
+
+
+#: What a feed gives when history that it needs was trimmed, and what it begins with.
+LostHistory = Literal["fail", "snapshot"]
+Starting = Literal["snapshot", "now"]
+
+_FEED: Final = _BOTH - {"table"} | {
+    "changes",
+    "starting",
+    "lost_history",
+    "max_rows_per_trigger",
+    "view_ttl_s",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedOptions:
+    """How changes are followed."""
+
+    #: The table or family.
+    changes: str
+    endpoints: str | None
+    #: None: what the environment of each process says.
+    tls: Tls | None
+    timeout_s: float
+    starting: Starting
+    lost_history: LostHistory
+    #: 0: all that there are.
+    max_rows_per_trigger: int
+    view_ttl_s: float
+
+
+def feed_options(given: Mapping[str, str]) -> FeedOptions:
+    """Read the options of a stream of changes; raises `SourceError`."""
+    options = _Given(given, _FEED)
+    return FeedOptions(
+        changes=options.text("changes"),
+        endpoints=options.text("endpoints") or None,
+        tls=options.tls(),
+        timeout_s=options.number("timeout_s", TIMEOUT_S, 1.0),
+        starting=cast("Starting", options.choice("starting", ("snapshot", "now"))),
+        lost_history=cast("LostHistory", options.choice("lost_history", ("fail", "snapshot"))),
+        max_rows_per_trigger=options.number("max_rows_per_trigger", 0, 0),
+        view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
+    )
+
+
+_SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight"} | {"operation"}
+#: What Spark gives on with the options of a sink, and is its own.
+_OF_SPARK: Final = frozenset({"checkpointlocation", "queryname"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """How the batches of a stream are applied."""
+
+    table: str
+    endpoints: str | None
+    #: None: what the environment of each process says.
+    tls: Tls | None
+    timeout_s: float
+    #: The column that says what becomes of a row; empty: all are put.
+    operation: str
+    batch_rows: int
+    bad_rows: BadRows
+    max_bad_rows: int
+    dead_letter_path: str
+
+
+def sink_options(given: Mapping[str, str]) -> SinkOptions:
+    """Read the options of a streaming sink; raises `SourceError`."""
+    own = {name: value for name, value in given.items() if name.lower() not in _OF_SPARK}
+    operation = own.pop("operation", "")
+    written = write_options(own)
+    options = _Given(own, _SINK)
+    return SinkOptions(
+        table=options.table(),
+        endpoints=written.endpoints,
+        tls=written.tls,
+        timeout_s=written.timeout_s,
+        operation=operation.strip(),
+        batch_rows=written.batch_rows,
+        bad_rows=written.bad_rows,
+        max_bad_rows=written.max_bad_rows,
+        dead_letter_path=written.dead_letter_path,
     )
 
 
@@ -120,6 +211,8 @@ class _Given:
 
     def __init__(self, given: Mapping[str, str], known: frozenset[str]) -> None:
         self._given: Final = {name.lower(): value for name, value in given.items()}
+        if "bad_rows" in known and (side_table := self._given.pop(_SIDE_TABLE, "")):
+            self._given |= {"bad_rows": "dead_letter", "dead_letter_path": side_table}
         if "path" in self._given:
             raise SourceError(
                 f"the source quorate takes no path ({self._given['path']!r}): call save() or load()"

@@ -8,16 +8,18 @@ from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
 from quorate.client import Client, QuorateError, UnavailableError
 from quorate.v1 import view_pb2 as views
 
 from quorate_spark.source import ranges
-from quorate_spark.source.columns import arrow_schema
+from quorate_spark.source.columns import spark_schema
+from quorate_spark.source.decoding import Decoder
 from quorate_spark.source.errors import SourceError
-from quorate_spark.source.options import ReadOptions
+from quorate_spark.source.options import FeedOptions, ReadOptions
 from quorate_spark.source.ranges import KeyRange
 from quorate_spark.source.shards import plan_of
-from quorate_spark.source.tables import FoundTable, find
+from quorate_spark.source.tables import find
 
 #: Approximate number of rows of a task.
 _ROWS_A_RANGE: Final = 250_000
@@ -36,8 +38,70 @@ class ShardRange(InputPartition):
     keys: tuple[KeyRange, ...]
 
 
-def _client(options: ReadOptions) -> Client:
+#: Ranges in which every key lies.
+EVERY: Final = (KeyRange(b"", None),)
+
+
+def connected(options: ReadOptions | FeedOptions) -> Client:
+    """Return a client of the cluster that options name."""
     return Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls)
+
+
+def schema_of(options: ReadOptions) -> StructType:
+    """Return the columns that are read, in the order of the table; raises `SourceError`."""
+    every = spark_schema(find(options.table).table)
+    unknown = sorted(set(options.columns) - set(every.fieldNames()))
+    if unknown:
+        raise SourceError(
+            f"{options.table} has no column {', '.join(unknown)}; it has"
+            f" {', '.join(every.fieldNames())}"
+        )
+    chosen = options.columns or every.fieldNames()
+    return StructType([each for each in every.fields if each.name in chosen])
+
+
+def planned(
+    client: Client,
+    group: str,
+    family: str,
+    wanted: Sequence[KeyRange],
+    *,
+    ranges_per_shard: int,
+    view_ttl_s: float,
+) -> list[ShardRange]:
+    """Take a view of every shard, and divide the keys that are wanted of it."""
+    plan = plan_of(client.topology(), group)
+    parts: list[ShardRange] = []
+    for shard, node in sorted(plan.leaders.items()):
+        if not node:
+            raise UnavailableError(f"shard {group}/{shard} has no leader; wait for one")
+        request = views.OpenViewRequest(family=family, shard=shard, ttl_ms=int(view_ttl_s * 1_000))
+        view = client.at(node).call(f"{_SERVICE}/Open", request, views.OpenViewResponse)
+        if not view.HasField("first"):
+            continue
+        hit = [each for each in wanted if ranges.overlap(each, view.first, view.last)]
+        if len(hit) == 1:
+            many = ranges_per_shard or min(view.estimated_rows // _ROWS_A_RANGE, _MOST_RANGES)
+            hits: list[tuple[KeyRange, ...]] = [
+                (each,) for each in ranges.divided(hit[0], view.first, view.last, many)
+            ]
+        else:
+            hits = [tuple(hit)] if hit else []
+        parts += (ShardRange(node, shard, view.view, keys) for keys in hits)
+    return parts
+
+
+def pages(
+    client: Client, part: ShardRange, *, keys_only: bool = False
+) -> Iterator[views.PackedRows]:
+    """Yield the rows of a part, page by page."""
+    node = client.at(part.node)
+    for start, end in part.keys:
+        request = views.ReadViewRequest(
+            view=part.view, start=start, end=end or b"", packed=True, keys_only=keys_only
+        )
+        for page in node.stream(f"{_SERVICE}/Read", request, views.ReadViewResponse):
+            yield page.packed
 
 
 class TableReader(DataSourceReader):
@@ -57,17 +121,19 @@ class TableReader(DataSourceReader):
         found = find(self.options.table)
         wanted = ranges.of_filters(found.table, self.filters)
         try:
-            with _client(self.options) as client:
-                plan = plan_of(client.topology(), found.group)
-                planned = [
-                    part
-                    for shard, node in sorted(plan.leaders.items())
-                    for part in self._divide(client, found, shard, node, wanted)
-                ]
+            with connected(self.options) as client:
+                parts = planned(
+                    client,
+                    found.group,
+                    found.table.family,
+                    wanted,
+                    ranges_per_shard=self.options.ranges_per_shard,
+                    view_ttl_s=self.options.view_ttl_s,
+                )
         except QuorateError as error:
             raise SourceError(f"{self.options.table} cannot be read: {error}") from error
         # Without any, Spark asks for one without anything to read.
-        return planned or [ShardRange("", 0, "", ())]
+        return parts or [ShardRange("", 0, "", ())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a partition, on an executor."""
@@ -75,55 +141,12 @@ class TableReader(DataSourceReader):
             return
         found = find(self.options.table)
         try:
-            with _client(self.options) as client:
-                node = client.at(partition.node)
-                for start, end in partition.keys:
-                    request = views.ReadViewRequest(
-                        view=partition.view, start=start, end=end or b""
-                    )
-                    pages = node.stream(f"{_SERVICE}/Read", request, views.ReadViewResponse)
-                    for page in pages:
-                        batch = _batch(found, page)
-                        yield ranges.passes(batch, self.filters)
+            decoder = Decoder(found, self.options.columns)
+            with connected(self.options) as client:
+                for page in pages(client, partition, keys_only=decoder.keys_only):
+                    yield ranges.passes(decoder.batch(page), self.filters)
         except QuorateError as error:
             raise SourceError(
                 f"shard {found.group}/{partition.shard} of {found.name} cannot be read on: {error};"
                 " run the query again"
             ) from error
-
-    def _divide(
-        self, client: Client, found: FoundTable, shard: int, node: str, wanted: list[KeyRange]
-    ) -> Iterator[ShardRange]:
-        if not node:
-            raise UnavailableError(f"shard {found.group}/{shard} has no leader; wait for one")
-        view = client.at(node).call(
-            f"{_SERVICE}/Open",
-            views.OpenViewRequest(
-                family=found.table.family,
-                shard=shard,
-                ttl_ms=int(self.options.view_ttl_s * 1_000),
-            ),
-            views.OpenViewResponse,
-        )
-        if not view.HasField("first"):
-            return
-        first, last = view.first, view.last
-        hit = [each for each in wanted if ranges.overlap(each, first, last)]
-        if len(hit) == 1:
-            parts = self.options.ranges_per_shard or min(
-                view.estimated_rows // _ROWS_A_RANGE, _MOST_RANGES
-            )
-            for each in ranges.divided(hit[0], first, last, parts):
-                yield ShardRange(node, shard, view.view, (each,))
-        elif hit:
-            yield ShardRange(node, shard, view.view, tuple(hit))
-
-
-def _batch(found: FoundTable, page: views.ReadViewResponse) -> pa.RecordBatch:
-    from_row = found.table.from_row
-    columns = zip(*[from_row(row.key, row.value) for row in page.rows], strict=True)
-    schema = arrow_schema(found.table)
-    return pa.RecordBatch.from_arrays(
-        [pa.array(values, field.type) for values, field in zip(columns, schema, strict=True)],
-        schema=schema,
-    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from quorate.plugin import Command, Items, Table
+from google.protobuf.message import Message
+from quorate.plugin import ColumnFamily, Command, Items, Table
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
 
@@ -25,6 +26,15 @@ class FoundTable:
     #: Of the items of `write`.
     items: Items[Any, Any]
     delete: Command[Any] | None
+    #: What the family's rows are.
+    row: type[Message]
+
+    @property
+    def bare_key(self) -> bool:
+        """Whether a key is its only column as it is, and not packed."""
+        table = self.table
+        [first] = [each for each in table.columns if each.name == table.key[0]]
+        return first.type == "binary" and table.to_key(b"k") == b"k"
 
     @property
     def group(self) -> str:
@@ -49,7 +59,7 @@ def installed_tables() -> Mapping[str, FoundTable]:
     """Return the tables of every plugin that is installed and can be used."""
     declared = [declare(plugin) for plugin in installed()]
     commands = {each.message: each for plugin in declared for each in plugin.commands}
-    families = {each.name for plugin in declared for each in plugin.families}
+    families = {each.name: each for plugin in declared for each in plugin.families}
     tables: dict[str, FoundTable] = {}
     for plugin in declared:
         for extension in plugin.extensions:
@@ -63,11 +73,13 @@ def installed_tables() -> Mapping[str, FoundTable]:
 def _resolved(
     name: str,
     table: Table,
-    families: Collection[str],
+    families: Mapping[str, ColumnFamily],
     commands: Mapping[Any, Command[Any]],
 ) -> FoundTable:
     write = commands.get(table.write)
-    if table.family not in families or write is None or write.items is None or not write.public:
+    family = families.get(table.family)
+    row = None if family is None else family.row
+    if row is None or write is None or write.items is None or not write.public:
         raise SourceError(
             f"table {name} cannot be loaded: its plugin declares no family {table.family}, or no "
             f"public batch command {table.write.DESCRIPTOR.full_name}"
@@ -79,4 +91,5 @@ def _resolved(
         write=write,
         items=write.items,
         delete=None if removal is None else commands[removal.delete],
+        row=row,
     )

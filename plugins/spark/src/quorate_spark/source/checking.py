@@ -1,0 +1,143 @@
+"""Looks at files before they are loaded: whether their columns fit, and which rows are bad."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyarrow import csv, json as lines, parquet
+from pyspark.sql.pandas.types import from_arrow_schema
+from quorate.plugin import Invalid
+
+from quorate_spark.source import columns
+from quorate_spark.source.columns import ARROW
+from quorate_spark.source.dead_letters import BadRow, values_of
+from quorate_spark.source.errors import SourceError
+from quorate_spark.source.files import Format, format_of
+from quorate_spark.source.tables import FoundTable, find
+
+#: What a row takes beside its key and its value: a revision, and what RocksDB adds.
+_ROW_BYTES: Final = 24
+#: Bad rows of which the reasons are kept.
+MOST_KEPT: Final = 10
+
+
+@dataclass(slots=True)
+class Checked:
+    """What was found in files."""
+
+    rows: int = 0
+    bad_rows: int = 0
+    #: About what the rows take on each node.
+    size: int = 0
+    first_bad: list[BadRow] = field(default_factory=list)
+
+
+def check(table: str, path: Path, form: Format | None = None) -> Checked:
+    """Check every row of a file, or of all files of a directory; raises `SourceError`."""
+    found = find(table)
+    if not path.exists():
+        raise SourceError(f"there is no file or directory {path}")
+    chosen = form or format_of(path)
+    files = [path] if path.is_file() else sorted(filter(_is_content, path.iterdir()))
+    checked = Checked()
+    for file in files:
+        try:
+            for batch in _batches(file, chosen, found):
+                _check_rows(found, batch, checked)
+        except pa.ArrowException as error:
+            raise SourceError(f"{file} cannot be read as {chosen}: {error}") from error
+    return checked
+
+
+def _is_content(path: Path) -> bool:
+    return path.is_file() and not path.name.startswith(("_", "."))
+
+
+def _batches(file: Path, form: Format, found: FoundTable) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file; text is still text where the table has other types."""
+    if form == "parquet":
+        opened = parquet.ParquetFile(file)
+        columns.check(found.name, found.table, from_arrow_schema(opened.schema_arrow))
+        yield from opened.iter_batches()
+        return
+    if form == "csv":
+        names = csv.open_csv(file).schema.names
+        as_text = csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True
+        )
+        batches: Iterator[pa.RecordBatch] = iter(csv.open_csv(file, convert_options=as_text))
+    else:
+        batches = iter(lines.read_json(file).to_batches())
+    for batch in batches:
+        missing = [
+            each.name
+            for each in found.table.columns
+            if not each.nullable and each.name not in batch.schema.names
+        ]
+        known = {each.name for each in found.table.columns}
+        unknown = [name for name in batch.schema.names if name not in known]
+        if missing or unknown:
+            problems = [f"{each} is missing" for each in missing]
+            problems += [f"{each} is no column of it" for each in unknown]
+            raise SourceError(f"{file} does not fit the table {found.name}: {'; '.join(problems)}")
+        yield batch
+
+
+def _check_rows(found: FoundTable, batch: pa.RecordBatch, checked: Checked) -> None:
+    table = found.table
+    names = batch.schema.names
+    values = [
+        _values(batch.column(each.name), ARROW[each.type])
+        if each.name in names
+        else [None] * batch.num_rows
+        for each in table.columns
+    ]
+    for at, row in enumerate(zip(*values, strict=True)):
+        checked.rows += 1
+        column, reason = "", ""
+        try:
+            for declared, value in zip(table.columns, row, strict=True):
+                if isinstance(value, _Wrong):
+                    raise Invalid(declared.name, f"{value.text!r} is no {declared.type}")
+                if value is None and not declared.nullable:
+                    raise Invalid(declared.name, "is null")
+            item = table.to_item(*row)
+            checked.size += item.ByteSize() + _ROW_BYTES
+            continue
+        except Invalid as error:
+            column, reason = error.field, error.reason
+        except (ValueError, TypeError) as error:
+            reason = str(error)
+        checked.bad_rows += 1
+        if len(checked.first_bad) < MOST_KEPT:
+            values_there = values_of(batch, at)
+            checked.first_bad.append(
+                BadRow(row=checked.rows, column=column, reason=reason, values=values_there)
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """Text that is no value of its column."""
+
+    text: str
+
+
+def _values(column: pa.Array, wanted: pa.DataType) -> Sequence[Any]:
+    """Return values of the type of the table, where they can be that."""
+    try:
+        cast: Sequence[Any] = column.cast(wanted).to_pylist()
+    except pa.ArrowException:
+        return [_value(each, wanted) for each in column]
+    return cast
+
+
+def _value(value: pa.Scalar[Any], wanted: pa.DataType) -> object:
+    try:
+        return value.cast(wanted).as_py()
+    except pa.ArrowException:
+        return _Wrong(str(value.as_py()))

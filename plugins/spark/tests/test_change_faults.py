@@ -1,0 +1,131 @@
+"""A stream from the feed into the sink carries each change once, whatever is killed meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from subprocess import Popen
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import pytest
+from quorate.client import Client
+from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.kv_pb2 import PutPair, PutPairs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from quorate.testing.cluster import Cluster
+
+#: What takes longer has failed; a Spark may take a minute to begin.
+LONG_S = 600.0
+
+#: Copies pairs `from...` to `copy...` until it is killed.
+DRIVER = """
+import sys
+from quorate_spark.source.local import local_session
+
+endpoints, checkpoint, rows = sys.argv[1:]
+spark = local_session("copies", cores=2)
+(
+    spark.readStream.format("quorate")
+    .options(changes="kv.pairs", endpoints=endpoints, max_rows_per_trigger=rows, starting="now")
+    .load()
+    .where("key >= cast('from' as binary) and key < cast('fron' as binary)")
+    .selectExpr(
+        "_operation", "cast(concat('copy', substring(string(key), 5)) as binary) as key",
+        "value", "ttl_ms",
+    )
+    .writeStream.format("quorate")
+    .options(
+        table="kv.pairs", endpoints=endpoints, operation="_operation", checkpointLocation=checkpoint
+    )
+    .trigger(processingTime="200 milliseconds")
+    .start()
+    .awaitTermination()
+)
+"""
+
+
+@contextmanager
+def copies(cluster: Cluster, checkpoint: Path, rows: int) -> Iterator[Popen[bytes]]:
+    """Copy for as long as the block takes, and kill whatever copies at its end."""
+    command = [sys.executable, "-c", DRIVER, cluster.endpoints, str(checkpoint), str(rows)]
+    process = Popen(command, start_new_session=True)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def wait_for(found: Callable[[], object], process: Popen[bytes]) -> None:
+    """Wait until something is so, while the driver runs."""
+    deadline = monotonic() + LONG_S
+    while not found():
+        assert process.poll() is None, "the query has failed"
+        assert monotonic() < deadline, f"it did not come in {LONG_S} s"
+        sleep(0.05)
+
+
+def key_of(prefix: str, number: int) -> bytes:
+    return f"{prefix}{number % 9}/{number:07}".encode()
+
+
+def write(client: Client, first: int, last: int) -> None:
+    for begin in range(first, last, 200):
+        pairs = [
+            PutPair(key=key_of("from", number), value=b"%d" % number)
+            for number in range(begin, min(begin + 200, last))
+        ]
+        reply = client.execute(PutPairs(pairs=pairs), BatchReply)
+        assert not reply.refusals
+
+
+# It starts two further Sparks.
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize(
+    "changes",
+    [pytest.param(20_000, marks=pytest.mark.ci), pytest.param(1_000_000, marks=pytest.mark.full)],
+)
+def test_each_change_arrives_once(
+    spark: SparkSession, cluster: Cluster, tmp_path: Path, changes: int
+) -> None:
+    a_batch = changes // 20
+
+    with Client(cluster.endpoints, exactly_once=True) as client:
+
+        def copied(number: int) -> bool:
+            return client.kv.get(key_of("copy", number)) is not None
+
+        with copies(cluster, tmp_path, a_batch) as first:
+            # What is written from here on is a change.
+            wait_for(lambda: (tmp_path / "commits" / "0").exists(), first)
+            write(client, 0, changes // 2)
+            wait_for(lambda: copied(changes // 8), first)
+        with copies(cluster, tmp_path, a_batch) as second:
+            wait_for(lambda: copied(changes // 3), second)
+            dead = cluster.leader("metadata/1")
+            dead.kill()
+            write(client, changes // 2, changes)
+            dead.start()
+            dead.ready()
+            wait_for(
+                lambda: all(copied(number) for number in range(changes - 1, changes - 99, -1)),
+                second,
+            )
+            wait_for(lambda: all(map(copied, range(0, changes, 97))), second)
+
+        revisions = {
+            pair.key: (pair.created_revision, pair.revision)
+            for page in client.kv.scan("copy")
+            for pair in page.pairs
+        }
+    assert len(revisions) == changes
+    # Whoever is written twice has another revision than the one it was created at.
+    assert [key for key, (created, newest) in revisions.items() if created != newest] == []
