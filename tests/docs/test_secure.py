@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,11 @@ def block(kind: str, holding: str = "") -> str:
 def variables(holding: str) -> dict[str, str]:
     """Return what a block exports."""
     return dict(re.findall(r"^export (\w+)=(.+)$", block("sh", holding), re.MULTILINE))
+
+
+def said(program: Program, text: str) -> bool | None:
+    """Whether a program has said something; None: not yet."""
+    return text in program.said or None
 
 
 class Trial:
@@ -88,7 +94,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
             stack.callback(program.close)
             trial.start(node)
         for node, program in trial.programs.items():
-            until(lambda said=f"ready: node {node}", program=program: said in program.said or None)
+            until(partial(said, program, f"ready: node {node}"))
         yield trial
 
 
@@ -127,8 +133,8 @@ def test_users_do_what_their_roles_say(trial: Trial, monkeypatch: pytest.MonkeyP
 
 
 def test_a_certificate_is_replaced_while_its_node_runs(trial: Trial) -> None:
-    said = "the certificates of q1 were replaced"
-    assert f"`{said}`" in PAGE
+    replaced = "the certificates of q1 were replaced"
+    assert f"`{replaced}`" in PAGE
     program = trial.programs["q1"]
     trial.run(COMMANDS[-1])
-    until(lambda: said in program.said or None)
+    until(partial(said, program, replaced))
