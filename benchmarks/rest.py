@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from figures import names, percentiles, report, resident_each_mb, run, tell
-from nodes import founded, pids, restarted
+from nodes import pids, restarted
 from quorate.client import AsyncClient
 from quorate.plugin import Stub, keys
 from quorate.testing.cluster import Cluster
@@ -34,8 +35,8 @@ from systems.system import server_cpu_s
 
 TENANT: Final = "acme"
 #: A node rests when it has used less than this part of a core, for as many seconds in a row.
-RESTS: Final = 0.2
-RESTS_S: Final = 3
+RESTS: Final = 0.15
+RESTS_S: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,11 @@ async def all_of(options: argparse.Namespace) -> list[Rest]:
     found = []
     for shards in map(int, options.shards):
         began = time.perf_counter()
-        with founded(options.directory, options.nodes, "offset", shards) as cluster:
+        settings = {"groups": {"offset": {"shards": shards}}}
+        with (
+            tempfile.TemporaryDirectory(dir=options.directory) as place,
+            Cluster(Path(place), options.nodes, plugins=["offset"], settings=settings) as cluster,
+        ):
             found.append(await measure(cluster, shards, began, options))
     return found
 

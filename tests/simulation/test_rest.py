@@ -230,6 +230,16 @@ def test_a_leader_that_slept_through_an_election_follows(sim: Simulation) -> Non
     assert rest(sim)
 
 
+def test_a_node_that_stood_still_reads_before_it_misses_the_others(sim: Simulation) -> None:
+    follower = followers(sim)[0]
+    follower.process.pause()
+    run(sim, 0.4)
+    follower.process.resume()
+    run(sim, RECOVERED_S)
+    assert rest(sim)
+    assert sim.history.elections == 1
+
+
 def test_who_hears_the_leader_no_more_does_not_unseat_it(sim: Simulation) -> None:
     old, deaf = leader(sim), followers(sim)[0]
     mend = sim.cluster.network.cut([(old.peer.node, deaf.peer.node)])

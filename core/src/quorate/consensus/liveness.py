@@ -37,6 +37,10 @@ class Liveness:
         self.epoch = epoch
         self._clock: Final = clock
         self._silent_s: Final = timing.quorum_window_s
+        self._late_s: Final = 2 * timing.heartbeat_s
+        self._beat_at = clock()
+        #: Whether the last heartbeat was so late that nobody was found silent.
+        self._excused = False
         self._send: Final = send
         self._heard: Final[dict[str, _Heard]] = {}
         self._watchers: Final[dict[str, dict[Sleeper, None]]] = {}
@@ -44,10 +48,16 @@ class Liveness:
     def beat(self) -> None:
         """Send a heartbeat to every node, and wake who relies on a node that fell silent.
 
-        Call it at the interval of heartbeats.
+        Call it at the interval of heartbeats. If it comes late, this node was the one that stood
+        still: it reads first what has come meanwhile.
         """
         self._send(self.epoch)
-        silent_since = self._clock() - self._silent_s
+        now = self._clock()
+        late, self._beat_at = now - self._beat_at > self._late_s, now
+        self._excused = late and not self._excused
+        if self._excused:
+            return
+        silent_since = now - self._silent_s
         for node, heard in list(self._heard.items()):
             if heard.alive and heard.at < silent_since:
                 self._heard[node] = heard._replace(alive=False)
@@ -56,7 +66,7 @@ class Liveness:
     def hear(self, node: str, epoch: int) -> None:
         """Record the heartbeat of a node."""
         known, now = self._heard.get(node), self._clock()
-        if known is None or known.epoch != epoch or not self._is_recent(known):
+        if known is None or known.epoch != epoch or not known.alive:
             # Whoever wakes must not take this heartbeat for one of the former life.
             self._rouse(node)
         self._heard[node] = _Heard(now, epoch, alive=True)

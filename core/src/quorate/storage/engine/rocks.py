@@ -95,7 +95,10 @@ class RocksEngine:
             self._prefixes: Final = {
                 name: prefix for name, prefix in SMALL.items() if name in wanted - on_disk
             }
-            opened = sorted(there | {_SHARED} if self._prefixes else there)
+            # Every shard soon has events, and a family costs less when its database is created.
+            at_once = {EVENTS} & wanted - on_disk if not there else frozenset[str]()
+            at_once |= {_SHARED} if self._prefixes else set()
+            opened = sorted(there | at_once)
             #: All families, those without a row too.
             self._names = wanted | on_disk
             self._orphans = tuple(sorted(on_disk - wanted))
