@@ -71,6 +71,16 @@ def test_what_was_unsubscribed_comes_no_more(pair: Pair) -> None:
         assert leaver.messages_before("end") == []
 
 
+def test_the_later_of_two_connections_of_a_client_gets_its_messages(pair: Pair) -> None:
+    one, _ = pair
+    with Device(one, "double") as before, Device(one, "double") as after:
+        before.hung_up()
+        after.subscribe("doubles/#")
+        with Device(one, "sender") as sender:
+            sender.publish("doubles/a", "x")
+        assert after.message() == ("doubles/a", b"x")
+
+
 def test_wildcards_do_not_stand_for_topics_of_the_broker(pair: Pair) -> None:
     one, _ = pair
     with Device(one, "curious") as device:

@@ -39,7 +39,7 @@ class Client:
     #: The last number that was read of its queue in Quorate.
     read: int = 0
     #: There is something to read in it.
-    queued: asyncio.Event = field(default_factory=asyncio.Event)
+    queued: bool = False
     #: By broker, the last message that had come from there when the client connected.
     since: Mapping[int, int] = field(default_factory=dict)
     #: What is left of its last connection is written to the queue.

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,7 +87,12 @@ class Connection:
         self.new_expiry_s: int | None = None
         self._inbox: Final[asyncio.Queue[packets.Packet | None]] = asyncio.Queue(_WAITING)
         self._answers: Final[asyncio.Queue[_Answer]] = asyncio.Queue(_UNANSWERED)
-        self._tasks: Final[list[asyncio.Task[None]]] = []
+        self._answering = False
+        self._fetching = False
+        self._tasks: Final[set[asyncio.Task[None]]] = set()
+        #: While it is served.
+        self._group: asyncio.TaskGroup | None = None
+        self._is_over = False
         self._write_lock: Final = asyncio.Lock()
         #: What the client is told when the connection ends; None: nothing.
         self._farewell: Reason | None = None
@@ -105,22 +110,49 @@ class Connection:
 
     async def serve(self) -> None:
         """Serve the client until its connection ends, whoever ends it."""
-        parts = (
-            self._read(),
-            self._carry_out(),
-            self._answer(),
-            self._send(),
-            self._broker.fetch(self.client),
-        )
-        async with asyncio.TaskGroup() as tasks:
-            for part in parts:
-                self._tasks.append(tasks.create_task(self._ending(part)))
+        if self._is_over:
+            return
+        async with asyncio.TaskGroup() as self._group:
+            for part in (self._read(), self._carry_out(), self._send()):
+                self._start(part)
+            self.fetch()
+
+    def fetch(self) -> None:
+        """Give the client what waits for it in its queue."""
+        if self.client.queued and not self._fetching and self._group is not None:
+            self._fetching = True
+            self._start(self._fetch())
 
     def end(self, reason: Reason | None = None) -> None:
         """End the connection at once; a client of MQTT 5 is told why."""
         self._farewell = self._farewell or reason
+        self._group, self._is_over = None, True
         for task in self._tasks:
             task.cancel()
+
+    def _start(self, part: Coroutine[Any, Any, bool]) -> None:
+        assert self._group is not None
+        task = self._group.create_task(self._carry(part))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry(self, part: Coroutine[Any, Any, bool]) -> None:
+        """Carry out a part of the service; all of it ends with one that says so, or that fails."""
+        goes_on = False
+        try:
+            goes_on = await part
+        except BROKEN as error:
+            _LOG.info("%s: closing the connection: %s", self.client.client_id, error)
+            self._farewell = self._farewell or _reason_of(error)
+        finally:
+            if not goes_on:
+                self._tasks.discard(asyncio.current_task())
+                self.end()
+
+    async def _fetch(self) -> bool:
+        await self._broker.fetch(self.client)
+        self._fetching = False
+        return True
 
     async def stop(self) -> None:
         """Close the network connection."""
@@ -159,21 +191,10 @@ class Connection:
         shown = await packet_class(header).from_stream(reader, fixed_header=header)
         await self._broker.plugins_manager.fire_event(event, packet=shown, session=self.session)
 
-    async def _ending(self, part: Awaitable[None]) -> None:
-        """Carry out a part of the service; when it ends, all of it does."""
-        try:
-            await part
-        except BROKEN as error:
-            _LOG.info("%s: closing the connection: %s", self.client.client_id, error)
-            self._farewell = self._farewell or _reason_of(error)
-        finally:
-            for task in self._tasks:
-                if task is not asyncio.current_task():
-                    task.cancel()
-
-    async def _send(self) -> None:
+    async def _send(self) -> bool:
         receive_maximum = self.connect.properties.receive_maximum or WINDOW
         await self.client.outbox.send(self._deliver, receive_maximum)
+        return False
 
     async def _deliver(self, delivery: Delivery) -> None:
         """Send a message, or go on with one that the client has received before."""
@@ -200,7 +221,7 @@ class Connection:
             return
         await self._write(packet)
 
-    async def _read(self) -> None:
+    async def _read(self) -> bool:
         """Read packets: what the client acknowledges is noted, all else waits for its turn."""
         silent_s = self.connect.keep_alive_s * _PATIENCE or None
         most = self._broker.settings.packet_bytes
@@ -230,7 +251,7 @@ class Connection:
                 break
         await self._inbox.put(None)
         # What is still waiting is carried out.
-        await asyncio.Event().wait()
+        return True
 
     async def _acknowledged(self, ack: packets.Ack) -> None:
         outbox = self.client.outbox
@@ -246,7 +267,7 @@ class Connection:
             reason = Reason.SUCCESS if known else Reason.UNKNOWN_PACKET
             await self._write(packets.ack(self.version, PUBREL, ack.packet_id, reason))
 
-    async def _carry_out(self) -> None:
+    async def _carry_out(self) -> bool:
         while (packet := await self._inbox.get()) is not None:
             match packet:
                 case packets.Publish():
@@ -272,19 +293,27 @@ class Connection:
         with suppress(TimeoutError):
             async with asyncio.timeout(_CLOSING_S):
                 await self._answers.join()
+        return False
 
     async def _reply(self, answer: bytes, written: Sequence[Awaitable[object]] = ()) -> None:
+        """Answer after all that was to be answered before, and when something is written."""
+        if not written and not self._answering:
+            await self._write(answer)
+            return
         await self._answers.put((written, answer))
+        if not self._answering and self._group is not None:
+            self._answering = True
+            self._start(self._answer())
 
-    async def _answer(self) -> None:
-        """Send answers in the order of what they answer, each when it is time."""
-        while True:
-            written, answer = await self._answers.get()
+    async def _answer(self) -> bool:
+        while not self._answers.empty():
+            written, answer = self._answers.get_nowait()
             for each in written:
                 await each
-            if answer:
-                await self._write(answer)
+            await self._write(answer)
             self._answers.task_done()
+        self._answering = False
+        return True
 
     async def _take(self, packet: packets.Publish) -> None:
         """Take a message: it is given on once, and then acknowledged."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from quorate.client import AsyncClient
+from quorate.client import AsyncClient, QuorateError
 from quorate.v1.cluster_pb2 import Broker
 from quorate_mqtt.topic_filters import group_of, unshared
 
@@ -18,6 +18,11 @@ from quorate_amqtt.links import Links
 from quorate_amqtt.messages import Message, delivery_of
 from quorate_amqtt.packets import Options
 from quorate_amqtt.v1 import links_pb2 as pb
+
+#: What the cluster did not answer is tried again after this time.
+_AGAIN_S: Final = 0.1
+#: Messages of a queue that are in memory; more are read when the client has taken some.
+_MOST_READ: Final = 1_000
 
 
 class Router:
@@ -54,8 +59,9 @@ class Router:
         that are away.
         """
         self._seen[self._epoch] += 1
-        message = message._replace(origin=(self._epoch, self._seen[self._epoch]))
+        # What is written to queues here comes by nothing else.
         away = self.away.match(message) if message.qos else []
+        message = message._replace(origin=(self._epoch, self._seen[self._epoch]))
         written = [
             self.backlog.append(client_id, delivery, created_at_ms)
             for client_id, created_at_ms, delivery in away
@@ -91,25 +97,30 @@ class Router:
         client.since = dict(self._seen)
 
     async def fetch(self, client: Client) -> None:
-        """Give a client that is connected what waits for it in its queue, whenever there is more.
+        """Give a client that is connected what waits for it in its queue, until that is all."""
+        client.outbox.read(True)
+        try:
+            while client.queued:
+                client.queued = False
+                try:
+                    await self._read(client)
+                except QuorateError:
+                    client.queued = True
+                    await asyncio.sleep(_AGAIN_S)
+        finally:
+            client.outbox.read(False)
 
-        It does so until it is cancelled.
-        """
-        while True:
-            await client.queued.wait()
-            client.queued.clear()
-            client.outbox.read(True)
-            try:
-                async for delivery in self.backlog.read(client.client_id, client.read):
-                    client.read = delivery.number
-                    epoch, number = delivery.message.origin
-                    if client.since.get(epoch, 0) < number <= self._seen.get(epoch, 0):
-                        # It came here, too, when the client was connected already.
-                        self.backlog.delete(client.client_id, delivery.number)
-                    else:
-                        client.outbox.put_queued([delivery])
-            finally:
-                client.outbox.read(False)
+    async def _read(self, client: Client) -> None:
+        async for delivery in self.backlog.read(client.client_id, client.read):
+            while client.outbox.queued >= _MOST_READ:
+                await asyncio.sleep(_AGAIN_S)
+            client.read = delivery.number
+            epoch, number = delivery.message.origin
+            if client.since.get(epoch, 0) < number <= self._seen.get(epoch, 0):
+                # It came here, too, when the client was connected already.
+                self.backlog.delete(client.client_id, delivery.number)
+            else:
+                client.outbox.put_queued([delivery])
 
     async def save(self, client: Client) -> None:
         """Write what a client has not acknowledged to the queue of its session."""
@@ -169,7 +180,9 @@ class Router:
         if epoch != self._epoch:
             self.links.send(epoch, pb.Frame(wake=pb.Wake(client_id=client_id)))
         elif (client := self.clients.get(client_id)) is not None:
-            client.queued.set()
+            client.queued = True
+            if client.connection is not None:
+                client.connection.fetch()
 
     def _reach(self, epochs: set[int]) -> None:
         """Note which brokers serve their clients."""

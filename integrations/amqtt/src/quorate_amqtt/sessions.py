@@ -122,6 +122,8 @@ class Sessions:
             raise Refused(Reason.SERVER_UNAVAILABLE, "the client has connected again meanwhile")
         if earlier is not None and earlier.connection is not None:
             earlier.connection.end(Reason.TAKEN_OVER)
+            # That one has nothing to say of the session any more.
+            earlier.connection = None
         if earlier is None or not reply.session_present:
             client = self._new_client(client_id)
             self._clients.add(client)
@@ -130,8 +132,7 @@ class Sessions:
         client.generation = connection.generation = reply.generation
         client.persistent = connection.expiry_s > 0
         client.connection, connection.client = connection, client
-        if reply.queued:
-            client.queued.set()
+        client.queued = client.queued or reply.queued > 0
         self._router.connected(client, filters)
         await self._subscriptions.join(client, filters)
 
@@ -147,7 +148,7 @@ class Sessions:
         client = connection.client
         client.connection = None
         if not client.persistent:
-            self._clients.remove(client.client_id)
+            self._drop(client)
         for topic_filter in client.filters:
             self._router.leave(client, topic_filter)
         saving = self.keep(self._router.save(client)) if client.persistent else None
