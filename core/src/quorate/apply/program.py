@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Self
 from google.protobuf.message import Message
 
 from quorate.apply import control
+from quorate.apply.places import Places
 from quorate.apply.scope import Family, Scope
 from quorate.plugin import Command, Txn
 from quorate.plugin.catalog import Catalog
@@ -46,18 +47,28 @@ class Program:
     plugins: frozenset[str]
     #: The families of other groups that the shards may mirror.
     mirrored: Mapping[str, Family]
+    #: Where rows and deadlines belong.
+    places: Places
+    #: What a departure of a family's rows may read and write.
+    departures: Mapping[str, Scope]
 
     @classmethod
     def of(cls, catalog: Catalog, group: str) -> Self:
         """Return the program of a group."""
         own = [each for each in catalog.families.values() if each.group == group]
         watched = {family.name for family in own if Family.of(family).public}
+        handlers = _handlers(catalog, group)
+        places = Places.of(catalog, group, handlers)
         return cls(
-            handlers=_handlers(catalog, group),
+            handlers=handlers,
             watched=frozenset(watched | set(control.SCOPE.writes)),
             counted=tuple(family.name for family in own if family.counted),
             plugins=frozenset(catalog.declared),
             mirrored=mirrored(catalog, group),
+            places=places,
+            departures={
+                name: Scope.of_plugin(catalog, name.partition(".")[0]) for name in places.departures
+            },
         )
 
 

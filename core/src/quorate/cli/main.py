@@ -63,7 +63,10 @@ HOST_COMMANDS: Final = (
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
     DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
-    DeferredCommand("shard", "Look at shards, and move their replicas.", _own("shard"), asks=True),
+    DeferredCommand(
+        "group", "Look at groups, and give them more shards.", _own("group"), asks=True
+    ),
+    DeferredCommand("shard", "Look at shards, split and move them.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )

@@ -85,6 +85,7 @@ class NodeForwarder:
             min_revision=request.min_revision,
             caller=request.caller,
             timeout_ms=max(0, round(request.timeout_s * 1_000)),
+            slots_version=request.slots_version,
         )
         rows: list[bytes] = []
         as_of: AsOf | None = None

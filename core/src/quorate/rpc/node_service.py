@@ -80,6 +80,7 @@ class NodeService:
                 min_revision=request.min_revision,
                 caller=request.caller,
                 timeout_s=_timeout_s(request.timeout_ms),
+                slots_version=request.slots_version,
             )
         )
         for rows in parts(found.rows):

@@ -79,7 +79,7 @@ class ForwardRefusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ShardQueryRequest(_message.Message):
-    __slots__ = ("shard", "type", "payload", "row", "stale", "min_revision", "caller", "timeout_ms")
+    __slots__ = ("shard", "type", "payload", "row", "stale", "min_revision", "caller", "timeout_ms", "slots_version")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
@@ -88,6 +88,7 @@ class ShardQueryRequest(_message.Message):
     MIN_REVISION_FIELD_NUMBER: _ClassVar[int]
     CALLER_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_VERSION_FIELD_NUMBER: _ClassVar[int]
     shard: str
     type: str
     payload: bytes
@@ -96,7 +97,8 @@ class ShardQueryRequest(_message.Message):
     min_revision: int
     caller: str
     timeout_ms: int
-    def __init__(self, shard: _Optional[str] = ..., type: _Optional[str] = ..., payload: _Optional[bytes] = ..., row: _Optional[str] = ..., stale: bool = ..., min_revision: _Optional[int] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    slots_version: int
+    def __init__(self, shard: _Optional[str] = ..., type: _Optional[str] = ..., payload: _Optional[bytes] = ..., row: _Optional[str] = ..., stale: bool = ..., min_revision: _Optional[int] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., slots_version: _Optional[int] = ...) -> None: ...
 
 class ShardQueryResponse(_message.Message):
     __slots__ = ("revision", "age_ms", "rows")

@@ -29,6 +29,8 @@ class ForwardedQuery:
     min_revision: int
     caller: str
     timeout_s: float
+    #: The version of the shard's slots that it was planned with; 0: unknown.
+    slots_version: int = 0
 
 
 def run_bytes(limits: LimitsSection) -> int:
