@@ -80,6 +80,11 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "BeginMemberChangeReply",
         "SealSessionReply",
         "PurgePluginReply",
+        "ShardPart",
+        "ShardSplit",
+        "ShardParent",
+        "BeginSplitReply",
+        "ForgetSlotsReply",
     }
 
     of_files = {f"quorate.v1.{each}FileSet" for each in ("Open", "Ingest", "Drop")}

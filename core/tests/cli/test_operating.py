@@ -169,6 +169,7 @@ def test_shards_are_listed_with_their_slots(run: Run, node: FakeNode) -> None:
             "nodes": ["node1"],
             "leader": "node1",
             "term": 3,
+            "splits_into": [],
             "problems": ["node1: has no replica yet"],
         }
     ]

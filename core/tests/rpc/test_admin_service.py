@@ -113,7 +113,9 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
         account = quotas.account(Subject("identity", name))
         assert account is not None
         account.open_watch()
-    Keeping(each, each, each, each, each, ports.recover, ports.purge, quotas, each).add_to(server)
+    Keeping(each, each, each, each, each, each, ports.recover, ports.purge, quotas, each).add_to(
+        server
+    )
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     try:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from itertools import count
 from pathlib import Path
 
 import grpc
 import pytest
 from quorate.cli.failures import ExitCode
-from quorate.client import AsyncClient, WatchedChange, connect
+from quorate.client import AsyncClient, connect
 from quorate.groups.snapshots.backup import read
 from quorate.groups.snapshots.parts import BackupTarget, FilePart
 from quorate.plugin import Stub
@@ -20,13 +17,12 @@ from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import admin_pb2 as pb, kv_pb2, watch_pb2
 
+from tests.support.traffic import KEYS, traffic
+
 TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 ADMIN = "/quorate.v1.AdminService"
 KV = "/quorate.v1.KvService"
 WATCH = "/quorate.v1.WatchService/Watch"
-WRITES_A_SECOND = 50
-WATCHES = 3
-KEYS = 60
 
 
 def settings(shards: int) -> Settings:
@@ -67,72 +63,6 @@ def back_up(address: str, directory: Path) -> None:
 async def change(client: AsyncClient, method: str, request: object) -> None:
     async for _ in client.stream(f"{ADMIN}/{method}", request, pb.MemberProgress):  # type: ignore[arg-type]
         pass
-
-
-class Traffic:
-    """Writers of their own keys, and watchers of them all."""
-
-    def __init__(self) -> None:
-        #: What was answered, in order, by key.
-        self.answered: dict[str, list[str]] = {}
-        self.seen: list[list[WatchedChange]] = [[] for _ in range(WATCHES)]
-        self.failed: list[Exception] = []
-        self.over = False
-
-    async def write(self, client: AsyncClient) -> None:
-        for number in count():
-            if self.over:
-                return
-            key, value = f"grown{number % KEYS}/k", str(number)
-            try:
-                await client.kv.put(key, value.encode())
-            except Exception as error:  # noqa: BLE001 - it is what the test counts
-                self.failed.append(error)
-            else:
-                self.answered.setdefault(key, []).append(value)
-            await asyncio.sleep(1 / WRITES_A_SECOND)
-
-    async def watch(self, client: AsyncClient, seen: list[WatchedChange]) -> None:
-        async for each in client.watch("kv", prefix=b"grown"):
-            seen.append(each)
-
-    def missing(self) -> list[str]:
-        """Say what watches missed, or saw twice or in another order."""
-        found: list[str] = []
-        for number, seen in enumerate(self.seen):
-            values: dict[str, list[str]] = {}
-            for each in seen:
-                values.setdefault(each.key.decode(), []).append(each.value.decode())
-            found += [
-                f"watch {number} of {key} saw {values.get(key)} of {written}"
-                for key, written in self.answered.items()
-                if values.get(key) != written
-            ]
-        return found
-
-
-@asynccontextmanager
-async def traffic(client: AsyncClient) -> AsyncIterator[Traffic]:
-    """Write and watch until the block ends; then every watch has seen what was written."""
-    made = Traffic()
-    watching = [asyncio.create_task(made.watch(client, seen)) for seen in made.seen]
-    writing = asyncio.create_task(made.write(client))
-    try:
-        yield made
-        made.over = True
-        await writing
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
-                while made.missing():
-                    await asyncio.sleep(0.05)
-        resyncs = [each.reason for seen in made.seen for each in seen if each.reason]
-        assert not made.failed, made.failed[0]
-        assert not resyncs, resyncs
-        assert not (missing := made.missing()), missing[0]
-    finally:
-        for task in (writing, *watching):
-            task.cancel()
-        await asyncio.gather(writing, *watching, return_exceptions=True)
 
 
 @pytest.mark.ci

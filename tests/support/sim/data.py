@@ -54,6 +54,10 @@ class LivingHome:
         """Copy an open database."""
         self._alive().checkpoint(engine, folder)
 
+    def fork(self, engine: Engine, home: Home, folder: str) -> None:
+        """Copy an open database into another home."""
+        self._alive().fork(engine, home._alive() if isinstance(home, LivingHome) else home, folder)
+
     def make(self, folder: str) -> None:
         """Make an empty folder."""
         self._alive().make(folder)

@@ -12,17 +12,18 @@ from time import perf_counter
 from typing import Final
 from zlib import crc32
 
-from quorate.apply import deadlines, effects, file_sets, retention, slot_set
+from quorate.apply import cuts, deadlines, effects, file_sets, retention, slot_set
 from quorate.apply.control import MirrorPosition, mirror_position
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
-from quorate.apply.layers import Layer
+from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import (
     FilesNeededError,
     ReplicaStoppedError,
     RowsDifferError,
     StoredEntry,
 )
+from quorate.apply.places import NOWHERE, OwnRows, Owns, Places
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardReader, number_of
@@ -37,6 +38,7 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, EngineError, FullError, Segment, StalledError
 from quorate.storage.events import event_key
 from quorate.storage.families import COUNTS, EVENTS, FILE_SETS, MEMBERS, NODES, SHARDS, SLOTS
+from quorate.v1.control_pb2 import CutShard
 from quorate.v1.files_pb2 import FileSet
 
 #: Maximum number of recent checksums to compare with the leader's.
@@ -84,6 +86,7 @@ class Applier:
         data: ShardData,
         *,
         counted: Sequence[str] = (),
+        places: Places = NOWHERE,
         clock: Callable[[], float] = perf_counter,
         limits: ApplyLimits | None = None,
     ) -> None:
@@ -91,6 +94,7 @@ class Applier:
         self._catalog: Final = catalog
         self._data = data
         self._counted: Final = counted
+        self._places: Final = places
         self._clock: Final = clock
         self.limits: Final = ApplyLimits() if limits is None else limits
         #: The scopes of readers by families.
@@ -154,7 +158,7 @@ class Applier:
         if scope is None:
             scope = self._scopes[reads] = Scope.of_reads(self._catalog, reads)
         return ShardReader(
-            self._data,
+            self.own_rows,
             scope,
             revision=self.revision,
             now_ms=self.now_ms,
@@ -174,7 +178,8 @@ class Applier:
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
         """Return the first due keys of a timer with their deadlines."""
         low_ms = self._lows.get(timer, deadlines.NEVER_BEFORE)
-        found = deadlines.due(self._data, timer, now_ms, limit, low_ms)
+        owns = self._places.timer_owner(timer, self._slots.owned) if self._foreign else None
+        found = deadlines.due(self._data, timer, now_ms, limit, low_ms, owns)
         if found:
             self._lows[timer] = found[0][1]
         elif now_ms > low_ms:
@@ -203,7 +208,7 @@ class Applier:
             if not turn.take(entry):
                 break
             room -= len(entry.payload)
-            if room <= 0 or self._clock() - began >= self.limits.turn_s:
+            if room <= 0 or turn.cut or self._clock() - began >= self.limits.turn_s:
                 break
         turn.commit()
         self.counters.turn(len(turn.stored), turn.commands, self._clock() - began)
@@ -219,6 +224,36 @@ class Applier:
             raise FilesNeededError(files)
         return paths
 
+    # Splits.
+
+    @property
+    def own_rows(self) -> Rows:
+        """The rows, without those of slots that the shard has given away or was not given."""
+        if not self._foreign:
+            return self._data
+        owned = self._slots.owned
+        return OwnRows(self._data, self._places, lambda: owned)
+
+    def owner(self, family: str) -> Owns | None:
+        """Return what tells rows of the shard's own slots; None if all rows of the family are."""
+        return self._places.owner(family, self._slots.owned) if self._foreign else None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether there may be rows of slots that the shard does not own."""
+        return self._foreign
+
+    @property
+    def cut(self) -> CutShard | None:
+        """The last cut of the shard, if any."""
+        return self._cut
+
+    @property
+    def cut_here(self) -> CutShard | None:
+        """The cut, if that is the newest applied entry: only now the new shards can be copied."""
+        cut = self._cut
+        return cut if cut is not None and cut.index == self._data.applied else None
+
     def _open_families(self, named: Set[str]) -> None:
         """Keep the rows of plugins that the leader has and this node lacks."""
         for family in sorted(named - self._families):
@@ -233,7 +268,7 @@ class Applier:
             self._lows.clear()
             self._prepared = 0, {}
         if SLOTS in changed:
-            self._slots = SlotSet.decode(self._data.get(SLOTS, slot_set.KEY))
+            self._derive_slots()
         if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS)):
             self.cluster_changes += 1
         ring = self._checksums
@@ -251,7 +286,13 @@ class Applier:
         self._lows: dict[str, int] = {}
         self._checksums = {data.applied: data.record.checksum}
         self._families = frozenset(data.families)
+        self._derive_slots()
+
+    def _derive_slots(self) -> None:
+        data = self._data
         self._slots = SlotSet.decode(data.get(SLOTS, slot_set.KEY))
+        self._foreign = cuts.has_foreign(data)
+        self._cut = cuts.last_cut(data)
 
     def _compare(self, index: int, checksum: int, newer: Mapping[int, int]) -> None:
         own = newer.get(index, self._checksums.get(index))
@@ -277,6 +318,8 @@ class _Turn:
         #: The families that changed and the messages that were emitted, for watches.
         self.seen: set[str] = set()
         self.checksums: Final[dict[int, int]] = {}
+        #: Whether the last entry cut the shard: nothing is applied before the new ones are copied.
+        self.cut = False
         self._position = record.position
         self._now_ms = record.now_ms
         self._checksum = record.checksum
@@ -362,6 +405,8 @@ class _Turn:
         self._now_ms = max(self._now_ms, head.now_ms)
         self._generation = max(self._generation, head.generation)
         self.commands += head.commands
+        slots = found.tables.get(SLOTS)
+        self.cut = slots is not None and slots.rows.get(cuts.CUT) is not None
         try:
             self.seen |= effects.unpack_into(self.layer, found)
         except ValueError as error:

@@ -1,6 +1,6 @@
 """Core's own commands and their handlers: a table like the catalog's routes."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from struct import Struct
@@ -9,16 +9,27 @@ from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
-from quorate.apply import file_sets, members, placement, sessions, slot_set
-from quorate.apply.layers import Rows
+from quorate.apply import (
+    cuts,
+    deadlines,
+    file_sets,
+    members,
+    placement,
+    sessions,
+    slot_set,
+    splits,
+)
+from quorate.apply.entries import index_of
+from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import WRONG_SHARD
+from quorate.apply.places import Owns, Places
 from quorate.apply.scope import Family, Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import METADATA_GROUP, Rejected, keys
 from quorate.plugin.discovery import RESERVED_NAMES
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.slots import BITMAP_BYTES
+from quorate.plugin.slots import BITMAP_BYTES, bitmap_of, slots_in
 from quorate.storage.families import (
     COUNTS,
     DEADLINE_KEYS,
@@ -30,7 +41,7 @@ from quorate.storage.families import (
     SLOTS,
     WRITERS,
 )
-from quorate.storage.rows import stored as stored_row
+from quorate.storage.rows import stored as stored_row, value_of
 from quorate.v1 import control_pb2 as pb, files_pb2
 
 #: The shard with the rows of all shards; it exists since the cluster was formed.
@@ -41,6 +52,8 @@ _INVALID: Final = "INVALID_ARGUMENT"
 #: Maximum number of rows that one purge deletes, and of bytes of their keys.
 _PURGED_ROWS: Final = 2_000
 _PURGED_BYTES: Final = 128 << 10
+#: Number of rows that one command looks at for foreign slots.
+_FORGOTTEN_ROWS: Final = 1_000
 #: Core's rows by names of families and timers, which a purge deletes, too. Sequences stay, so that
 #: no number is given out twice.
 _KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS, WRITERS)
@@ -66,6 +79,16 @@ class ShardState:
     generation: int
     #: The logical time of the next check for expired sessions.
     sessions_ms: int
+    #: What is stored, rows of foreign slots included, and where rows belong.
+    stored: Rows
+    places: Places
+    #: Whether there may be rows of foreign slots.
+    foreign: bool
+    #: The families with events, and those with a count.
+    public: Collection[str]
+    counted: Collection[str]
+    #: Takes rows of a family out of what the shard keeps of all its rows, in a layer.
+    depart: Callable[[Layer, str, Mapping[bytes, bytes]], None] = lambda *_: None
 
 
 class MirrorPosition(NamedTuple):
@@ -203,6 +226,10 @@ def recover_shard(txn: ShardTxn, command: pb.RecoverShard, state: ShardState) ->
     if stored is None or (command.group, command.number) == (METADATA.group, METADATA.number):
         raise Rejected("NOT_FOUND", f"{name} is not a shard that can be recovered")
     row = pb.ShardRow.FromString(stored)
+    if members.is_forming(row):
+        raise Rejected(
+            members.SPLITTING, f"{name} is not there yet: recover the shard it comes from"
+        )
     known = row.origin
     if (known.epoch, known.node, known.empty) == (origin.epoch, origin.node, origin.empty):
         return
@@ -219,6 +246,7 @@ def recover_shard(txn: ShardTxn, command: pb.RecoverShard, state: ShardState) ->
     row.members.extend(source)
     row.replicas.extend(replicas)
     row.origin.CopyFrom(origin)
+    splits.drop(txn, row)
     # A watch of several shards has the highest of their generations: exceed it in each.
     others = (each.origin.generation + 1 for each in members.shards(txn) if each.HasField("origin"))
     row.origin.generation = max(origin.generation, state.generation, *others)
@@ -305,6 +333,113 @@ def drop_file_set(txn: ShardTxn, command: files_pb2.DropFileSet, _: ShardState) 
     file_sets.drop(txn.layer, command)
 
 
+def begin_split(txn: ShardTxn, command: pb.BeginSplit, state: ShardState) -> pb.BeginSplitReply:
+    """Begin to split a shard."""
+    _demand_first(state)
+    return splits.begin(txn, command)
+
+
+def finish_split(txn: ShardTxn, command: pb.FinishSplit, state: ShardState) -> None:
+    """Give the slots of a shard that was cut to the new shards, or forget these."""
+    _demand_first(state)
+    splits.finish(txn, command)
+
+
+def cut_shard(txn: ShardTxn, command: pb.CutShard, state: ShardState) -> None:
+    """Give slots away to the new shards of a split."""
+    cut = cuts.last_cut(txn.layer)
+    if cut is not None and cut.split >= command.split:
+        return
+    if cuts.abandoned(txn.layer) >= command.split:
+        raise Rejected(splits.OVER, f"this split of shard {state.shard} was taken back")
+    given = set[int]()
+    for part in command.parts:
+        slots = _slots_of(part.slots)
+        if not slots or not given.isdisjoint(slots):
+            raise Rejected(_INVALID, "each new shard needs slots of its own")
+        given |= slots
+    kept = state.slots.owned - given
+    if not given < state.slots.owned or command.version <= state.slots.version:
+        raise Rejected(
+            _INVALID,
+            f"shard {state.shard} does not own these slots and others in version"
+            f" {state.slots.version} of them",
+        )
+    done = pb.CutShard()
+    done.CopyFrom(command)
+    done.index = index_of(txn.revision)
+    state.slots, state.foreign = SlotSet(command.version, bitmap_of(kept)), True
+    txn.layer.put(SLOTS, slot_set.KEY, state.slots.encode())
+    txn.layer.put(SLOTS, cuts.CUT, done.SerializeToString(deterministic=True))
+    txn.layer.put(SLOTS, cuts.FOREIGN, cuts.Forgotten().encode())
+
+
+def abandon_split(txn: ShardTxn, command: pb.AbandonSplit, state: ShardState) -> None:
+    """Take a split back; refuse that once the shard was cut."""
+    cut = cuts.last_cut(txn.layer)
+    if cut is not None and cut.split == command.split:
+        raise Rejected(splits.OVER, f"shard {state.shard} was cut already: the split goes on")
+    if cuts.abandoned(txn.layer) < command.split:
+        txn.layer.put(SLOTS, cuts.ABANDONED, cuts.abandoned_row(command.split))
+
+
+def forget_slots(txn: ShardTxn, _: pb.ForgetSlots, state: ShardState) -> pb.ForgetSlotsReply:
+    """Delete the next rows and deadlines of slots that the shard does not own, without events."""
+    row = txn.layer.get(SLOTS, cuts.FOREIGN)
+    if row is None:
+        return pb.ForgetSlotsReply(done=True)
+    at, looked = cuts.Forgotten.decode(row), 0
+    # Deadlines come first: those of others are passed over each time that one is due.
+    families = [DEADLINE_KEYS, *sorted(state.places.families)]
+    for family in families[families.index(at.family) if at.family in families else 0 :]:
+        after = at.key + b"\x00" if family == at.family else b""
+        left = _FORGOTTEN_ROWS - looked
+        rows = list(islice(state.stored.iterate(family, after, None), left))
+        looked += len(rows)
+        if family == DEADLINE_KEYS:
+            _forget_deadlines(txn.layer, [key for key, _ in rows], state)
+        else:
+            _forget_rows(txn, family, rows, state)
+        if len(rows) == left:
+            txn.layer.put(SLOTS, cuts.FOREIGN, cuts.Forgotten(family, rows[-1][0]).encode())
+            return pb.ForgetSlotsReply(rows=looked)
+    txn.layer.delete(SLOTS, cuts.FOREIGN)
+    state.foreign = False
+    return pb.ForgetSlotsReply(rows=looked, done=True)
+
+
+def _forget_deadlines(layer: Layer, keyed: Sequence[bytes], state: ShardState) -> None:
+    owners: dict[bytes, Owns | None] = {}
+    for each in keyed:
+        timer, _, key = each.partition(b"\x00")
+        if timer not in owners:
+            owners[timer] = state.places.timer_owner(timer.decode(), state.slots.owned)
+        owns = owners[timer]
+        if owns is not None and not owns(key):
+            deadlines.schedule(layer, timer.decode(), key, None)
+
+
+def _forget_rows(
+    txn: ShardTxn, family: str, rows: Sequence[tuple[bytes, bytes]], state: ShardState
+) -> None:
+    owns = state.places.owner(family, state.slots.owned)
+    public = family in state.public
+    gone = {key: value for key, value in rows if owns is not None and not owns(key)}
+    stored = Family(family, public=public, counted=family in state.counted)
+    for key in gone:
+        txn.forget(stored, key)
+    values = {key: value_of(value) if public else value for key, value in gone.items()}
+    if gone:
+        state.depart(txn.layer, family, values)
+
+
+def _slots_of(bitmap: bytes) -> frozenset[int]:
+    try:
+        return frozenset(slots_in(bitmap))
+    except ValueError as error:
+        raise Rejected(_INVALID, str(error)) from None
+
+
 def raise_generation(_: ShardTxn, command: pb.RaiseGeneration, state: ShardState) -> None:
     """Raise the generation, if the given one is larger."""
     state.generation = max(state.generation, command.generation)
@@ -330,6 +465,11 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.FinishMove, finish_move),
             (pb.DrainNode, drain_node),
             (pb.PurgePlugin, purge_plugin),
+            (pb.BeginSplit, begin_split),
+            (pb.CutShard, cut_shard),
+            (pb.AbandonSplit, abandon_split),
+            (pb.FinishSplit, finish_split),
+            (pb.ForgetSlots, forget_slots),
             (pb.RaiseGeneration, raise_generation),
             (files_pb2.OpenFileSet, open_file_set),
             (files_pb2.IngestFileSet, ingest_file_set),

@@ -3,7 +3,7 @@
 Both kinds of keys begin with the timer's name, which has no zero byte, and a zero byte.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -81,8 +81,17 @@ def schedule_each(layer: Layer, timer: str, times: Mapping[bytes, int | None]) -
             due_keys[time_start + key] = b""
 
 
-def due(rows: Rows, timer: str, now_ms: int, limit: int, low_ms: int) -> list[tuple[bytes, int]]:
+def due(
+    rows: Rows,
+    timer: str,
+    now_ms: int,
+    limit: int,
+    low_ms: int,
+    owns: Callable[[bytes], bool] | None = None,
+) -> list[tuple[bytes, int]]:
     """Return the first due keys with their deadlines, in the order of time.
+
+    `owns` tells the keys to return; None: all.
 
     The caller knows that none is due before `low_ms`, where skipping deleted rows costs time.
     """
@@ -95,7 +104,10 @@ def due(rows: Rows, timer: str, now_ms: int, limit: int, low_ms: int) -> list[tu
         return found
     for key, _ in rows.iterate(DEADLINES, begin, start + _TIME.pack(last)):
         [time] = _TIME.unpack_from(key, len(start))
-        found.append((key[len(start) + _TIME.size :], time - _OFFSET))
+        due_key = key[len(start) + _TIME.size :]
+        if owns is not None and not owns(due_key):
+            continue
+        found.append((due_key, time - _OFFSET))
         if len(found) == limit:
             break
     return found

@@ -42,7 +42,7 @@ class LoggedCommand(NamedTuple):
     #: The slots of all keys that it touches.
     slots: Sequence[int] = ()
     stamp: Stamp | None = None
-    #: It is for the shard and has no slot.
+    #: It is for the shard, and touches no key; its slots, if any, are those of its caller's key.
     slotless: bool = False
     copies: Copies = Copies.FRESH
     fence: Fence | None = None

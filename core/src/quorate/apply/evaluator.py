@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -16,11 +16,11 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.apply import control, effects, fences, file_sets, sessions, slot_set, writers
+from quorate.apply import control, cuts, effects, fences, file_sets, sessions, slot_set, writers
 from quorate.apply.control import ShardState
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.file_sets import FindInFiles
-from quorate.apply.layers import Layer, Rows
+from quorate.apply.layers import Layer, Rows, Table
 from quorate.apply.outcomes import (
     COPY_BEHIND,
     INTERNAL,
@@ -32,6 +32,7 @@ from quorate.apply.outcomes import (
     Outcome,
     Refusal,
 )
+from quorate.apply.places import OwnRows
 from quorate.apply.program import Handler, Program
 from quorate.apply.recent_rows import RecentRows
 from quorate.apply.scope import Scope
@@ -152,6 +153,7 @@ class Evaluator:
         )
         quiet = self._program.watched
         tables = [each for each in turn.layer.tables.items() if each[0] not in quiet]
+        tables += [(family, Table.of(keys)) for family, keys in turn.events.silent.items()]
         payload = effects.encode(head, turn.events, tables)
         return Evaluation(
             index, payload, outcomes, turn.layer, turn.state, turn.now_ms, turn.ingests
@@ -185,7 +187,8 @@ class Evaluator:
         self._flying.clear()
         #: The entry in flight that puts files in place; 0: there is none.
         self._ingest = 0
-        self._recent = RecentRows(self._data, self._limits.recent_bytes)
+        own = OwnRows(self._data, self._program.places, self._owned)
+        self._recent = RecentRows(own, self._limits.recent_bytes)
         self._now_ms = self._data.record.now_ms
         self._state = ShardState(
             shard=self._shard,
@@ -195,7 +198,15 @@ class Evaluator:
             slots=SlotSet.decode(self._data.get(SLOTS, slot_set.KEY)),
             generation=self._data.record.generation,
             sessions_ms=sessions.first_check(self._data),
+            stored=self._data,
+            places=self._program.places,
+            foreign=cuts.has_foreign(self._data),
+            public=self._program.watched,
+            counted=self._program.counted,
         )
+
+    def _owned(self) -> frozenset[int] | None:
+        return self._state.slots.owned if self._state.foreign else None
 
     @property
     def ingests(self) -> bool:
@@ -385,6 +396,7 @@ class _Turn:
             return self._ingest(command, revision)
         parse, apply = control.ROUTES[command.type]
         state = replace(self.state)
+        self.state.depart = partial(self._depart, revision)
 
         def apply_here(txn: Any, message: Message) -> Message | None:
             return apply(txn, message, self.state)
@@ -439,6 +451,23 @@ class _Turn:
             if family in self._program.counted:
                 txn.count_more(family, rows)
         txn.end()
+
+    def _depart(
+        self, revision: int, below: Layer, family: str, rows: Mapping[bytes, bytes]
+    ) -> None:
+        """Take rows that went to another shard out of what this one keeps of all its rows."""
+        departs = self._program.places.departures.get(family)
+        if departs is None:
+            return
+        layer, start = Layer(below), self.events.savepoint()
+        txn = self._txn(layer, self._program.departures[family], revision, Copies.FRESH)
+        try:
+            for key, value in rows.items():
+                departs(txn, key, value)
+        finally:
+            txn.end()
+            self.events.rollback_to(start)
+        layer.merge_into(below)
 
     def _outcome(
         self,
@@ -502,7 +531,7 @@ class _Turn:
     def _foreign(self, command: LoggedCommand) -> Refusal | None:
         """Return the refusal of a command that touches slots which the shard does not own."""
         slots = self.state.slots
-        if command.slotless or not command.slots or slots.owned.issuperset(command.slots):
+        if not command.slots or slots.owned.issuperset(command.slots):
             return None
         missing = min(slot for slot in command.slots if not slots.owns(slot))
         return Refusal(

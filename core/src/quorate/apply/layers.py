@@ -1,7 +1,7 @@
 """Layers of changes in memory over stored rows; a layer hides what it changes below."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -39,6 +39,13 @@ class Table:
         self.ranges: Final[list[tuple[bytes, bytes]]] = []
         #: The sorted keys, as of the last scan.
         self._sorted: list[bytes] = []
+
+    @classmethod
+    def of(cls, deleted: Iterable[bytes]) -> "Table":
+        """Return the deletions of keys."""
+        table = cls()
+        table.rows = dict.fromkeys(deleted)
+        return table
 
     def hides(self, key: bytes) -> bool:
         """Whether the row below with this key is deleted."""

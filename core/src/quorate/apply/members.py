@@ -16,6 +16,7 @@ OVER: Final = "CHANGE_OVER"
 #: Why a move is refused.
 MOVING: Final = "MOVE_UNDER_WAY"
 OTHER_REPLICA: Final = "OTHER_REPLICA"
+SPLITTING: Final = "SPLIT_UNDER_WAY"
 
 #: More than any number of nodes or shards.
 _ALL: Final = 1 << 20
@@ -27,6 +28,11 @@ M = TypeVar("M", bound=Message)
 def replicas_of(row: pb.ShardRow) -> list[pb.ShardMember]:
     """Return the current replicas of a shard."""
     return list(row.replicas or row.members)
+
+
+def is_forming(row: pb.ShardRow) -> bool:
+    """Whether a shard is a part of one that was not cut yet: it has no slots and no replicas."""
+    return row.HasField("parent") and not row.parent.index
 
 
 def replicas_wanted(declarations: Iterable[pb.NodeDeclaration]) -> dict[str, int]:
@@ -172,7 +178,10 @@ def _moving(txn: ShardTxn, group: str, number: int) -> tuple[bytes, pb.ShardRow,
     stored = txn.get(SHARDS, key)
     if stored is None or (group, number) == (METADATA_GROUP.name, 0):
         raise Rejected("NOT_FOUND", f"{name} is not a shard whose replicas can be moved")
-    return key, pb.ShardRow.FromString(stored), name
+    row = pb.ShardRow.FromString(stored)
+    if row.HasField("split") or is_forming(row):
+        raise Rejected(SPLITTING, f"shard {name} is being split: its replicas stay until that ends")
+    return key, row, name
 
 
 def _wanted(txn: ShardTxn) -> dict[str, int]:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 from google.protobuf.message import Message
 
 from quorate.apply import control
+from quorate.apply.places import Places
 from quorate.apply.scope import Family, Scope
 from quorate.plugin import Command, FileLoad, Table, Txn
 from quorate.plugin.catalog import Catalog
@@ -53,20 +54,30 @@ class Program:
     mirrored: Mapping[str, Family]
     #: How the rows of a batch command are loaded as files, by the full name of its message.
     file_loads: Mapping[str, FileLoad]
+    #: Where rows and deadlines belong.
+    places: Places
+    #: What a departure of a family's rows may read and write.
+    departures: Mapping[str, Scope]
 
     @classmethod
     def of(cls, catalog: Catalog, group: str) -> Self:
         """Return the program of a group."""
         own = [each for each in catalog.families.values() if each.group == group]
         public = frozenset(family.name for family in own if Family.of(family).public)
+        handlers = _handlers(catalog, group)
+        places = Places.of(catalog, group, handlers)
         return cls(
-            handlers=_handlers(catalog, group),
+            handlers=handlers,
             public=public,
             watched=public.union(control.SCOPE.writes),
             counted=tuple(family.name for family in own if family.counted),
             plugins=frozenset(catalog.declared),
             mirrored=mirrored(catalog, group),
             file_loads=file_loads(catalog),
+            places=places,
+            departures={
+                name: Scope.of_plugin(catalog, name.partition(".")[0]) for name in places.departures
+            },
         )
 
 

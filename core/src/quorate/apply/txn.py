@@ -359,6 +359,14 @@ class ShardTxn(ShardReader):
             left = max(0, number_of(counted) - len(keys))
             self._layer.put(COUNTS, family.encode(), _NUMBER.pack(left))
 
+    def forget(self, family: Family, key: bytes) -> None:
+        """Delete a row that is in another shard now, without an event."""
+        self._layer.delete(family.name, key)
+        if family.public:
+            self._events.silent.setdefault(family.name, {})[key] = None
+        if family.counted:
+            self._count(family.name, -1)
+
     def next_id(self, sequence: str) -> int:
         """Return the next number of a sequence, with the shard's number in the top 16 bits.
 

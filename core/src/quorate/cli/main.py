@@ -65,7 +65,10 @@ HOST_COMMANDS: Final = (
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
     DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
-    DeferredCommand("shard", "Look at shards, and move their replicas.", _own("shard"), asks=True),
+    DeferredCommand(
+        "group", "Look at groups, and give them more shards.", _own("group"), asks=True
+    ),
+    DeferredCommand("shard", "Look at shards, split and move them.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
     DeferredCommand(
         "top", "Show nodes and shards as they change.", _own("status", "top"), asks=True

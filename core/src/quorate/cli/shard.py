@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.placements import follow, placement, shown_move
+from quorate.cli.splitting import begin_split, follow_splits, shown_parts
 from quorate.cli.statuses import (
     Replica,
     Silent,
@@ -36,7 +37,7 @@ _LOOK_S: Final = 0.2
 
 @click.group("shard")
 def command() -> None:
-    """List shards, move their replicas, look into one, and recover one that lost its majority."""
+    """List shards, split and move them, look into one, and recover one that lost its majority."""
 
 
 @command.command("list")
@@ -54,6 +55,7 @@ def list_shards(terminal: Terminal) -> None:
             "nodes": list(place.nodes),
             "leader": place.leader or None,
             "term": place.term,
+            "splits_into": [f"{place.group}/{number}" for number in place.splits_into],
             "problems": [
                 f"{replica.node}: {replica.problem}"
                 for replica in replicas_of(place, statuses)
@@ -91,6 +93,35 @@ def move(terminal: Terminal, shard: str, source: str, target: str, plan: bool) -
 
 def _moving(found: pb.PlacementResponse, shard: str) -> int:
     return sum(each.shard == shard for each in found.moving)
+
+
+@command.command("split")
+@click.argument("shard")
+@click.option("--into", type=int, default=2, show_default=True, help="How many there are after it.")
+@click.option("--plan", is_flag=True, help="Only show what would become of it.")
+@click.option("--cancel", is_flag=True, help="Take back a split that has not cut the shard yet.")
+@click.pass_obj
+def split(terminal: Terminal, shard: str, into: int, plan: bool, cancel: bool) -> None:
+    """Split SHARD, such as mqtt/0, into several, each with a part of its slots.
+
+    Writes wait for less than a second where slots move, and none fails. The new shards begin on the
+    nodes of the old one. It waits until all is done; interrupted, it goes on without you.
+    """
+    if cancel:
+        request = pb.CancelSplitRequest(shard=shard)
+        terminal.ask(
+            lambda client: client.call(f"{ADMIN}/CancelSplit", request, pb.CancelSplitResponse)
+        )
+        terminal.report(f"{shard} stays as it is", {"shard": shard, "split": False})
+        return
+
+    async def done(client: AsyncClient) -> pb.SplitShardResponse:
+        answer = await begin_split(client, shard, into, plan=plan)
+        if not plan:
+            await follow_splits(client, terminal, shard.partition("/")[0])
+        return answer
+
+    terminal.print(list(shown_parts(terminal.ask(done))))
 
 
 @command.command("balance")

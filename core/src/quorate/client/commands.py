@@ -187,7 +187,7 @@ class Commands:
         """Carry out an operation of a session.
 
         Whatever may have been done is tried again under the same stamp alone: it never goes to
-        another session, hence never to another shard.
+        another session.
         """
         attempts = Attempts(self._topology, deadline, "stamped")
         operation: Operation | None = None
@@ -198,12 +198,8 @@ class Commands:
                 if place is None:
                     await attempts.after(_nowhere(group))
                     continue
-                if operation is not None and place.shard != shard:
-                    if attempts.lost:
-                        raise OutcomeUnknownError(
-                            f"an attempt was lost on its way to {shard}, and {place.shard} holds "
-                            "the key now; read before trying again"
-                        )
+                # Where a shard was split, its sessions went along with its slots.
+                if operation is not None and place.shard != shard and not attempts.lost:
                     operation.end()
                     operation = None
                 if operation is None:

@@ -110,6 +110,11 @@ class Replica(Electing):
         self._handover = Handover(target, self.clock() + self.timing.election_max_s)
         self._try_handover()
 
+    def campaign(self) -> None:
+        """Stand for election at the next tick, unless a leader is known."""
+        if self.leader is None and self.role != LEADER:
+            self.election_deadline = min(self.election_deadline, self.clock())
+
     def read_index(self, token: int) -> None:
         """Request the index that a linearizable read must wait for; see `take_reads`."""
         if self.role == LEADER:

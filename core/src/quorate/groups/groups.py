@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from quorate.apply.entries import Stamp
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
-from quorate.groups.refusals import NoLeaderError
+from quorate.groups.refusals import NoLeaderError, WrongShardError
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
@@ -27,6 +27,7 @@ from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.quotas import Quotas
 from quorate.groups.routing.reads import Reads
 from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal, Request
+from quorate.groups.timing import Pause
 from quorate.plugin import (
     Caller,
     Fence,
@@ -39,6 +40,7 @@ from quorate.plugin.access import Authority, Open
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
 from quorate.plugin.splitting import ShardCommand
 from quorate.v1 import control_pb2
 
@@ -184,16 +186,21 @@ class Groups:
         )
 
     async def propose_control(
-        self, shard: ShardId, message: Message, *, timeout_s: float | None = None
+        self,
+        shard: ShardId,
+        message: Message,
+        *,
+        timeout_s: float | None = None,
+        slots: tuple[int, ...] = (),
     ) -> Answer:
-        """Replicate one of core's own commands on a shard."""
+        """Replicate one of core's own commands on a shard, if that owns the slots."""
         self._shards.slot_map.members(shard)
         name = message.DESCRIPTOR.full_name
         if not routing.is_control(name):
             raise LookupError(f"{name} is not one of core's own commands")
         answers: list[Answer | Exception] = []
         request = Request(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
-        part = Part(request, ShardCommand(shard=shard, message=message, slots=()), slotless=True)
+        part = Part(request, ShardCommand(shard=shard, message=message, slots=slots), slotless=True)
         await self._delivery.deliver(shard, [part], Call())
         return _only(answers)
 
@@ -218,9 +225,8 @@ class Groups:
             )
         if ttl_ms > LONGEST_SESSION_MS:
             raise Invalid("ttl_ms", f"must be at most {LONGEST_SESSION_MS}, not {ttl_ms}")
-        shard = self._shards.slot_map.place(group, shard_key)
         asked = control_pb2.OpenSession(name=name, ttl_ms=ttl_ms, owner=caller.name)
-        answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
+        answer = await self._propose_at(group, shard_key, asked, timeout_s)
         return control_pb2.OpenSessionReply.FromString(answer.reply).session
 
     async def seal_session(
@@ -236,9 +242,8 @@ class Groups:
 
         Administrators may seal and close those of others.
         """
-        shard = self._shards.slot_map.place(group, shard_key)
         asked = control_pb2.SealSession(name=name, caller=self._access.owner(caller))
-        answer = await self.propose_control(shard, asked, timeout_s=timeout_s)
+        answer = await self._propose_at(group, shard_key, asked, timeout_s)
         return control_pb2.SealSessionReply.FromString(answer.reply)
 
     async def close_session(
@@ -251,9 +256,24 @@ class Groups:
         caller: Caller = NODE,
     ) -> None:
         """Close a session on the shard of a key."""
-        shard = self._shards.slot_map.place(group, shard_key)
         asked = control_pb2.CloseSession(session=session, caller=self._access.owner(caller))
-        await self.propose_control(shard, asked, timeout_s=timeout_s)
+        await self._propose_at(group, shard_key, asked, timeout_s)
+
+    async def _propose_at(
+        self, group: str, shard_key: bytes, message: Message, timeout_s: float | None
+    ) -> Answer:
+        """Replicate one of core's own commands on the shard of a key, wherever that goes."""
+        deadline, pause = self.deadline(timeout_s), Pause(self._loop)
+        while True:
+            shard = self._shards.slot_map.place(group, shard_key)
+            left_s = max(0.0, deadline - self._loop.time())
+            try:
+                return await self.propose_control(
+                    shard, message, timeout_s=left_s, slots=(slot_of(shard_key),)
+                )
+            except WrongShardError:
+                if not await pause.until(deadline):
+                    raise
 
     async def accept(self, shard: ShardId, forwarded: Sequence[Timed]) -> list[Result]:
         """Propose forwarded commands in their order, without another hop, and return their results.

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from quorate.apply.control import METADATA
-from quorate.apply.members import replicas_of, replicas_wanted
+from quorate.apply.entries import whole
+from quorate.apply.members import is_forming, replicas_of, replicas_wanted
 from quorate.apply.outcomes import RowsDifferError
 from quorate.apply.program import families_of
 from quorate.consensus.journal import JournalDamagedError
@@ -29,7 +30,8 @@ from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_jou
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
-from quorate.groups.snapshots.first_state import recover
+from quorate.groups.snapshots.first_state import fork, recover
+from quorate.groups.splits import Splits
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -40,7 +42,13 @@ from quorate.storage.engine.port import DamagedError, EngineError
 from quorate.storage.families import NODES, SHARDS
 from quorate.storage.notes import MemoryNotes, Note, Notes
 from quorate.storage.rows import value_of
-from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardMember, ShardRow
+from quorate.v1.control_pb2 import (
+    CutShard,
+    DeclaredGroup,
+    NodeDeclaration,
+    ShardMember,
+    ShardRow,
+)
 from quorate.v1.node_pb2 import LedShard
 
 _log = logging.getLogger(__name__)
@@ -157,15 +165,20 @@ class NodeShards:
         self._slot_map = SlotMap(0, ())
         self._founder: ShardCreation | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
+        self._on_map: Final[list[Callable[[], None]]] = []
         self._on_close: Final[list[Callable[[Shard], None]]] = []
         self._promotion: Final = Promotion(self.all, loop)
         self._moves: Moves | None = None
+        self._splits: Splits | None = None
         #: Shards whose replica here begins, starts again after a recovery, or ends.
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
         self._assigned: Final = set[ShardId]()
         #: What is left to open, while that takes several turns of the loop.
         self._opening: Iterator[ShardId] | None = None
+        #: The parents of new shards that were not cut here yet.
+        self._uncut: Final = set[ShardId]()
+        self._reopen: Callable[[], None] = lambda: None
         self._stopped = False
 
     # Life.
@@ -176,12 +189,15 @@ class NodeShards:
         Raises if metadata/0 cannot be opened, or the settings contradict the cluster.
         """
         metadata = self._open(METADATA, 0, new_shard)
+        self._reopen = partial(self._open_members, new_shard)
         self._moves = Moves(self.get, submit, self._loop)
+        self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
         self._read_rows()
         self._check_configured()
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
+        metadata.forker = partial(self._fork, new_shard)
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow(new_shard))
         self._open_members(new_shard)
@@ -196,6 +212,8 @@ class NodeShards:
         self._promotion.stop()
         if self._moves is not None:
             await self._moves.close()
+        if self._splits is not None:
+            await self._splits.close()
         await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
 
@@ -208,6 +226,10 @@ class NodeShards:
     def on_close(self, callback: Callable[[Shard], None]) -> None:
         """Call back with each replica that leaves this node, before it is closed."""
         self._on_close.append(callback)
+
+    def on_map(self, callback: Callable[[], None]) -> None:
+        """Call back after each change of the slot map."""
+        self._on_map.append(callback)
 
     # For `Groups`.
 
@@ -227,9 +249,12 @@ class NodeShards:
         return found if found is not None and found.stopped is None else None
 
     def is_moving(self, shard: ShardId) -> bool:
-        """Whether a replica of a shard is moving, perhaps to this node."""
+        """Whether a replica of a shard is perhaps on its way to this node.
+
+        That of a new shard is made here, when its parent comes to its cut.
+        """
         row = self._rows.get(shard)
-        return row is not None and row.HasField("move")
+        return row is not None and (row.HasField("move") or row.HasField("parent"))
 
     def has_left(self, shard: ShardId) -> bool:
         """Whether this node had a replica of a shard that has moved to other nodes."""
@@ -239,6 +264,17 @@ class NodeShards:
             and shard not in self._shards
             and self.me not in _peers(replicas_of(row))
         )
+
+    def offshoots(self, shard: ShardId) -> list[tuple[ShardId, int]]:
+        """Return the shards that were split off a shard, each with the revision it begins after."""
+        return [
+            (each, whole(row.parent.index))
+            for each, row in self._rows.items()
+            if each.group == shard.group
+            and row.HasField("parent")
+            and row.parent.number == shard.number
+            and row.parent.index
+        ]
 
     def all(self) -> Iterable[Shard]:
         """Return the replicas of this node."""
@@ -413,6 +449,8 @@ class NodeShards:
         # A replica added later gets its members from the shard's leader.
         is_first = self.me in first_peers and not row.origin.epoch
         try:
+            if not self._is_forked(shard, row):
+                return
             if not is_first and self._begins(shard, row, note):
                 self._change(shard, self._assign(shard, note, new_shard))
                 return
@@ -420,16 +458,51 @@ class NodeShards:
         except (*_UNOPENED, StoppedBeforeError) as error:
             self._break(shard, error)
             return
+        opened.forker = partial(self._fork, new_shard)
         opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
         opened.subscribe(partial(self._applied, opened))
         for callback in self._on_open:
             callback(opened)
+        if row.HasField("parent"):
+            assert self._splits is not None
+            self._splits.opened(opened, ShardId(row.group, row.parent.number))
 
     def _begins(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
         """Whether there is nothing here of a replica that is to be here."""
         if shard in self._assigned:
             return False
         return note.leaving or self._homes(shard, row.origin.epoch).pointer() is None
+
+    # Splits.
+
+    def _is_forked(self, shard: ShardId, row: ShardRow) -> bool:
+        """Whether the copy of a new shard was made here, or never will be.
+
+        A replica of its parent that was replaced by a snapshot from after the cut makes none.
+        """
+        if not row.HasField("parent") or row.origin.epoch:
+            return True
+        if self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past:
+            return True
+        parent = self._shards.get(ShardId(row.group, row.parent.number))
+        if is_forming(row) or (parent is not None and parent.applied <= row.parent.index):
+            self._uncut.add(ShardId(row.group, row.parent.number))
+            return False
+        return True
+
+    async def _fork(self, new_shard: NewShard, parent: Shard, cut: CutShard) -> None:
+        """Copy the data of a shard that was cut to the new shards, and open these."""
+        for part in cut.parts:
+            shard = ShardId(parent.id.group, part.number)
+            home = self._homes(shard, 0)
+            # A replica that was here and has left must not begin anew: it may have voted.
+            if home.pointer() is None and not self._notes.read(str(shard)).past:
+                await self._loop.run_in_executor(None, parent.data.flush)
+                failpoint("split.flushed")
+                await self._loop.run_in_executor(None, fork, parent.data, home, cut, part)
+                failpoint("split.forked")
+        if not self._stopped:
+            self._open_members(new_shard)
 
     def _change(self, shard: ShardId, change: Coroutine[Any, Any, None]) -> None:
         self._changing[shard] = self._loop.create_task(change)
@@ -510,7 +583,7 @@ class NodeShards:
         await self._loop.run_in_executor(None, self._homes(shard, epoch).destroy)
         failpoint("replica.destroyed")
         self._log.remove(replica_name(shard, epoch))
-        self._notes.write(str(shard), Note(epoch))
+        self._notes.write(str(shard), Note(epoch, past=True))
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
@@ -580,16 +653,23 @@ class NodeShards:
             self._open_in_turns(new_shard)
             self._leave_moved(new_shard)
             for shard in self._shards.values():
-                self._look_at_move(shard)
+                self._look_at_changes(shard)
+        self._look_at_changes(self._shards[METADATA])
         if self._founder is not None:
             self._founder.look()
 
-    def _look_at_move(self, shard: Shard) -> None:
+    def _look_at_changes(self, shard: Shard) -> None:
         if self._moves is not None:
             self._moves.look_at(shard)
+        if self._splits is not None:
+            self._splits.look_at(shard)
+        if shard.id in self._uncut:
+            # A snapshot may have led past the cut.
+            self._uncut.discard(shard.id)
+            self._reopen()
 
     def _applied(self, shard: Shard, _: int) -> None:
-        self._look_at_move(shard)
+        self._look_at_changes(shard)
         if self._founder is not None:
             self._founder.look_at(shard)
         self._promotion.look_at(shard)
@@ -608,12 +688,18 @@ class NodeShards:
             moving = (shard for shard, row in self._rows.items() if row.HasField("move"))
             self._moves.moving = frozenset(moving)
         self._slot_map = SlotMap(metadata.revision, rows)
+        for callback in self._on_map:
+            callback()
         return True
 
     def _check_configured(self) -> None:
         """Raise `GroupsDifferError` for settings that contradict the slot map."""
         for group, wanted in sorted(self._configured.items()):
-            there = sum(shard.group == group for shard in self._rows)
+            # The shards that it was founded with: it may have been split since then.
+            there = sum(
+                shard.group == group and not row.HasField("parent")
+                for shard, row in self._rows.items()
+            )
             if there and there != wanted:
                 raise GroupsDifferError(
                     f"[groups.{group}] shards is {wanted}, and the slot map of the cluster has"

@@ -10,6 +10,7 @@ from quorate.groups.snapshots.parts import BackupError
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
 from quorate.node.placing import Placing
+from quorate.node.splitting import Splitting
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups
@@ -52,6 +53,7 @@ class AdminService:
     _backups: Backups
     _members: Members
     _placing: Placing
+    _splitting: Splitting
     _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
     _quotas: Quotas
@@ -141,6 +143,20 @@ class AdminService:
         _demand("target", request.target)
         await self._placing.move(request, shard)
         return pb.MoveReplicaResponse()
+
+    async def SplitShard(
+        self, request: pb.SplitShardRequest, context: object
+    ) -> pb.SplitShardResponse:
+        """Begin to split a shard."""
+        shard = parsed_shard(request.shard)
+        return await self._splitting.split(shard, request.into, check_only=request.check_only)
+
+    async def CancelSplit(
+        self, request: pb.CancelSplitRequest, context: object
+    ) -> pb.CancelSplitResponse:
+        """Take back a split that has not cut its shard yet."""
+        await self._splitting.cancel(parsed_shard(request.shard))
+        return pb.CancelSplitResponse()
 
     async def Placement(
         self, request: pb.PlacementRequest, context: object

@@ -35,6 +35,7 @@ from quorate.node.plugin_metrics import PluginMetrics
 from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replicas import Replicas
 from quorate.node.serving import NODE_SERVICES, Serving
+from quorate.node.splitting import Splitting
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups, purge, recover
@@ -209,6 +210,7 @@ class Node:
             self.backups,
             Members(self.shards, self.groups, steps, self.peers, placement, self._loop),
             Placing(placement, self.groups, self.peers.census),
+            Splitting(self.shards, self.groups),
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
             self.groups.quotas,

@@ -181,6 +181,7 @@ class NodeReports:
                 nodes=[peer.node for peer in peers],
                 leader=leader or "",
                 term=term,
+                splits_into=() if row is None else [part.number for part in row.split.parts],
             )
 
 

@@ -66,9 +66,11 @@ class Watching:
             self._feeds.open,
             self._feeds.read_point,
             moved=self._shards.has_left,
+            offshoots=self._shards.offshoots,
             loop=self._loop,
             timeout_s=self._read_timeout_s,
         )
+        self._shards.on_map(self._watches.grow)
 
     def start(self) -> None:
         """Fill the caches, and keep the mirrors of the shards that are led here."""
@@ -122,7 +124,7 @@ class Watching:
         return self._watches.open(families, self._shards.slot_map.shards(group), token)
 
     def _open_mirrored(self, family: str, token: bytes) -> Watch:
-        return self._open(METADATA.group, {family: b""}, token)
+        return self.watches().open({family: b""}, [METADATA], token, grows=False)
 
     async def _newest_mirrored(self, timeout_s: float) -> int:
         return (await self.watches().read_point(METADATA, timeout_s)).revision

@@ -51,6 +51,10 @@ class ColumnFamily:
     row: type[Message] | None = None
     #: The shard key of a row's key; None: every row belongs to the constant shard key.
     shard_key: Callable[[bytes], bytes] | None = None
+    #: Called with a row's key and value when a shard deletes it because it went to another shard
+    #: with its slot: takes it out of what the shard keeps of all its rows, such as their number in
+    #: a family without `shard_key`. It runs as a handler does, and emits no event.
+    departs: Callable[[Txn, bytes, bytes], None] | None = None
     #: A small family of `metadata` that the host copies into every shard whose handlers read it.
     mirrored: bool = False
     #: Events carry the value before the change.

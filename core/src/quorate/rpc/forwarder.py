@@ -84,6 +84,7 @@ class NodeForwarder:
             stale=request.consistency == "stale",
             min_revision=request.min_revision,
             timeout_ms=max(0, round(request.timeout_s * 1_000)),
+            slots_version=request.slots_version,
         )
         if (by := request.asked) is not None:
             asked.caller, asked.method = by.caller, by.method

@@ -84,6 +84,7 @@ class NodeService:
                 consistency="stale" if request.stale else "linearizable",
                 min_revision=request.min_revision,
                 timeout_s=_timeout_s(request.timeout_ms),
+                slots_version=request.slots_version,
             )
         )
         for rows in parts(found.rows):

@@ -106,9 +106,11 @@ class Savepoint(NamedTuple):
 class EventRow:
     """The events of an entry, in order."""
 
-    __slots__ = ("parts", "runs")
+    __slots__ = ("parts", "runs", "silent")
 
     def __init__(self) -> None:
+        #: The keys that were deleted from watched families without an event.
+        self.silent: Final[dict[str, dict[bytes, None]]] = {}
         #: (family, kind, position of the first part) of each run.
         self.runs: Final[list[tuple[str, Kind, int]]] = []
         self.parts: Final[list[bytes]] = []

@@ -21,6 +21,8 @@ class Note(NamedTuple):
     stopped: str = ""
     #: Whether its data and log are being removed, because the shard went on to other nodes.
     leaving: bool = False
+    #: Whether there was a replica before, which has left.
+    past: bool = False
 
 
 class Notes(Protocol):
@@ -44,7 +46,8 @@ class FileNotes:
         path = self._path(shard)
         try:
             kept = json.loads(path.read_bytes())
-            return Note(int(kept["epoch"]), str(kept["stopped"]), kept.get("leaving") is True)
+            epoch, stopped = int(kept["epoch"]), str(kept["stopped"])
+            return Note(epoch, stopped, kept.get("leaving") is True, kept.get("past") is True)
         except FileNotFoundError:
             return Note()
         except (ValueError, TypeError, KeyError) as error:

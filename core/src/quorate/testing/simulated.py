@@ -181,7 +181,7 @@ class _Run:
     def _run(self, seconds: float, copies: Sequence[Message]) -> None:
         for shard, slots in zip(self._shards, even_cut(len(self._shards)), strict=True):
             for first in (AdoptSlots(version=1, slots=slots), *copies):
-                shard.log([command_of(first)._replace(slotless=True)], _EPOCH_MS)
+                shard.log([command_of(first)._replace(slots=(), slotless=True)], _EPOCH_MS)
         rng, steps = self._rng, (self._write, self._commit, self._catch_up, self._look, self._fail)
         weights = (rng.choice((20, 40)), 40, rng.choice((5, 20)), 5, rng.choice((3, 6, 10)))
         while self.now < seconds:

@@ -30,7 +30,7 @@ class NodeAddress(_message.Message):
     def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class ShardPlace(_message.Message):
-    __slots__ = ("group", "number", "slots", "version", "nodes", "leader", "term")
+    __slots__ = ("group", "number", "slots", "version", "nodes", "leader", "term", "splits_into")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +38,7 @@ class ShardPlace(_message.Message):
     NODES_FIELD_NUMBER: _ClassVar[int]
     LEADER_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
+    SPLITS_INTO_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: bytes
@@ -45,7 +46,8 @@ class ShardPlace(_message.Message):
     nodes: _containers.RepeatedScalarFieldContainer[str]
     leader: str
     term: int
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ...) -> None: ...
+    splits_into: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., splits_into: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class NodeStatusRequest(_message.Message):
     __slots__ = ()
@@ -298,6 +300,40 @@ class PlannedMove(_message.Message):
     source: str
     target: str
     def __init__(self, shard: _Optional[str] = ..., source: _Optional[str] = ..., target: _Optional[str] = ...) -> None: ...
+
+class SplitShardRequest(_message.Message):
+    __slots__ = ("shard", "into", "check_only")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    INTO_FIELD_NUMBER: _ClassVar[int]
+    CHECK_ONLY_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    into: int
+    check_only: bool
+    def __init__(self, shard: _Optional[str] = ..., into: _Optional[int] = ..., check_only: bool = ...) -> None: ...
+
+class SplitShardResponse(_message.Message):
+    __slots__ = ("parts",)
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedCompositeFieldContainer[SplitPart]
+    def __init__(self, parts: _Optional[_Iterable[_Union[SplitPart, _Mapping]]] = ...) -> None: ...
+
+class SplitPart(_message.Message):
+    __slots__ = ("shard", "slots")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    slots: int
+    def __init__(self, shard: _Optional[str] = ..., slots: _Optional[int] = ...) -> None: ...
+
+class CancelSplitRequest(_message.Message):
+    __slots__ = ("shard",)
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    def __init__(self, shard: _Optional[str] = ...) -> None: ...
+
+class CancelSplitResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class RecoverShardRequest(_message.Message):
     __slots__ = ("shard", "node", "empty", "index", "generation")

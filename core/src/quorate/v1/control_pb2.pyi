@@ -162,6 +162,74 @@ class DrainNode(_message.Message):
     drains: bool
     def __init__(self, node: _Optional[str] = ..., drains: bool = ...) -> None: ...
 
+class BeginSplit(_message.Message):
+    __slots__ = ("group", "number", "slots")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    slots: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class BeginSplitReply(_message.Message):
+    __slots__ = ("split", "numbers")
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    NUMBERS_FIELD_NUMBER: _ClassVar[int]
+    split: int
+    numbers: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, split: _Optional[int] = ..., numbers: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class CutShard(_message.Message):
+    __slots__ = ("split", "version", "parts", "index")
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    split: int
+    version: int
+    parts: _containers.RepeatedCompositeFieldContainer[ShardPart]
+    index: int
+    def __init__(self, split: _Optional[int] = ..., version: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[ShardPart, _Mapping]]] = ..., index: _Optional[int] = ...) -> None: ...
+
+class ShardPart(_message.Message):
+    __slots__ = ("number", "slots")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    slots: bytes
+    def __init__(self, number: _Optional[int] = ..., slots: _Optional[bytes] = ...) -> None: ...
+
+class AbandonSplit(_message.Message):
+    __slots__ = ("split",)
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    split: int
+    def __init__(self, split: _Optional[int] = ...) -> None: ...
+
+class FinishSplit(_message.Message):
+    __slots__ = ("group", "number", "split", "index")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    split: int
+    index: int
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., split: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
+
+class ForgetSlots(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ForgetSlotsReply(_message.Message):
+    __slots__ = ("rows", "done")
+    ROWS_FIELD_NUMBER: _ClassVar[int]
+    DONE_FIELD_NUMBER: _ClassVar[int]
+    rows: int
+    done: bool
+    def __init__(self, rows: _Optional[int] = ..., done: bool = ...) -> None: ...
+
 class RaiseGeneration(_message.Message):
     __slots__ = ("generation",)
     GENERATION_FIELD_NUMBER: _ClassVar[int]
@@ -247,7 +315,7 @@ class DeclaredGroup(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shards: _Optional[int] = ..., replicas: _Optional[int] = ...) -> None: ...
 
 class ShardRow(_message.Message):
-    __slots__ = ("group", "number", "slots", "version", "members", "replicas", "origin", "move")
+    __slots__ = ("group", "number", "slots", "version", "members", "replicas", "origin", "move", "split", "parent", "drawn")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
@@ -256,6 +324,9 @@ class ShardRow(_message.Message):
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
     ORIGIN_FIELD_NUMBER: _ClassVar[int]
     MOVE_FIELD_NUMBER: _ClassVar[int]
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    DRAWN_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: bytes
@@ -264,7 +335,28 @@ class ShardRow(_message.Message):
     replicas: _containers.RepeatedCompositeFieldContainer[ShardMember]
     origin: ShardOrigin
     move: ReplicaMove
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ..., move: _Optional[_Union[ReplicaMove, _Mapping]] = ...) -> None: ...
+    split: ShardSplit
+    parent: ShardParent
+    drawn: int
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ..., move: _Optional[_Union[ReplicaMove, _Mapping]] = ..., split: _Optional[_Union[ShardSplit, _Mapping]] = ..., parent: _Optional[_Union[ShardParent, _Mapping]] = ..., drawn: _Optional[int] = ...) -> None: ...
+
+class ShardSplit(_message.Message):
+    __slots__ = ("number", "parts")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    parts: _containers.RepeatedCompositeFieldContainer[ShardPart]
+    def __init__(self, number: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[ShardPart, _Mapping]]] = ...) -> None: ...
+
+class ShardParent(_message.Message):
+    __slots__ = ("number", "split", "index")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    SPLIT_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    split: int
+    index: int
+    def __init__(self, number: _Optional[int] = ..., split: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
 class ReplicaMove(_message.Message):
     __slots__ = ("to", "number")

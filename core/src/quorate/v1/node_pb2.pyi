@@ -79,7 +79,7 @@ class ForwardRefusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ShardQueryRequest(_message.Message):
-    __slots__ = ("shard", "type", "payload", "row", "stale", "min_revision", "caller", "timeout_ms", "method", "request")
+    __slots__ = ("shard", "type", "payload", "row", "stale", "min_revision", "caller", "timeout_ms", "method", "request", "slots_version")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PAYLOAD_FIELD_NUMBER: _ClassVar[int]
@@ -90,6 +90,7 @@ class ShardQueryRequest(_message.Message):
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     METHOD_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_VERSION_FIELD_NUMBER: _ClassVar[int]
     shard: str
     type: str
     payload: bytes
@@ -100,7 +101,8 @@ class ShardQueryRequest(_message.Message):
     timeout_ms: int
     method: str
     request: bytes
-    def __init__(self, shard: _Optional[str] = ..., type: _Optional[str] = ..., payload: _Optional[bytes] = ..., row: _Optional[str] = ..., stale: bool = ..., min_revision: _Optional[int] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., method: _Optional[str] = ..., request: _Optional[bytes] = ...) -> None: ...
+    slots_version: int
+    def __init__(self, shard: _Optional[str] = ..., type: _Optional[str] = ..., payload: _Optional[bytes] = ..., row: _Optional[str] = ..., stale: bool = ..., min_revision: _Optional[int] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., method: _Optional[str] = ..., request: _Optional[bytes] = ..., slots_version: _Optional[int] = ...) -> None: ...
 
 class ShardQueryResponse(_message.Message):
     __slots__ = ("revision", "age_ms", "rows")

@@ -48,6 +48,11 @@ class Replica:
         self._subscribers: list[Callable[[int], None]] = []
         self._replacing: list[Callable[[], None]] = []
 
+    @property
+    def own_rows(self) -> ShardData:
+        """All of them."""
+        return self.data
+
     def apply(self, *commands: Sequence[Change]) -> None:
         """Apply an entry with these commands."""
         index = self.data.applied + 1

@@ -68,6 +68,14 @@ class Replica:
         self._subscribers: dict[object, Callable[[int], None]] = {}
         self._replacing: dict[object, Callable[[], None]] = {}
 
+    def owner(self, family: str) -> None:
+        """All rows are its own."""
+
+    @property
+    def own_rows(self) -> ShardData:
+        """All of them."""
+        return self.data
+
     def apply(self, *commands: Sequence[Change]) -> None:
         """Apply an entry with these commands."""
         index = self.data.applied + 1

@@ -197,6 +197,9 @@ class Delivery:
                 going.append(part)
                 continue
             whole, request = part.command, part.request
+            if part.logged.slotless:
+                part.end(error)
+                continue
             try:
                 command = routes.declared(self._catalog, part.logged.type)
                 placed = routes.route(command, whole.message, self._shards.slot_map, self._limits)
@@ -206,8 +209,8 @@ class Delivery:
             shards = [each.shard for each in placed]
             if shards == [whole.shard]:
                 going.append(part)
-            elif call.ordered or request.stamp is not None:
-                # An operation of a session is never retried on another shard.
+            elif call.ordered or (request.stamp is not None and len(shards) > 1):
+                # One of a session goes to one shard, where its session went with the slots.
                 part.end(error)
             else:
                 request.divide(len(placed))

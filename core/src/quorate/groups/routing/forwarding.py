@@ -42,6 +42,8 @@ class ForwardedQuery:
     timeout_s: float
     #: None: the node reads for itself.
     asked: Asked | None = None
+    #: The version of the shard's slots that it was planned with; 0: unknown.
+    slots_version: int = 0
 
 
 def run_bytes(limits: LimitsSection) -> int:

@@ -16,7 +16,7 @@ from quorate.apply.entries import Copies
 from quorate.apply.outcomes import CopyBehind
 from quorate.apply.scope import Scope
 from quorate.apply.txn import ShardReader
-from quorate.groups.refusals import UnknownShardError, UnreadableError
+from quorate.groups.refusals import UnknownShardError, UnreadableError, WrongShardError
 from quorate.groups.routing.forwarding import Asked, AsOf
 from quorate.groups.routing.proposing import CATCH_UP_S
 from quorate.groups.routing.slot_map import SlotMap
@@ -79,6 +79,8 @@ class QueryPart(NamedTuple):
     message: Message
     #: The positions of its items in the query; empty for a query without items.
     positions: Sequence[int] = ()
+    #: The version of the shard's slots that it was planned with; 0: unknown.
+    version: int = 0
 
 
 def query_of(catalog: Catalog, message: Message) -> Query[Any]:
@@ -117,22 +119,30 @@ def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[QueryP
     """Split a query by shard; raises `UnknownShardError`."""
     shard_key = None if query.shard_key is None else query.shard_key(message)
     if shard_key is not None:
-        return [QueryPart(slot_map.place(query.group, shard_key), message)]
+        return [_planned(slot_map, slot_map.place(query.group, shard_key), message)]
     items: Items[Any, Any] | None = query.items
     if items is None:
-        return [QueryPart(shard, message) for shard in slot_map.shards(query.group)]
+        return [_planned(slot_map, shard, message) for shard in slot_map.shards(query.group)]
     requested = list(items.get(message))
     holders = slot_map.shards(query.group)
     if len(holders) == 1 and requested:
-        return [QueryPart(holders[0], message, range(len(requested)))]
+        return [_planned(slot_map, holders[0], message, range(len(requested)))]
     positions: dict[ShardId, list[int]] = {}
     for position, item in enumerate(requested):
         holder = slot_map.place(query.group, items.shard_key(item))
         positions.setdefault(holder, []).append(position)
     return [
-        QueryPart(shard, items.make(message, [requested[position] for position in found]), found)
+        _planned(
+            slot_map, shard, items.make(message, [requested[position] for position in found]), found
+        )
         for shard, found in sorted(positions.items())
     ]
+
+
+def _planned(
+    slot_map: SlotMap, shard: ShardId, message: Message, positions: Sequence[int] = ()
+) -> QueryPart:
+    return QueryPart(shard, message, positions, slot_map.version(shard))
 
 
 def chosen(
@@ -167,6 +177,8 @@ async def answer(
     min_revision = options.of(part.shard)
     if min_revision:
         await shard.wait_for(min_revision, max(0.0, deadline - now()))
+    if not stale:
+        _check_slots(shard, part)
     age_ms = shard.staleness().age_ms if stale else 0
     try:
         copies = Copies.FRESH if stale else Copies.DOUBTED
@@ -184,6 +196,16 @@ async def answer(
             if each.DESCRIPTOR.full_name != row:
                 raise _not_answered_with(query, each.DESCRIPTOR.full_name, row)
     return AsOf(shard.revision, age_ms), rows
+
+
+def _check_slots(shard: Shard, part: QueryPart) -> None:
+    """Raise `WrongShardError` if the shard has given slots away since the query was planned."""
+    if part.version and part.version < (version := shard.applier.slots.version):
+        raise WrongShardError(
+            part.shard,
+            f"shard {part.shard} has version {version} of its slots, and the query was planned"
+            f" with version {part.version}: plan it again",
+        )
 
 
 def shown(query: Query[Any], rows: Sequence[Any], row: type[A]) -> Sequence[A]:

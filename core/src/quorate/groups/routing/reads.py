@@ -14,6 +14,7 @@ from quorate.groups.refusals import (
     NotProposedError,
     ReadTimeoutError,
     UnreadableError,
+    WrongShardError,
 )
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import (
@@ -99,6 +100,24 @@ class Reads:
         """
         deadline = self._deadline(timeout_s)
         query = queries.query_of(self._catalog, message)
+        pause: Pause | None = None
+        while True:
+            try:
+                return await self._read(query, message, row, options, deadline)
+            except WrongShardError:
+                # Slots have moved: the map of this node learns of it.
+                pause = pause or Pause(self._loop)
+                if not await pause.until(deadline):
+                    raise
+
+    async def _read(
+        self,
+        query: Query[Any],
+        message: Message,
+        row: type[A],
+        options: ReadOptions,
+        deadline: float,
+    ) -> Answers[A]:
         parts = queries.parts(query, message, self._shards.slot_map)
         if len(parts) == 1:
             as_of, rows = await self._read_part(query, parts[0], row, options, deadline)
@@ -197,7 +216,7 @@ class Reads:
         options = ReadOptions(
             consistency=forwarded.consistency, min_revision=forwarded.min_revision
         )
-        part = QueryPart(forwarded.shard, message)
+        part = QueryPart(forwarded.shard, message, version=forwarded.slots_version)
         found = await self._read_here(query, part, forwarded.row, options, deadline)
         if found is None:
             raise UnreadableError(f"this node has no replica of shard {forwarded.shard}")
@@ -238,6 +257,7 @@ class Reads:
                     min_revision=options.of(part.shard),
                     timeout_s=deadline - self._loop.time(),
                     asked=options.asked,
+                    slots_version=part.version,
                 )
                 try:
                     as_of, rows = await self._forwarder.query(node, asked)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Self
 
 from quorate.apply.control import METADATA
-from quorate.apply.members import replicas_of
+from quorate.apply.members import is_forming, replicas_of
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import UnknownShardError
 from quorate.plugin.shard_id import ShardId
@@ -30,16 +30,26 @@ class SlotMap:
         #: The revision of metadata/0 at which the rows were read.
         self.revision: Final = revision
         self._members: Final[dict[ShardId, tuple[Peer, ...]]] = {METADATA: ()}
+        self._versions: Final[dict[ShardId, int]] = {}
+        forming = set[ShardId]()
         self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
         self._slots[METADATA.group].update(dict.fromkeys(slots_in(even_cut(1)[0]), METADATA))
         for row in rows:
             shard = ShardId(row.group, row.number)
             self._members[shard] = tuple(Peer(each.node, each.replica) for each in replicas_of(row))
+            self._versions[shard] = row.version
+            if is_forming(row):
+                forming.add(shard)
+                continue
             owners = self._slots.setdefault(row.group, _Owners(row.group))
             for slot in slots_in(row.slots):
                 owners[slot] = shard
         self._shards: Final = {
-            group: tuple(sorted(each for each in self._members if each.group == group))
+            group: tuple(
+                sorted(
+                    each for each in self._members if each.group == group and each not in forming
+                )
+            )
             for group in self._slots
         }
 
@@ -57,7 +67,7 @@ class SlotMap:
 
     def all(self) -> tuple[ShardId, ...]:
         """Return the shards of all groups in their order."""
-        return tuple(sorted(self._members))
+        return tuple(sorted(each for shards in self._shards.values() for each in shards))
 
     def shards(self, group: str) -> tuple[ShardId, ...]:
         """Return the shards of a group in their order; raises `UnknownShardError` without one."""
@@ -83,6 +93,10 @@ class SlotMap:
     def place(self, group: str, shard_key: bytes) -> ShardId:
         """Return the shard of a shard key; raises `UnknownShardError`."""
         return self.holder(group, slot_of(shard_key))
+
+    def version(self, shard: ShardId) -> int:
+        """Return the version of a shard's slots; 0 if it is not known."""
+        return self._versions.get(shard, 0)
 
     def members(self, shard: ShardId) -> tuple[Peer, ...]:
         """Return the replicas in a shard's row; raises `UnknownShardError`.

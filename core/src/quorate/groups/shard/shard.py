@@ -1,5 +1,7 @@
 """A replica of a shard on this node."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,6 +16,7 @@ from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
 from quorate.apply.entries import index_of
 from quorate.apply.evaluator import Evaluator
+from quorate.apply.layers import Rows
 from quorate.apply.outcomes import FilesNeededError
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
@@ -45,6 +48,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError, FullError, StalledError
 from quorate.storage.families import SLOTS
+from quorate.v1.control_pb2 import CutShard
 from quorate.v1.files_pb2 import FileSet
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
@@ -72,7 +76,7 @@ class ShardFiles(Protocol):
     def paths(self, shard: ShardId, files: FileSet) -> Mapping[str, Sequence[Path]] | None:
         """Return the files of a set by family; None if one is not here."""
 
-    async def come(self, replica: "Shard", files: FileSet) -> bool:
+    async def come(self, replica: Shard, files: FileSet) -> bool:
         """Get the files of a set from any node that has them; return whether all are here."""
 
     def find(self, shard: ShardId, files: FileSet, family: str, keys: list[bytes]) -> bytes | None:
@@ -120,7 +124,7 @@ class Shard:
         *,
         send: Callable[[str, Sequence[Message]], None],
         request_sync: Callable[[], None],
-        send_snapshots: "Callable[[Shard, Sequence[Peer]], None]",
+        send_snapshots: Callable[[Shard, Sequence[Peer]], None],
         loop: asyncio.AbstractEventLoop,
         wall_ms: Callable[[], int],
         rng: Random,
@@ -134,7 +138,7 @@ class Shard:
         liveness: Liveness | None = None,
         program: Program | None = None,
         files: ShardFiles | None = None,
-        on_stopped: "Callable[[Shard, Exception], None] | None" = None,
+        on_stopped: Callable[[Shard, Exception], None] | None = None,
     ) -> None:
         self.id: Final = shard
         #: The number of recoveries; replicas of another history are strangers.
@@ -144,7 +148,12 @@ class Shard:
         self.settings: Final = settings
         program = program or Program.of(catalog, shard.group)
         self.applier: Final = Applier(
-            catalog, shard, data, counted=program.counted, limits=settings.apply_limits
+            catalog,
+            shard,
+            data,
+            counted=program.counted,
+            places=program.places,
+            limits=settings.apply_limits,
         )
         self.evaluator: Final = Evaluator(program, shard, data, limits=settings.evaluation)
         self._files: Final = files
@@ -160,6 +169,9 @@ class Shard:
         #: Brings the copies of mirrored families up to date within the given seconds while the
         #: replica leads; None while nothing maintains them.
         self.copier: Callable[[float], Awaitable[bool]] | None = None
+        #: Copies the data to the new shards of a cut before anything after it is applied.
+        self.forker: Callable[[Shard, CutShard], Awaitable[None]] | None = None
+        self._forking: asyncio.Task[None] | None = None
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
@@ -235,6 +247,7 @@ class Shard:
         self.now_ms: Final = self._proposer.now_ms
         self.counters: Final = self._proposer.counters
         #: Reads of the applied state: see `Applier`.
+        self.owner: Final = self.applier.owner
         self.reader: Final = self.applier.reader
         self.due: Final = self.applier.due
         self.next_due: Final = self.applier.next_due
@@ -258,6 +271,8 @@ class Shard:
             if first is not None and self.replica.log.configuration is None:
                 self.replica.bootstrap(first, self._first_patience_s(first))
 
+        # It may have ended between the cut and the copies.
+        self._fork()
         self._driver.call(act)
         self._removal.start()
 
@@ -286,6 +301,8 @@ class Shard:
     async def close(self) -> None:
         """Stop, wait for tasks off the loop, and close the database."""
         self.stop()
+        if self._forking is not None:
+            await asyncio.wait([self._forking])
         if self._keeper.flushing is not None:
             await asyncio.wait([self._keeper.flushing])
         await self._loop.run_in_executor(None, self.data.close)
@@ -360,6 +377,11 @@ class Shard:
         return _register(self._followers, callback)
 
     # Leadership and members.
+
+    @property
+    def own_rows(self) -> Rows:
+        """The rows, without those of slots that the shard does not own."""
+        return self.applier.own_rows
 
     @property
     def leader(self) -> Peer | None:
@@ -497,6 +519,10 @@ class Shard:
             stopped=None if self.stopped is None else str(self.stopped),
         )
 
+    def campaign(self) -> None:
+        """Stand for election now, unless there is a leader."""
+        self._driver.call(self.replica.campaign)
+
     # Snapshots.
 
     def snapshot_given_up(self, node: str) -> None:
@@ -534,7 +560,7 @@ class Shard:
         data is swapped, and the log is reset. A crash in between leaves a log without the
         snapshot, which the next start resets.
         """
-        if self._ended or position.index <= self.replica.commit:
+        if self._ended or self._forking is not None or position.index <= self.replica.commit:
             return False
         self._end_readers()
         installed = False
@@ -573,7 +599,7 @@ class Shard:
             self._send_messages(self._name, messages)
 
     def _apply(self, entries: Sequence[Entry]) -> int:
-        if self._resting or self._clock() < self._held_until:
+        if self._resting or self._forking is not None or self._clock() < self._held_until:
             return 0
         began = perf_counter()
         try:
@@ -590,6 +616,7 @@ class Shard:
         self._proposer.stored(applied)
         self._keeper.applied(count, sum(map(weight, entries[:count])))
         self._told_applied()
+        self._fork()
         if self._loop_budget is not None:
             rest_s = self._loop_budget.after(self.id, perf_counter() - began)
             if rest_s:
@@ -652,6 +679,23 @@ class Shard:
     def _paths(self, files: FileSet) -> Mapping[str, Sequence[Path]] | None:
         return None if self._files is None else self._files.paths(self.id, files)
 
+    def _fork(self) -> None:
+        """Copy the data to new shards, if the newest applied entry cut this one."""
+        cut = self.applier.cut_here
+        if cut is not None and self.forker is not None and self._forking is None:
+            self._forking = self._loop.create_task(self._forked(self.forker, cut))
+
+    async def _forked(
+        self, forker: Callable[[Shard, CutShard], Awaitable[None]], cut: CutShard
+    ) -> None:
+        try:
+            await forker(self, cut)
+        except (EngineError, OSError, ValueError) as error:
+            self.fail(error)
+        else:
+            self._forking = None
+            self._driver.wake()
+
     def _go_on(self) -> None:
         self._resting = False
         self._driver.wake()
@@ -678,7 +722,7 @@ class Shard:
         for callback in list(self._readers.values()):
             callback()
 
-    def _tidied(self, done: "asyncio.Future[None]") -> None:
+    def _tidied(self, done: asyncio.Future[None]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
             _log.warning(
                 "shard %s cannot remove the data that a snapshot replaced, and will retry at the"

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from typing import Final
 
+from quorate.apply import cuts, placement, slot_set
+from quorate.apply.slot_set import SlotSet
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration
 from quorate.groups.snapshots.parts import slices
@@ -13,7 +15,8 @@ from quorate.storage.data.home import Home
 from quorate.storage.data.record import EMPTY, AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError
-from quorate.v1.control_pb2 import ShardOrigin
+from quorate.storage.families import SLOTS
+from quorate.v1.control_pb2 import CutShard, ShardOrigin, ShardPart
 
 _log = logging.getLogger(__name__)
 
@@ -91,6 +94,20 @@ def recover(
                 max(before.generation, origin.generation) + 1,
             ),
         )
+
+
+def fork(data: ShardData, home: Home, cut: CutShard, part: ShardPart) -> None:
+    """Fill an empty home with the state that a new shard of a cut begins with; blocks.
+
+    It is all that its parent is after the cut, with its own slots: the log, the configuration and
+    the time go on from there. Nothing is applied to the parent meanwhile.
+    """
+    batch = Batch()
+    batch.put(SLOTS, slot_set.KEY, SlotSet(cut.version, part.slots).encode())
+    batch.put(SLOTS, cuts.FOREIGN, cuts.Forgotten().encode())
+    for key in (cuts.CUT, cuts.ABANDONED, placement.KEY):
+        batch.delete(SLOTS, key)
+    data.fork(home, batch)
 
 
 def _copy(old: ShardData, data: ShardData) -> None:

@@ -197,9 +197,9 @@ class LocalFeed:
 
     def _begin_list(self) -> Iterator[tuple[int, RowEvent]]:
         """Take a consistent view of all families at the applied revision."""
-        data = self._replica.data
+        data, rows = self._replica.data, self._replica.own_rows
         views = [
-            (family, data.iterate(family, prefix, _behind(prefix)))
+            (family, rows.iterate(family, prefix, _behind(prefix)))
             for family, prefix in self._selection.items()
             if family in data.families
         ]

@@ -66,6 +66,8 @@ class HeldView:
         self.revision: Final = whole(data.applied)
         self.estimated_rows: Final = data.estimates().get(family, 0)
         self._rows: View | None = data.view(family) if family in data.families else None
+        #: Tells the rows of the shard's own slots; None: all are.
+        self._owns: Final = replica.owner(family)
         self._gone = ""
 
     def ends(self) -> tuple[bytes, bytes] | None:
@@ -80,7 +82,11 @@ class HeldView:
     def page(self, start: bytes, end: bytes | None, limit: int | None) -> list[SeenRow]:
         """Return the first rows of a range; none at its end. Raises `Rejected`."""
         rows = self._held()
-        return [] if rows is None else _page(rows.iterate(start, end), limit)
+        if rows is None:
+            return []
+        found = rows.iterate(start, end)
+        owns = self._owns
+        return _page(found if owns is None else (row for row in found if owns(row[0])), limit)
 
     def packed(
         self, start: bytes, end: bytes | None, limit: int | None, *, keys_only: bool = False

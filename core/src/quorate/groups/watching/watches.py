@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Final, NamedTuple
@@ -57,6 +57,10 @@ class Portion:
     lost: bool = False
 
 
+#: Returns the shards that were split off a shard, each with the revision that it begins after.
+Offshoots = Callable[[ShardId], Iterable[tuple[ShardId, int]]]
+
+
 class Watch:
     """Yields rows, then a bookmark, then changes; or, with a token, the changes after it.
 
@@ -76,9 +80,17 @@ class Watch:
         bookmark_s: float,
         moved: Callable[[ShardId], bool] = lambda _: False,
         until: Mapping[ShardId, int] | None = None,
+        offshoots: Offshoots = lambda _: (),
     ) -> None:
         self._cluster: Final = cluster
         self._shards: Final = tuple(sorted(shards))
+        self._offshoots: Final = offshoots
+        #: The shards that are watched, or will be.
+        self._watched: Final = set[ShardId]()
+        #: The revision in each shard at which its changes began.
+        self._began: Final[dict[ShardId, int]] = {}
+        #: The shards to watch, each once its parent has come to the revision at which it was split.
+        self._awaited: Final[dict[ShardId, tuple[ShardId, int]]] = {}
         self._open_feed: Final = open_feed
         #: Whether a shard has left this node for others, which can go on.
         self._moved_away: Final = moved
@@ -112,6 +124,7 @@ class Watch:
         if token:
             self._resume(WatchToken.decode(token))
         else:
+            self._watched.update(self._shards)
             self._unlisted.extend(self._shards)
             self._open_next_list()
 
@@ -177,6 +190,21 @@ class Watch:
         ended, self._ended = self._ended, None
         return ended
 
+    def grow(self) -> None:
+        """Watch the shards that watched ones were split into, each from its split on.
+
+        It is lost if the rows that went there were not in its list.
+        """
+        if self.closed:
+            return
+        for parent, (child, revision) in self._new_offshoots():
+            if self._unlisted or self._began.get(parent, 0) > revision:
+                self._lose(f"shard {parent} was split while its rows were listed")
+                self._wake()
+                return
+            self._awaited[child] = parent, revision
+        self._open_awaited()
+
     def close(self) -> None:
         """Stop, and end a wait for an event."""
         self.closed = True
@@ -190,15 +218,39 @@ class Watch:
     def _resume(self, token: WatchToken) -> None:
         if token.cluster != self._cluster:
             self._lose("the token is of another cluster")
-        elif set(token.revisions) != set(self._shards):
+            return
+        self.generation = token.generation
+        self.revisions.update(token.revisions)
+        self._began.update(token.revisions)
+        self._watched.update(token.revisions)
+        self.grow()
+        if not self.closed and self._watched != {*self._shards}:
             self._lose("the token is of other shards")
-        else:
-            self.generation = token.generation
-            for shard in self._shards:
-                revision = token.revisions[shard]
-                self.revisions[shard] = revision
-                start = Start(token.generation, revision)
-                self._feeds[shard] = self._open_feed(shard, start, self._wake)
+        if not self.closed:
+            for shard, revision in token.revisions.items():
+                self._follow(shard, revision)
+
+    def _follow(self, shard: ShardId, revision: int) -> None:
+        self.revisions[shard] = self._began[shard] = revision
+        start = Start(self.generation, revision)
+        self._feeds[shard] = self._open_feed(shard, start, self._wake)
+
+    def _new_offshoots(self) -> Iterator[tuple[ShardId, tuple[ShardId, int]]]:
+        looked = deque(self._watched)
+        while looked:
+            parent = looked.popleft()
+            for child, revision in self._offshoots(parent):
+                if child not in self._watched:
+                    self._watched.add(child)
+                    looked.append(child)
+                    yield parent, (child, revision)
+
+    def _open_awaited(self) -> None:
+        """Follow the new shards whose parents have come to their splits."""
+        for child, (parent, revision) in list(self._awaited.items()):
+            if self.revisions.get(parent, -1) >= revision:
+                del self._awaited[child]
+                self._follow(child, revision)
 
     def _open_next_list(self) -> None:
         """List shards one after the other, to hold the rows of one list at a time."""
@@ -243,7 +295,7 @@ class Watch:
     def _take_rows(self, shard: ShardId, page: Page) -> Portion | None:
         if page.listing:
             return Portion(token=b"", events=page.events, shard=shard)
-        self.revisions[shard] = page.revision
+        self.revisions[shard] = self._began[shard] = page.revision
         self._unlisted.popleft()
         if not self._unlisted:
             return self._bookmark()
@@ -255,6 +307,8 @@ class Watch:
         if self._until is not None and page.revision > (end := self._until[shard]):
             page = Page([seen for seen in page.events if seen.revision <= end], end)
         self.revisions[shard] = page.revision
+        if self._awaited:
+            self._open_awaited()
         self._moved = not page.events
         if not page.events:
             return None
@@ -346,6 +400,7 @@ class Watches:
         ask_read_point: AskReadPoint | None = None,
         *,
         moved: Callable[[ShardId], bool] = lambda _: False,
+        offshoots: Offshoots = lambda _: (),
         loop: asyncio.AbstractEventLoop,
         settings: WatchSettings | None = None,
         timeout_s: float = 30.0,
@@ -356,12 +411,18 @@ class Watches:
         self._open_elsewhere: Final = open_elsewhere
         self._ask_read_point: Final = ask_read_point
         self._moved: Final = moved
+        self._offshoots: Final = offshoots
         self._loop: Final = loop
         self._settings: Final = settings or WatchSettings()
         self._timeout_s: Final = timeout_s
         self._made: Final = WeakSet[Watch]()
         #: Of the replicas here that are watched.
         self._wakings: Final[dict[Shard, Waking]] = {}
+
+    def grow(self) -> None:
+        """Watch new shards: the slot map has changed."""
+        for watch in list(self._made):
+            watch.grow()
 
     @property
     def open_now(self) -> int:
@@ -377,12 +438,14 @@ class Watches:
         not_before: Mapping[ShardId, int] | None = None,
         prompt: bool = True,
         until: Mapping[ShardId, int] | None = None,
+        grows: bool = True,
     ) -> Watch:
         """Watch families in these shards, after a token or from their current rows on.
 
         Rows are this node's, at the given revisions or later. A reader that is not `prompt` learns
         seconds later how far it has come without events. With a token and `until`, it ends after
-        these revisions. Raises `InvalidTokenError`.
+        these revisions. With `grows` the shards that these are split into are watched, too. Raises
+        `InvalidTokenError`.
         """
         at_least = not_before or {}
 
@@ -399,6 +462,7 @@ class Watches:
             bookmark_s=self._settings.bookmark_s,
             moved=self._moved,
             until=until,
+            offshoots=self._offshoots if grows else lambda _: (),
         )
         self._made.add(watch)
         return watch

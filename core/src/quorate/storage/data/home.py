@@ -43,6 +43,9 @@ class Home(Protocol):
     def checkpoint(self, engine: Engine, folder: str) -> None:
         """Copy an open database of this home into a new folder."""
 
+    def fork(self, engine: Engine, home: "Home", folder: str) -> None:
+        """Copy an open database of this home into a new folder of another home."""
+
     def make(self, folder: str) -> None:
         """Create an empty folder."""
 
@@ -105,6 +108,11 @@ class DiskHome:
     def checkpoint(self, engine: Engine, folder: str) -> None:
         """Copy an open database by hard links."""
         engine.checkpoint(self._path / folder)
+
+    def fork(self, engine: Engine, home: Home, folder: str) -> None:
+        """Copy an open database by hard links."""
+        assert isinstance(home, DiskHome)
+        engine.checkpoint(home._path / folder)
 
     def make(self, folder: str) -> None:
         (self._path / folder).mkdir()
@@ -199,6 +207,11 @@ class MemoryHome:
 
     def checkpoint(self, engine: Engine, folder: str) -> None:
         engine.checkpoint(Path(folder))
+
+    def fork(self, engine: Engine, home: Home, folder: str) -> None:
+        assert isinstance(home, MemoryHome)
+        engine.checkpoint(Path(folder + ".forked"))
+        home._files[Path(folder)] = self._files.pop(Path(folder + ".forked"))
 
     def make(self, folder: str) -> None:
         self._files[Path(folder)] = {}

@@ -1,0 +1,139 @@
+"""Which slot a stored row or a deadline belongs to, and the rows without those of foreign slots.
+
+After a split both shards have the rows of all slots until each has deleted those that it does not
+own; until then nobody reads them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Self
+
+from quorate.apply.layers import Rows
+from quorate.plugin import CONSTANT_KEY, Timer, Txn
+from quorate.plugin.catalog import Catalog
+from quorate.plugin.checks import placeless
+from quorate.plugin.slots import slot_of
+
+if TYPE_CHECKING:
+    from quorate.apply.program import Handler
+
+#: Whether a shard owns what has this key.
+Owns = Callable[[bytes], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The slots of the rows and deadlines of a group.
+
+    What is not named here is the shard's own, and stays in every part of it.
+    """
+
+    #: By family: the shard key of a key.
+    families: Mapping[str, Callable[[bytes], bytes]]
+    #: By timer: the slots of the command that is proposed for a due key.
+    timers: Mapping[str, Callable[[bytes], list[int]]]
+    #: By family: takes a row that is deleted here, because it is in another shard, out of what the
+    #: shard keeps of all its rows.
+    departures: Mapping[str, Callable[[Txn, bytes, bytes], None]]
+
+    @classmethod
+    def of(cls, catalog: Catalog, group: str, handlers: Mapping[str, Handler]) -> Self:
+        """Return the places of a group."""
+        own = {
+            family.name for declared in catalog.declared.values() for family in placeless(declared)
+        }
+        families = [
+            each
+            for each in catalog.families.values()
+            if each.group == group and each.name not in own
+        ]
+        timers = [each for each in catalog.timers.values() if each.group == group]
+        return cls(
+            {each.name: each.shard_key or _constant for each in families},
+            {each.name: _slots_of(each, handlers) for each in timers},
+            {each.name: each.departs for each in families if each.departs is not None},
+        )
+
+    def owner(self, family: str, owned: frozenset[int]) -> Owns | None:
+        """Return what tells the rows of owned slots; None if all rows of the family stay."""
+        shard_key = self.families.get(family)
+        if shard_key is None:
+            return None
+
+        def owns(key: bytes) -> bool:
+            return slot_of(shard_key(key)) in owned
+
+        return owns
+
+    def timer_owner(self, timer: str, owned: frozenset[int]) -> Owns | None:
+        """Return what tells the deadlines of owned slots; None if all of the timer stay."""
+        slots = self.timers.get(timer)
+        if slots is None:
+            return None
+
+        def owns(key: bytes) -> bool:
+            return owned.issuperset(slots(key))
+
+        return owns
+
+
+#: A group without places: nothing ever leaves its shards.
+NOWHERE: Final = Places({}, {}, {})
+
+
+class OwnRows:
+    """Stored rows without those of slots that the shard does not own.
+
+    `owned` returns the slots; None while there are no rows of others.
+    """
+
+    __slots__ = ("_owned", "_places", "_stored")
+
+    def __init__(
+        self, stored: Rows, places: Places, owned: Callable[[], frozenset[int] | None]
+    ) -> None:
+        self._stored: Final = stored
+        self._places: Final = places
+        self._owned: Final = owned
+
+    def get(self, family: str, key: bytes) -> bytes | None:
+        """Return the value of a key, or None."""
+        owns = self._owner(family)
+        return self._stored.get(family, key) if owns is None or owns(key) else None
+
+    def get_many(self, family: str, keys: list[bytes]) -> list[bytes | None]:
+        """Return the values of keys in their order."""
+        found = self._stored.get_many(family, keys)
+        owns = self._owner(family)
+        if owns is None:
+            return found
+        return [
+            value if value is None or owns(key) else None
+            for key, value in zip(keys, found, strict=True)
+        ]
+
+    def iterate(
+        self, family: str, start: bytes, end: bytes | None, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        """Return the rows with `start <= key < end` in order."""
+        found = self._stored.iterate(family, start, end, reverse=reverse)
+        owns = self._owner(family)
+        return found if owns is None else (row for row in found if owns(row[0]))
+
+    def _owner(self, family: str) -> Owns | None:
+        owned = self._owned()
+        return None if owned is None else self._places.owner(family, owned)
+
+
+def _constant(_: bytes) -> bytes:
+    return CONSTANT_KEY
+
+
+def _slots_of(timer: Timer, handlers: Mapping[str, Handler]) -> Callable[[bytes], list[int]]:
+    def slots(key: bytes) -> list[int]:
+        message: Any = timer.due([key])
+        return handlers[message.DESCRIPTOR.full_name].slots(message)
+
+    return slots

@@ -1,0 +1,74 @@
+"""`quorate group`: the groups of a cluster, and how many shards they have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from quorate.cli.failures import ExitCode, failure
+from quorate.cli.splitting import begin_split, follow_splits, places_of, shown_parts
+from quorate.cli.terminal import Terminal
+from quorate.v1 import admin_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+
+@click.group("group")
+def command() -> None:
+    """List groups, and give one more shards."""
+
+
+@command.command("list")
+@click.pass_obj
+def list_groups(terminal: Terminal) -> None:
+    """List the groups with the number of their shards."""
+    topology = terminal.ask(lambda client: client.topology())
+    shards = Counter(place.group for place in topology.shards)
+    terminal.print({"group": group, "shards": count} for group, count in sorted(shards.items()))
+
+
+@command.command("grow")
+@click.argument("group")
+@click.option("--shards", type=click.IntRange(min=1), required=True, help="How many it is to have.")
+@click.option("--plan", is_flag=True, help="Only show what would be split.")
+@click.pass_obj
+def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
+    """Split the largest shards of GROUP until it has as many as wanted.
+
+    Writes wait for less than a second where slots move, and none fails. It waits until all is done;
+    interrupted, what was begun goes on without you.
+    """
+
+    async def grown(client: AsyncClient) -> list[pb.SplitShardResponse]:
+        places = await places_of(client, group)
+        if shards < len(places):
+            raise failure(
+                f"group {group} has {len(places)} shards, more than {shards}",
+                "name a larger number: shards are not merged",
+                ExitCode.USAGE,
+            )
+        answers = []
+        for name, into in splits_of(places, shards):
+            answers.append(await begin_split(client, name, into, plan=plan))
+        if answers and not plan:
+            await follow_splits(client, terminal, group)
+        return answers
+
+    terminal.print([row for answer in terminal.ask(grown) for row in shown_parts(answer)])
+
+
+def splits_of(places: list[pb.ShardPlace], shards: int) -> list[tuple[str, int]]:
+    """Return the shards to split, and into how many, so that there are as many of even sizes."""
+    sizes = {f"{each.group}/{each.number}": _slots(each) for each in places}
+    into = dict.fromkeys(sizes, 1)
+    for _ in range(shards - len(places)):
+        name = max(sizes, key=lambda each: sizes[each] / into[each])
+        into[name] += 1
+    return [(name, parts) for name, parts in into.items() if parts > 1]
+
+
+def _slots(place: pb.ShardPlace) -> int:
+    return sum(each.bit_count() for each in place.slots)

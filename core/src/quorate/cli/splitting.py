@@ -1,0 +1,60 @@
+"""Splits of shards, as commands begin and follow them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+from quorate.cli.failures import ExitCode, failure
+from quorate.cli.terminal import ADMIN, Terminal
+from quorate.v1 import admin_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+_LOOK_S: Final = 0.2
+#: How long nothing may happen while a shard is being split.
+_STILL_S: Final = 60.0
+
+
+async def places_of(client: AsyncClient, group: str) -> list[pb.ShardPlace]:
+    """Return the shards of a group; fails if there is no such group."""
+    topology = await client.topology()
+    found = [place for place in topology.shards if place.group == group]
+    if not found:
+        known = ", ".join(sorted({place.group for place in topology.shards}))
+        raise failure(f"there is no group {group}", f"name one of {known}", ExitCode.USAGE)
+    return found
+
+
+async def begin_split(
+    client: AsyncClient, shard: str, into: int, *, plan: bool
+) -> pb.SplitShardResponse:
+    """Begin to split a shard, or only check whether it is possible; return its parts."""
+    request = pb.SplitShardRequest(shard=shard, into=into, check_only=plan)
+    return await client.call(f"{ADMIN}/SplitShard", request, pb.SplitShardResponse)
+
+
+async def follow_splits(client: AsyncClient, terminal: Terminal, group: str) -> None:
+    """Wait until no shard of a group is being split."""
+    loop = asyncio.get_running_loop()
+    known, until = -1, loop.time() + _STILL_S
+    while left := sum(bool(each.splits_into) for each in await places_of(client, group)):
+        if left != known:
+            known, until = left, loop.time() + _STILL_S
+            terminal.report(f"shards of {group} being split: {left}", {"left": left})
+        elif loop.time() > until:
+            raise failure(
+                f"{left} shards of {group} are being split, and nothing happens",
+                "see `quorate status`: their leaders go on when they can; `quorate shard split"
+                " SHARD --cancel` takes one back that was not cut yet",
+            )
+        await asyncio.sleep(_LOOK_S)
+
+
+def shown_parts(answer: pb.SplitShardResponse) -> Iterator[Mapping[str, object]]:
+    """Yield the parts of a shard as rows."""
+    parent = answer.parts[0].shard
+    for part in answer.parts:
+        yield {"shard": part.shard, "slots": part.slots, "split_off": parent != part.shard}

@@ -1,0 +1,192 @@
+"""Carries out splits on the leaders of their shards, and forgets the rows that went elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.apply import cuts
+from quorate.apply.control import METADATA
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.shard_creation import Submit
+from quorate.groups.timing import end, pause
+from quorate.observe.failpoints import failpoint
+from quorate.plugin import Invalid, Rejected, keys
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.engine.port import EngineError
+from quorate.storage.families import SHARDS
+from quorate.storage.rows import value_of
+from quorate.v1.control_pb2 import CutShard, FinishSplit, ForgetSlots, ForgetSlotsReply, ShardRow
+
+_log = logging.getLogger(__name__)
+
+#: The pause after a step that could not be taken, and how long one may take.
+_AGAIN_S: Final = 0.1
+_STEP_S: Final = 5.0
+#: How often a new shard stands for election until it has a leader.
+_CAMPAIGN_S: Final = 0.05
+#: The least pause between two deletions of foreign rows; longer ones leave the node to others.
+_BREATH_S: Final = 0.01
+_SHARE: Final = 3.0
+
+#: What passes by itself.
+_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
+
+
+class Splits:
+    """Takes the steps of splits in the shards that are led here.
+
+    The rows in metadata/0 and the cuts in the shards are all that there is of a split: whoever
+    leads the shard next goes on with it.
+    """
+
+    def __init__(
+        self,
+        get: Callable[[ShardId], Shard | None],
+        rows: Callable[[], Mapping[ShardId, ShardRow]],
+        submit: Submit,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._get: Final = get
+        self._rows: Final = rows
+        self._submit: Final = submit
+        self._loop: Final = loop
+        self._tasks: Final[dict[object, asyncio.Task[None]]] = {}
+        #: The splits before which the data here was flushed.
+        self._flushed: Final = set[int]()
+        self._closed = False
+
+    def look_at(self, shard: Shard) -> None:
+        """Go on with the split of a shard, or with what it has to forget after one."""
+        row = self._rows().get(shard.id)
+        if row is None or self._closed:
+            return
+        if row.HasField("split"):
+            if row.split.number not in self._flushed:
+                self._flushed.add(row.split.number)
+                self._begin(("flush", shard.id), self._flush(shard))
+            if shard.leads:
+                self._begin(("split", shard.id), self._carry_out(shard))
+        elif self._forgets(shard):
+            self._begin(("forget", shard.id), self._forget(shard))
+
+    def opened(self, shard: Shard, parent: ShardId) -> None:
+        """Have a new shard led where its parent is: the replicas have just been made everywhere."""
+        self._begin(("campaign", shard.id), self._campaign(shard, parent))
+
+    async def close(self) -> None:
+        """Take no more steps."""
+        self._closed = True
+        await end(*self._tasks.values())
+
+    def _begin(self, key: object, work: Coroutine[Any, Any, None]) -> None:
+        if key in self._tasks or self._closed:
+            work.close()
+            return
+        task = self._tasks[key] = self._loop.create_task(work)
+        task.add_done_callback(lambda _: self._tasks.pop(key, None))
+
+    async def _flush(self, shard: Shard) -> None:
+        """Flush what the cut would have to wait for."""
+        try:
+            await self._loop.run_in_executor(None, shard.data.flush)
+        except EngineError as error:
+            _log.warning("the data of shard %s could not be flushed: %s", shard.id, error)
+
+    async def _carry_out(self, shard: Shard) -> None:
+        said = ""
+        while shard.leads and not self._closed:
+            try:
+                if await self._step(shard):
+                    return
+            except _PASSING as error:
+                if str(error) != said:
+                    said = str(error)
+                    _log.info("the split of shard %s waits: %s", shard.id, said)
+                await pause(self._loop, _AGAIN_S)
+
+    async def _step(self, shard: Shard) -> bool:
+        """Take the next step; return whether there is none."""
+        term = shard.term
+        row = await self._row(shard.id)
+        if not row.HasField("split"):
+            return True
+        split, cut = row.split.number, shard.applier.cut
+        group, number = shard.id.group, shard.id.number
+        if cut is not None and cut.split == split:
+            failpoint("split.finishing")
+            await self._submit(
+                METADATA, FinishSplit(group=group, number=number, split=split, index=cut.index)
+            )
+            failpoint("split.finished")
+            return True
+        if cuts.abandoned(shard.data) >= split:
+            await self._submit(METADATA, FinishSplit(group=group, number=number, split=split))
+            return True
+        await self._flush(shard)
+        failpoint("split.cutting")
+        command = CutShard(split=split, version=row.version + 1, parts=row.split.parts)
+        await self._propose(shard, command, term)
+        failpoint("split.cut")
+        return False
+
+    async def _row(self, shard: ShardId) -> ShardRow:
+        """Return the newest row of a shard."""
+        metadata = self._get(METADATA)
+        if metadata is None:
+            raise NotProposedError(f"there is no replica of {METADATA} here")
+        await metadata.read_barrier(_STEP_S)
+        stored = metadata.data.get(SHARDS, keys.pack(shard.group, shard.number))
+        return ShardRow() if stored is None else ShardRow.FromString(value_of(stored))
+
+    async def _campaign(self, shard: Shard, parent: ShardId) -> None:
+        source = self._get(parent)
+        while source is not None and source.leads and shard.leader is None:
+            shard.campaign()
+            await pause(self._loop, _CAMPAIGN_S)
+
+    def _forgets(self, shard: Shard) -> bool:
+        """Whether the map says of a shard that is led here what the shard says itself."""
+        row = self._rows().get(shard.id)
+        return (
+            row is not None
+            and shard.leads
+            and shard.applier.foreign
+            and not row.HasField("split")
+            and row.version >= shard.applier.slots.version > 0
+        )
+
+    async def _forget(self, shard: Shard) -> None:
+        rows = 0
+        while self._forgets(shard) and not self._closed:
+            began = self._loop.time()
+            try:
+                outcome = await self._propose(shard, ForgetSlots(), shard.term)
+            except _PASSING:
+                await pause(self._loop, _AGAIN_S)
+                continue
+            failpoint("split.forgetting")
+            reply = ForgetSlotsReply.FromString(outcome.reply)
+            rows += reply.rows
+            if reply.done:
+                _log.info("shard %s has looked at %d rows for foreign slots", shard.id, rows)
+                return
+            await pause(self._loop, max(_BREATH_S, _SHARE * (self._loop.time() - began)))
+
+    async def _propose(self, shard: Shard, command: Message, term: int) -> Outcome:
+        logged = LoggedCommand(
+            command.DESCRIPTOR.full_name,
+            command.SerializeToString(deterministic=True),
+            slotless=True,
+        )
+        (outcome,) = await shard.propose([logged], term=term, timeout_s=_STEP_S)
+        if outcome.refusal is not None:
+            raise Rejected(outcome.refusal.code, outcome.refusal.message)
+        return outcome

@@ -1,0 +1,174 @@
+"""Shards that are split under their clients."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from quorate.client import AsyncClient, RejectedError, connect
+from quorate.testing.cluster import Cluster
+from quorate.testing.waiting import PATIENCE_S, until
+from quorate.v1 import admin_pb2 as pb
+
+from tests.support.traffic import KEYS, traffic
+
+TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
+ADMIN = "/quorate.v1.AdminService"
+ROWS = 500
+
+#: Where the leader of the shard dies.
+LED = (
+    "split.cutting",
+    "split.cut",
+    "split.flushed",
+    "split.copied",
+    "split.forked",
+    "split.finishing",
+    "split.finished",
+    "split.forgetting",
+)
+#: Where another replica does.
+FOLLOWED = ("split.flushed", "split.copied", "split.forked")
+
+
+async def split(client: AsyncClient, shard: str, into: int) -> list[str]:
+    """Split a shard, and return its parts once that is over."""
+    request = pb.SplitShardRequest(shard=shard, into=into)
+    answer = await client.call(f"{ADMIN}/SplitShard", request, pb.SplitShardResponse)
+    return [part.shard for part in answer.parts]
+
+
+async def slots(client: AsyncClient) -> dict[str, int]:
+    """Wait until no shard is being split; return how many slots each has."""
+    async with asyncio.timeout(2 * PATIENCE_S):
+        while True:
+            places = (await client.topology()).shards
+            if not any(place.splits_into for place in places):
+                return {
+                    f"{each.group}/{each.number}": sum(byte.bit_count() for byte in each.slots)
+                    for each in places
+                }
+            await asyncio.sleep(0.05)
+
+
+async def rows(client: AsyncClient) -> dict[bytes, bytes]:
+    found = [(pair.key, pair.value) async for pair in client.kv.list("")]
+    assert len({key for key, _ in found}) == len(found)
+    return dict(found)
+
+
+async def forgotten(cluster: Cluster, shards: Iterable[str], written: int) -> None:
+    """Wait until no leader has rows of foreign slots any more."""
+
+    def done() -> bool:
+        said = [node.said for node in cluster.nodes.values()]
+        return all(any(f"shard {shard} has looked at" in each for each in said) for shard in shards)
+
+    await asyncio.to_thread(until, done)
+
+
+@pytest.mark.ci
+async def test_a_shard_is_split_and_split_again_and_no_client_notices(tmp_path: Path) -> None:
+    """1 shard into 4 and one of these in two: 0 failed, 0 lost, 0 events missed or twice."""
+    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        async with connect(cluster.endpoints) as client:
+            kept = {f"kept{number}/k".encode(): str(number).encode() for number in range(ROWS)}
+            for key, value in kept.items():
+                await client.kv.put(key, value)
+            await client.kv.put("grown/first", b"")
+            async with traffic(client) as found:
+                while len(found.answered) < KEYS:
+                    await asyncio.sleep(0.05)
+                parts = await split(client, "metadata/0", 4)
+                assert await slots(client) == dict.fromkeys(parts, 256)
+                assert await split(client, "metadata/2", 2) == ["metadata/2", "metadata/4"]
+                after = await slots(client)
+                assert sorted(after.values()) == [128, 128, 256, 256, 256]
+                await forgotten(cluster, after, ROWS)
+            print(f"longest write: {found.longest_s * 1_000:.0f} ms")
+            written = {key.encode(): values[-1].encode() for key, values in found.answered.items()}
+            expected = {**kept, **written, b"grown/first": b""}
+            assert await rows(client) == expected
+            for key in kept:
+                await client.kv.delete(key)
+            # Whoever starts again finds the new shards by itself.
+            for node in cluster.nodes.values():
+                node.kill()
+            for node in cluster.nodes.values():
+                node.start()
+            await asyncio.to_thread(cluster.ready)
+            assert await rows(client) == {**written, b"grown/first": b""}
+            assert await slots(client) == after
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("led", [True, False], ids=["leader", "follower"])
+async def test_whoever_dies_at_any_step_a_split_is_carried_out(tmp_path: Path, led: bool) -> None:
+    """Each step in a cluster that was split at the steps before."""
+    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        async with connect(cluster.endpoints, exactly_once=True) as client:
+            for number in range(ROWS):
+                await client.kv.put(f"kept{number}/k", str(number).encode())
+            for count, step in enumerate(LED if led else FOLLOWED, 2):
+                victim = cluster.nodes["node1"]
+                victim.kill()
+                victim.failpoint = step
+                victim.start()
+                await asyncio.to_thread(victim.ready)
+                leader = "node1" if led else "node2"
+                await lead(client, cluster, leader)
+                await split(client, "metadata/0", 2)
+                assert await asyncio.to_thread(victim.wait) == -signal.SIGKILL, step
+                victim.failpoint = ""
+                written = {f"{step}{number}/k": step.encode() for number in range(50)}
+                for key, value in written.items():
+                    await client.kv.put(key, value)
+                victim.start()
+                await asyncio.to_thread(cluster.ready)
+                after = await slots(client)
+                assert len(after) == count, step
+                assert sum(after.values()) == 1_024
+                found = await rows(client)
+                for key, value in written.items():
+                    assert found[key.encode()] == value, (step, key)
+                assert sum(key.startswith(b"kept") for key in found) == ROWS, step
+
+
+async def lead(client: AsyncClient, cluster: Cluster, node: str) -> None:
+    """Have a node lead metadata/0."""
+    request = pb.TransferLeaderRequest(shard="metadata/0", node=node)
+    async with asyncio.timeout(2 * PATIENCE_S):
+        while (leader := await asyncio.to_thread(cluster.leader)).name != node:
+            try:
+                await client.at(leader.name).call(
+                    f"{ADMIN}/TransferLeader", request, pb.TransferLeaderResponse
+                )
+            except Exception:  # noqa: BLE001 - it is asked again until it leads
+                await asyncio.sleep(0.1)
+
+
+@pytest.mark.ci
+async def test_what_cannot_be_split_is_refused_with_what_would_help(tmp_path: Path) -> None:
+    with Cluster(tmp_path, nodes=1, settings={"timing": TIMING}) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        async with connect(cluster.endpoints) as client:
+
+            async def refused(shard: str, into: int) -> str:
+                with pytest.raises(RejectedError) as error:
+                    await split(client, shard, into)
+                return str(error.value)
+
+            assert "quorate shard list" in await refused("metadata/7", 2)
+            assert "quorate shard list" in await refused("nothing/0", 2)
+            assert "into 2 to 1024 shards" in await refused("metadata/0", 1)
+            assert "into 2 to 1024 shards" in await refused("metadata/0", 1_025)
+            request = pb.SplitShardRequest(shard="metadata/0", into=3, check_only=True)
+            answer = await client.call(f"{ADMIN}/SplitShard", request, pb.SplitShardResponse)
+            assert [part.slots for part in answer.parts] == [341, 341, 342]
+            assert len(await slots(client)) == 1
