@@ -170,6 +170,7 @@ class Machine:
             self.shard,
             self.data,
             counted=program.counted,
+            places=program.places,
             clock=self.clock,
             limits=self.limits,
         )

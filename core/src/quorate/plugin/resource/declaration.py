@@ -134,6 +134,9 @@ class Resource(Generic[R]):
     mirrored: bool = False
     #: As in `ColumnFamily`.
     previous: bool = False
+    #: Takes a row, by its key, that went to another shard with its slot out of what this shard
+    #: keeps of all its rows; see `ColumnFamily.departs`.
+    departs: Callable[[Txn, bytes, bytes], None] | None = None
     #: As in `ColumnFamily`.
     counted: bool = False
     #: Whether the rows of a tenant are deleted with it; False: the plugin does that itself. A

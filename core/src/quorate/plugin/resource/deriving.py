@@ -177,6 +177,7 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
             mirrored=resource.mirrored,
             previous=resource.previous,
             counted=resource.counted,
+            departs=resource.departs,
             place=place_of(binding),
         )
         if resource.limit:

@@ -6,13 +6,22 @@ from typing import Final
 from quorate.plugin import ColumnFamily, Query, Reader, Txn, keys
 
 from quorate_mqtt.brokers import BROKERS, LiveBrokers
-from quorate_mqtt.shards import GROUP
+from quorate_mqtt.sessions.families import DELIVERIES
+from quorate_mqtt.shards import GROUP, client_shard_of, tenant_shard_of
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties
 
 #: Private: the epoch, the family of the row, and its key; of what waits for a broker, epoch 0.
 DUTIES: Final = "mqtt.duties"
 
-FAMILY: Final = ColumnFamily(name=DUTIES, group=GROUP)
+
+def _shard_of(key: bytes) -> bytes:
+    """Return the shard key of a duty: it lies with its row."""
+    _, family, of_row = keys.unpack(key)
+    assert isinstance(of_row, bytes)
+    return client_shard_of(of_row) if family == DELIVERIES else tenant_shard_of(of_row)
+
+
+FAMILY: Final = ColumnFamily(name=DUTIES, group=GROUP, shard_key=_shard_of)
 
 
 def entrust(txn: Txn, epoch: int, family: str, key: bytes) -> None:

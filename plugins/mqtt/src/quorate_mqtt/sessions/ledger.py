@@ -10,6 +10,7 @@ from quorate_mqtt.activity import Counts, count
 from quorate_mqtt.counts import add_to, count_in
 from quorate_mqtt.session_quota.quota import QuotaLeft, add_sessions, quota_left
 from quorate_mqtt.sessions.families import CONNECTIONS
+from quorate_mqtt.v1.sessions_pb2 import Session
 
 
 class Ledger:
@@ -64,6 +65,15 @@ class Ledger:
         for tenant, more in self.sessions.items():
             if more:
                 add_sessions(self._txn, tenant, more)
+
+
+def departs(txn: Txn, key: bytes, value: bytes) -> None:
+    """Count a session no more that went to another shard, where it is counted as well."""
+    session, tenant = Session.FromString(value), keys.unpack(key)[0]
+    assert isinstance(tenant, str)
+    add_sessions(txn, tenant, -1)
+    if not session.disconnected_at_ms:
+        add_to(txn, CONNECTIONS, keys.pack(session.broker_epoch), -1)
 
 
 def connections(reader: Reader) -> Iterator[tuple[int, int]]:

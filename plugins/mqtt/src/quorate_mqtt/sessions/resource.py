@@ -10,6 +10,7 @@ from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.sessions import apply, ending, queries, validation
 from quorate_mqtt.sessions.families import SESSIONS
+from quorate_mqtt.sessions.ledger import departs
 from quorate_mqtt.sessions.tables import TABLE
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import sessions_pb2 as pb
@@ -83,6 +84,7 @@ SESSION: Final[Resource[pb.Session]] = Resource(
     shard_by=("tenant", "client_id"),
     tenant="tenant",
     keep=keep,
+    departs=departs,
     verbs={
         "Connect": Verb(
             apply_all=apply.connect_sessions,
