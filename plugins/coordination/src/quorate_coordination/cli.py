@@ -31,7 +31,7 @@ _ttl = click.option(
     type=click.FloatRange(SHORTEST_TTL_MS / 1_000, LONGEST_TTL_MS / 1_000),
     default=10.0,
     show_default=True,
-    help="Seconds after which the lock of a program is free that is not heard of.",
+    help="Seconds after which the lock is free if the program stops renewing it.",
 )
 _wait = click.option(
     "--wait",
@@ -62,7 +62,7 @@ def lock() -> None:
     "--permits",
     type=click.IntRange(1, MOST_PERMITS),
     default=1,
-    help="Hold it with at most so many in all.",
+    help="Maximum number of holders.",
 )
 @click.pass_context
 def run_locked(ctx: click.Context, /, name: str, command: tuple[str, ...], **options: Any) -> None:

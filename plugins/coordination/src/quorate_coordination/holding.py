@@ -41,7 +41,7 @@ def begin(txn: Txn, lease: pb.Lease) -> None:
 
 
 def prolong(txn: Txn, lease: pb.Lease) -> int:
-    """Begin the time to live of a lease anew, and return when it ends."""
+    """Restart the time to live of a lease, and return when it ends."""
     expires_at_ms = txn.proposed_at_ms + lease.ttl_ms
     txn.schedule(LIFE, keys.pack(lease.name), expires_at_ms, ttl_ms=lease.ttl_ms)
     return expires_at_ms

@@ -18,8 +18,8 @@ from quorate_coordination.families import (
 from quorate_coordination.holding import begin, check_ttl, find_lease, prolong
 from quorate_coordination.v1 import leases_pb2 as pb
 
-#: Leases that end in one entry end with so many claims and attachments, or with the first lease
-#: that has more.
+#: Maximum number of claims and attachments of the leases that end in one entry; a single lease may
+#: have more.
 _HELD_AT_ONCE: Final = 4 * MOST_HELD
 _EXPIRED_AT_ONCE: Final = 256
 
@@ -40,7 +40,7 @@ def _changed(txn: Txn, before: pb.Lease | None, after: pb.Lease | None) -> None:
 
 
 def _renew(txn: Txn, renewal: pb.LeaseRenewal) -> pb.LeaseRenewed:
-    """Begin the time to live of a lease anew: its deadline alone moves."""
+    """Restart the time to live of a lease: only its deadline moves."""
     lease = find_lease(txn, renewal.name)
     if renewal.token not in (0, lease.token):
         raise Rejected("NOT_FOUND", f"lease {lease.name} has ended, and another has its name")

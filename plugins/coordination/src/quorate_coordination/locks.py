@@ -53,7 +53,7 @@ def release_all(txn: Txn, lease: str) -> None:
 
 
 def _acquire(txn: Txn, wanted: pb.Acquisition) -> pb.Claim:
-    """Claim a lock: hold it now, or wait behind the claims before."""
+    """Claim a lock: hold it now, or wait for the earlier claims."""
     if not wanted.lease_ttl_ms:
         holding.find_lease(txn, wanted.lease)
     number = txn.get(CLAIM_NUMBERS, _name(wanted))
@@ -97,7 +97,7 @@ def _release(txn: Txn, name: pb.ClaimName) -> pb.Claim:
 
 
 def _proclaim(txn: Txn, proclamation: pb.Proclamation) -> pb.Claim:
-    """Replace what a holder says of itself."""
+    """Replace the value that a holder publishes."""
     claim = _find(txn, proclamation)
     if not claim.token:
         raise Rejected("FAILED_PRECONDITION", f"the claim waits, and does not hold {claim.lock}")

@@ -27,7 +27,7 @@ class ZooKeeperConfig(BaseModel):
         "", description="Key of that certificate; empty: the file of the certificate holds it."
     )
     client_ca_file: str = Field(
-        "", description="Who has to have signed the certificates of clients; empty: they need none."
+        "", description="Authorities that sign the certificates of clients; empty: they need none."
     )
     insecure: bool = Field(
         False, description="Whether other machines may connect to the port without TLS."
@@ -47,11 +47,11 @@ class ZooKeeperConfig(BaseModel):
         1_048_575,
         ge=1_024,
         le=3 << 20,
-        description="Bytes of a request at most; a larger one ends its connection.",
+        description="Maximum size of a request in bytes; a larger one ends its connection.",
     )
-    connections: int = Field(10_000, ge=1, description="Connections at most, of all clients.")
+    connections: int = Field(10_000, ge=1, description="Maximum number of connections.")
     connections_per_host: int = Field(
-        0, ge=0, description="Connections at most of one address; 0: as many as there are."
+        0, ge=0, description="Maximum number of connections of one address; 0: no limit."
     )
     four_letter_words: tuple[str, ...] = Field(
         ("srvr", "ruok", "isro", "stat", "mntr", "conf", "envi", "wchs"),

@@ -12,7 +12,7 @@ from quorate_zookeeper.v1 import rows_pb2 as rows
 GROUP: Final = "zookeeper"
 #: By path, so that what is below a znode is a range.
 NODES: Final = "zookeeper.nodes"
-#: What a znode is told about its children, by its path: data is not written again with it.
+#: Counts of a znode's children, by its path: apart from its data, which they do not rewrite.
 PARENTS: Final = "zookeeper.parents"
 #: By path of the parent and name; they hold nothing.
 CHILDREN: Final = "zookeeper.children"

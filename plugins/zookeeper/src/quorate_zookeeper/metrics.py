@@ -17,7 +17,7 @@ WATCHES: Final = Metric(
 EVENTS: Final = Metric(
     name="quorate_zookeeper_events_total",
     kind="counter",
-    help="Watch events that this node sent, or held back from who may not read the znode.",
+    help="Watch events that this node sent, or withheld from clients that may not read the znode.",
     labels=("outcome",),
 )
 

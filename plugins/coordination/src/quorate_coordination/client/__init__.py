@@ -66,7 +66,7 @@ class Coordination:
     def lock(
         self, name: str, /, **options: Unpack[LockOptions]
     ) -> AbstractAsyncContextManager[Held]:
-        """Hold a lock: alone, `shared` with any number, or as one of so many `permits`.
+        """Hold a lock: alone, `shared` with any number, or as one of `permits` holders.
 
         Claims are granted in their order. Raises `LockLostError` at the end if the lock was lost
         meanwhile.
@@ -86,7 +86,7 @@ class Coordination:
         return Queue(self._q, name)
 
     def barrier(self, name: str, parties: int) -> Barrier:
-        """Return the barrier of so many programs whose pairs begin with a name."""
+        """Return the barrier of `parties` programs whose pairs begin with a name."""
         return Barrier(self._q, name, parties)
 
     def lease(
@@ -183,7 +183,7 @@ class SyncCoordination(Blocking[Coordination]):
         return SyncQueue(self.thread, self.asynchronous.queue(name))
 
     def barrier(self, name: str, parties: int) -> SyncBarrier:
-        """Return the barrier of so many programs whose pairs begin with a name."""
+        """Return the barrier of `parties` programs whose pairs begin with a name."""
         return SyncBarrier(self.thread, self.asynchronous.barrier(name, parties))
 
     @contextmanager

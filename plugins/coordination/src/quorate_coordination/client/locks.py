@@ -88,7 +88,7 @@ class Held:
             await asyncio.gather(working, losing, return_exceptions=True)
 
     async def proclaim(self, value: bytes) -> None:
-        """Replace what the holder says of itself, which observers see."""
+        """Replace the value that observers see."""
         await self._q.records(CLAIM).do(
             "Proclaim",
             pb.Proclamation(lock=self.name, lease=self._lease.name, id=_ID, value=value),
@@ -100,11 +100,11 @@ class LockOptions(TypedDict, total=False):
 
     #: By any number of holders together.
     shared: bool
-    #: By so many holders together.
+    #: Maximum number of holders.
     permits: int
     #: For how long to wait until `NotAcquiredError` is raised; 0: not at all; None: for ever.
     wait_s: float | None
-    #: The lock is free after the program was not heard of for this time.
+    #: The lock is free when the program has not renewed it for this time.
     ttl_s: float
     #: For people to read.
     owner: str
@@ -221,7 +221,7 @@ class Leadership:
     #: The token of its lock.
     token: int
     owner: str
-    #: What the leader says of itself.
+    #: The value that the leader publishes.
     value: bytes
 
 
@@ -246,7 +246,7 @@ class Election:
     async def observe(self) -> AsyncGenerator[Leadership | None, None]:
         """Yield who leads, and again whenever that changes; None while nobody does."""
         known: Leadership | None = None
-        told = False
+        yielded = False
         rows = self._q.watch(LOCKS, prefix=keys.pack(self.name), marks=True)
         async with aclosing(rows) as changes:
             current: Leadership | None = None
@@ -257,8 +257,8 @@ class Election:
                     current = _leadership(pb.Lock.FromString(change.value))
                 if change.kind in (ChangeKind.ROW, ChangeKind.RESYNC):
                     continue
-                if not told or current != known:
-                    told, known = True, current
+                if not yielded or current != known:
+                    yielded, known = True, current
                     yield current
 
 

@@ -74,7 +74,7 @@ class Queue:
     async def take(self) -> bytes:
         """Take the first item, and wait for one if there is none.
 
-        It is gone then: whoever must not lose it does its work before, under a lock.
+        It is removed first: if it must not be lost, process it under a lock before taking it.
         """
         while True:
             async with aclosing(self._q.kv.list(self._items, page_size=1)) as items:

@@ -58,7 +58,7 @@ def import_tree(
     """Copy znodes from a server of ZooKeeper: paths, data and access control lists.
 
     Ephemeral znodes are left out, for their sessions are not copied. Versions, zxids and sequence
-    numbers begin anew. Running it again copies what has changed.
+    numbers start over. Running it again copies what has changed.
     """
     _run(console, address, at, path, follow=follow, deletes=deletes, digest=digest)
 

@@ -29,7 +29,7 @@ class Copied:
     #: They end with their sessions, which are not copied.
     ephemeral: int = 0
     deleted: int = 0
-    #: Those whose data has changed since they were created; in the copy versions begin anew.
+    #: Those whose data has changed since they were created; their copies start at version 0.
     versioned: int = 0
     #: Changes that were followed.
     followed: int = 0
@@ -48,7 +48,7 @@ class Copy:
         self.done: Final = Copied()
 
     async def watch(self) -> None:
-        """Have the source tell of changes from now on."""
+        """Watch the source for changes from now on."""
         await self._source.ask(Op.ADD_WATCH, jute.text(self._root) + jute.int32(_RECURSIVE))
 
     async def copy(self) -> None:
@@ -63,14 +63,14 @@ class Copy:
                     below += found
             level = below
 
-    async def follow(self, told: Callable[[Copied], None]) -> None:
-        """Copy what changes, until the source is lost; it says so by returning."""
+    async def follow(self, report: Callable[[Copied], None]) -> None:
+        """Copy what changes, and return when the source is lost."""
         while (event := await self._source.events.get()) is not None:
             _, path = event
             if not _is_own(path):
                 await self._copy_one(path)
                 self.done.followed += 1
-                told(self.done)
+                report(self.done)
 
     async def _copy_one(self, path: str) -> list[str]:
         """Copy a znode, and return the paths of its children."""
@@ -115,7 +115,7 @@ class Copy:
                 return
         except AnswerError as error:
             if error.code == Error.NO_NODE:
-                # A parent that the source has made meanwhile, of which we have not heard.
+                # Its parent was created meanwhile; that event has not arrived yet.
                 await self._make_parents(path)
                 await self._put(path, data, acl)
                 return

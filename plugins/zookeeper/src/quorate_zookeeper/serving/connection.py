@@ -29,15 +29,15 @@ _log = logging.getLogger(__name__)
 
 _LENGTH_BYTES: Final = 4
 _PASSWORD_BYTES: Final = 16
-#: A connection that has not said by then who it is is closed.
+#: A connection without a session is closed after this time.
 _CONNECT_S: Final = 10.0
-#: How long a client waits for a node that is behind what it has seen.
+#: Maximum wait of a client for a node that has not reached what the client has seen.
 _CATCH_UP_S: Final = 3.0
-#: Requests that are read ahead, and writes that are in flight; each of so many bytes.
+#: Maximum number of requests read ahead, bytes of these and of writes in flight, and writes.
 _MOST_WAITING: Final = 256
 _MOST_WAITING_BYTES: Final = 4 << 20
 _MOST_WRITES: Final = 1_024
-#: What a client leaves unread before it is sent away.
+#: Maximum number of bytes that a client may leave unread.
 _MOST_UNREAD_BYTES: Final = 64 << 20
 #: What is proposed as it came.
 _WRITES: Final = (WRITES - {Op.CHECK}) | {Op.MULTI}
@@ -212,7 +212,7 @@ class Connection(asyncio.Protocol):
         while len(received) - start >= _LENGTH_BYTES:
             length = int.from_bytes(received[start : start + _LENGTH_BYTES], signed=True)
             if not 0 < length <= self.server.config.request_bytes:
-                self.server.complain(f"{self.peer} sent a request of {length} bytes")
+                self.server.warn(f"{self.peer} sent a request of {length} bytes")
                 self.close()
                 received.clear()
                 return
@@ -242,7 +242,7 @@ class Connection(asyncio.Protocol):
         transport.write(b"".join(unsent))
         unsent.clear()
         if transport.get_write_buffer_size() > _MOST_UNREAD_BYTES:
-            self.server.complain(f"{self.peer} does not read what it is sent")
+            self.server.warn(f"{self.peer} does not read what it is sent")
             self.abort()
 
     def _check_connected(self) -> None:
@@ -295,7 +295,7 @@ class Connection(asyncio.Protocol):
                     return
                 await self._answer(self.take())
         except ShortRecordError:
-            self.server.complain(f"{self.peer} sent a request without a header")
+            self.server.warn(f"{self.peer} sent a request without a header")
             self.close()
         except Exception as error:  # noqa: BLE001 - the client tries another node
             self._fail(error)
@@ -303,7 +303,7 @@ class Connection(asyncio.Protocol):
     def _is_admitted(self) -> bool:
         if self.server.admits:
             return True
-        self.server.complain(
+        self.server.warn(
             f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user to "
             "a user with `write` on zookeeper"
         )
@@ -326,14 +326,14 @@ class Connection(asyncio.Protocol):
         """Close: whether a request was carried out is not known here."""
         if not isinstance(error, TimeoutError) and not hasattr(error, "code"):
             _log.error("the connection of %s failed", self.peer, exc_info=error)
-        self.server.complain(f"the connection of {self.peer} is closed: {error}")
+        self.server.warn(f"the connection of {self.peer} is closed: {error}")
         self.abort()
 
     async def _connect(self, frame: bytes) -> bool:
         server, config = self.server, self.server.config
         asked_for = requests.Connect.decode(frame)
         if not await server.reached(asked_for.last_zxid, _CATCH_UP_S):
-            server.complain(f"{self.peer} has seen {asked_for.last_zxid:#x}, which is not here")
+            server.warn(f"{self.peer} has seen {asked_for.last_zxid:#x}, which is not here")
             self.close()
             return False
         self.zxid = asked_for.last_zxid

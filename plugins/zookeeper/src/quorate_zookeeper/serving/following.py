@@ -18,10 +18,10 @@ _RETRY_S: Final = 0.2
 
 
 class Follower:
-    """Hands each transaction to `happened` once, and then knows its zxid as its own.
+    """Passes each transaction to `happened` once, and then takes over its zxid.
 
     `passed` is called whenever the zxid has risen. When transactions may have been missed, `lost`
-    is called, and the follower begins anew: whoever relied on it must do so, too.
+    is called, and the follower starts over, as must all that relied on it.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Follower:
         self._happened: Final = happened
         self._passed: Final = passed
         self._lost: Final = lost
-        #: Of the last transaction that was handed on.
+        #: That of the last transaction passed on.
         self.zxid = 0
         #: Whether the zxid is that of a state of this node.
         self.live = False

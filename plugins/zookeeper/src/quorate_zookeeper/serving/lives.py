@@ -1,4 +1,4 @@
-"""Keeps the sessions of a node's clients alive, as long as these are heard of."""
+"""Renews the sessions of a node's clients, as long as these send requests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _log = logging.getLogger(__name__)
 
 #: A session is renewed at most this often within its timeout.
 RENEWALS: Final = 6
-#: A client whose session could not be renewed for this part of its timeout is sent away: another
-#: node may have a majority, and lets it keep the session.
+#: A client whose session could not be renewed for this part of its timeout is disconnected: at a
+#: node with a majority it can keep the session.
 PATIENCE: Final = 5 / 6
 #: Sessions of one command.
 _AT_A_TIME: Final = 1_000
@@ -27,20 +27,20 @@ class Life(Protocol):
 
     session: int
     timeout_s: float
-    #: When its client was heard of last.
+    #: When the last request of its client came.
     active_s: float
-    #: When it was heard of last, as the shard knows.
+    #: The last of these times that the shard knows.
     renewed_s: float
 
     def end(self) -> None:
         """The session has ended."""
 
     def abort(self) -> None:
-        """Send the client away."""
+        """Disconnect the client."""
 
 
 async def renew_forever(node: NodeApi, lives: Iterable[Life], tick_s: float) -> None:
-    """Renew, in each tick, what is due; send those away whose sessions cannot be renewed."""
+    """Renew sessions in each tick, and disconnect clients whose sessions cannot be renewed."""
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(tick_s)

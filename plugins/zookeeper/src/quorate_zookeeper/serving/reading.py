@@ -21,9 +21,9 @@ _WATCHES: Final = {
     Op.GET_CHILDREN: (Kind.CHILDREN, False),
     Op.GET_CHILDREN2: (Kind.CHILDREN, False),
 }
-#: Reads that wait behind each other and are answered from one state.
+#: Consecutive reads of these kinds are answered from one state.
 _TOGETHER: Final = frozenset({Op.EXISTS, Op.GET_DATA})
-#: Maximum size of what they may answer: other nodes answer in one message.
+#: Maximum size of their answers: another node sends them in one message.
 _TOGETHER_BYTES: Final = 12 << 20
 
 
@@ -50,7 +50,7 @@ async def find(
 
 
 async def read(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Answer a read, and those that wait behind it."""
+    """Answer a read, and those queued after it."""
     reads = [(xid, op, record.text(), op in _WATCHES and record.boolean())]
     malformed = None
     if op in _TOGETHER:

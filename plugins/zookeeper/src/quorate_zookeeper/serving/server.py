@@ -31,8 +31,8 @@ _TICK_S: Final = 0.5
 #: The part of the shortest timeout that it is otherwise.
 _TICKS: Final = 12
 _OBSERVE_S: Final = 5.0
-#: The shortest time between two complaints; what comes in between is counted.
-_COMPLAINT_S: Final = 1.0
+#: Minimum interval between two warnings about clients; those between are counted.
+_WARNING_S: Final = 1.0
 
 
 class Server:
@@ -52,8 +52,8 @@ class Server:
         self._waiting: Final[list[tuple[int, asyncio.Future[None]]]] = []
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._listening: Final[list[asyncio.Server]] = []
-        self._complained_s = float("-inf")
-        self._unsaid = 0
+        self._warned_s = float("-inf")
+        self._suppressed = 0
         self._closing = False
         self.began_s: Final = self.loop.time()
 
@@ -111,10 +111,10 @@ class Server:
         if self._closing:
             return False
         if len(self.connections) > config.connections:
-            self.complain(f"{connection.peer} is refused: there are {config.connections:,} others")
+            self.warn(f"{connection.peer} is refused: there are {config.connections:,} others")
             return False
         if config.connections_per_host and self._hosts[host] > config.connections_per_host:
-            self.complain(f"{connection.peer} is refused: its host has {self._hosts[host] - 1:,}")
+            self.warn(f"{connection.peer} is refused: its host has {self._hosts[host] - 1:,}")
             return False
         return True
 
@@ -162,14 +162,14 @@ class Server:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def complain(self, what: str) -> None:
-        """Log what a client did wrong, at most once in a second."""
+    def warn(self, what: str) -> None:
+        """Log what a client did wrong, at most once per second."""
         now_s = self.now_s()
-        if now_s - self._complained_s < _COMPLAINT_S:
-            self._unsaid += 1
+        if now_s - self._warned_s < _WARNING_S:
+            self._suppressed += 1
             return
-        more = f" (and {self._unsaid:,} times the like)" if self._unsaid else ""
-        self._complained_s, self._unsaid = now_s, 0
+        more = f" (and {self._suppressed:,} similar)" if self._suppressed else ""
+        self._warned_s, self._suppressed = now_s, 0
         _log.warning("ZooKeeper's clients: %s%s", what, more)
 
     # What happens to the tree.

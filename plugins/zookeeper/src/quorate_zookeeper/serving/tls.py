@@ -1,4 +1,4 @@
-"""TLS of the secure port, and who a client's certificate says that it is."""
+"""TLS of the secure port, and the subject of a client's certificate."""
 
 from __future__ import annotations
 

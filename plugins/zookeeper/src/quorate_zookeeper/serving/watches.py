@@ -13,7 +13,7 @@ from quorate_zookeeper.wire.codes import Event, Perm
 
 
 class Kind(Enum):
-    """What a watch is told of."""
+    """What a watch reports."""
 
     #: Data: the znode is created, changed or deleted; once.
     DATA = 1
@@ -53,7 +53,7 @@ class Watches:
     def __init__(self) -> None:
         self._tables: Final[dict[Kind, dict[str, dict[Watcher, int]]]] = {kind: {} for kind in Kind}
         self._of: Final[dict[Watcher, set[tuple[Kind, str]]]] = {}
-        #: Events that were sent, and those held back from who may not read.
+        #: Events sent, and events withheld from watchers without the right to read.
         self.sent = 0
         self.withheld = 0
 
@@ -90,7 +90,7 @@ class Watches:
         return found
 
     def fire(self, zxid: int, change: rows.Change) -> None:
-        """Tell watchers of a change, each once of each event."""
+        """Notify watchers of a change, each at most once per event."""
         if not self._of:
             return
         path = change.path

@@ -33,7 +33,7 @@ async def answer(server: Server, connection: Connection, word: str) -> None:
         try:
             async with asyncio.timeout(_TIMEOUT_S):
                 text = await WORDS[word](server)
-        except Exception as error:  # noqa: BLE001 - an operator is told
+        except Exception as error:  # noqa: BLE001 - the answer says so
             _log.info("%s cannot be answered: %s", word, error)
             text = _NOT_SERVING
     connection.write_last(text.encode())

@@ -60,14 +60,14 @@ def attach_session(txn: Txn, command: pb.AttachSession) -> pb.SessionOpened:
 
 
 def close_session(txn: Txn, command: pb.CloseSession) -> pb.Transacted:
-    """End a session that says so, with its ephemerals."""
+    """End a session at the request of its client, with its ephemerals."""
     demand_connection(txn, command.session, command.connection)
     _end(txn, [command.session])
     return pb.Transacted(zxid=txn.revision)
 
 
 def renew_sessions(txn: Txn, command: pb.RenewSessions) -> pb.SessionsRenewed:
-    """Move the deadlines of sessions to a whole timeout after their clients were heard of."""
+    """Move the deadlines of sessions to a timeout after the last requests of their clients."""
     ended = []
     for each in command.sessions:
         session = find_session(txn, each.session)
@@ -82,7 +82,7 @@ def renew_sessions(txn: Txn, command: pb.RenewSessions) -> pb.SessionsRenewed:
 
 
 def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> None:
-    """End the sessions whose clients were not heard of, with their ephemerals."""
+    """End the sessions whose clients were silent for their timeout, with their ephemerals."""
     due = [int(keys.unpack(key)[0]) for key in still_due(txn, LIVENESS, command.keys)]
     if due:
         _end(txn, due)

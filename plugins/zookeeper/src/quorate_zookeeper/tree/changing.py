@@ -33,7 +33,7 @@ _SEQUENTIAL_FLAGS: Final = (2, 3, 6)
 _CONTAINER_FLAG: Final = 4
 _TTL_FLAGS: Final = (5, 6)
 _LONGEST_TTL_MS: Final = (1 << 40) - 1
-#: An empty container is removed so long after its last child.
+#: The time from the deletion of a container's last child to its own.
 CONTAINER_MS: Final = 60_000
 #: Changes of one event; a row is bounded.
 _AT_A_TIME: Final = 2_000
@@ -317,15 +317,15 @@ class Tree:
         if limited is None:
             return
         limits = self.node(quotas.file_of(limited, quotas.LIMITS))
-        said = self.node(quotas.file_of(limited, quotas.STATS))
-        if limits is None or said is None:
+        stats = self.node(quotas.file_of(limited, quotas.STATS))
+        if limits is None or stats is None:
             return
-        before = quotas.usage_of(said)
+        before = quotas.usage_of(stats)
         usage = quotas.Usage(before.znodes + count, before.bytes + size)
         grows = count > 0 or size > 0
         if self._enforces_quotas and grows and quotas.exceeds(limits, usage):
             raise RefusedError(Error.QUOTA_EXCEEDED)
-        said.data = str(usage).encode()
+        stats.data = str(usage).encode()
         self._changed_nodes[quotas.file_of(limited, quotas.STATS)] = None
 
     def _changed(

@@ -39,7 +39,7 @@ def stored_node(reader: Reader, path: str) -> rows.Znode | None:
 
 
 def stored_children(reader: Reader, path: str) -> rows.Children:
-    """Return what a znode is told about its children."""
+    """Return what is stored about a znode's children."""
     stored = reader.get(PARENTS, path.encode())
     if stored is not None:
         return rows.Children.FromString(stored)

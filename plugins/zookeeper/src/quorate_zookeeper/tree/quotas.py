@@ -1,8 +1,8 @@
-"""Quotas: how many znodes and bytes there may be at and below a path, and how many there are.
+"""Quotas: limits of the number of znodes and bytes at and below a path, and the current numbers.
 
 Clients write `/zookeeper/quota<path>/zookeeper_limits`, as `count=10,bytes=1000`, with hard limits
-after it as `=;byteHardLimit=2000;countHardLimit=20`; -1 is none. Beside it `zookeeper_stats` says
-how many there are.
+after it as `=;byteHardLimit=2000;countHardLimit=20`; -1 is none. Beside it `zookeeper_stats` holds
+the current numbers.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def limited_path(path: str, name: str) -> str | None:
 
 
 def file_of(path: str, name: str) -> str:
-    """Return the path of the znode that says the limits or the usage of a path."""
+    """Return the path of the znode with the limits or the usage of a path."""
     return f"{QUOTA}{path}/{name}" if path != "/" else f"{QUOTA}/{name}"
 
 
 def usage_of(node: rows.Znode) -> Usage:
-    """Return the usage that a znode says."""
+    """Return the usage stored in a znode."""
     fields = _fields(node.data)
     return Usage(fields.get("count", 0), fields.get("bytes", 0))
 

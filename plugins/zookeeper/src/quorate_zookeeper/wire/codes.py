@@ -93,5 +93,5 @@ NOTIFICATION_XID: Final = -1
 PING_XID: Final = -2
 AUTH_XID: Final = -4
 
-#: The events of the session itself are made inside clients: every other says `connected`.
+#: Clients make the events of their sessions themselves; all others carry this state.
 CONNECTED: Final = 3

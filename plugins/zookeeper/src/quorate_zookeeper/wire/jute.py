@@ -76,7 +76,7 @@ class Record:
         return [read() for _ in range(count)]
 
     def skips(self, expected: bytes) -> bool:
-        """Skip these bytes, if they are next; tell whether they were."""
+        """Skip these bytes if they are next, and return whether they were."""
         found = self._data.startswith(expected, self._at)
         if found:
             self._at += len(expected)

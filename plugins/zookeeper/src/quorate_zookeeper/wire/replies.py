@@ -76,7 +76,7 @@ def stat(node: rows.Znode, children: rows.Children) -> bytes:
 
 
 class Described(NamedTuple):
-    """What a stat says of a znode, as far as it is asked."""
+    """The fields of a stat that are used here."""
 
     mzxid: int
     pzxid: int

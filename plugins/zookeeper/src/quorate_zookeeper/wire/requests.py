@@ -37,7 +37,7 @@ class Connect:
     timeout_ms: int
     session: int
     password: bytes
-    #: Whether the client knows of servers that only read, and hears of it in the answer.
+    #: Whether the client knows of read-only servers, and expects that field in the answer.
     knows_read_only: bool
 
     @classmethod
