@@ -116,12 +116,12 @@ def test_rows_of_files_are_there_with_their_entry_and_not_before(
 def test_handlers_run_again_when_the_files_are_in_place(loading: Machine, tmp_path: Path) -> None:
     path, file = file_of(tmp_path, opened(loading).revision, ROWS, b"a")
     entry = loading.entry(command(asked(file)))
-    assert loading.evaluator.ingests
-    loading.applier.prepared(
-        pb.FileSet.FromString(loading.outcomes[entry.index][0].reply), {ROWS: [path]}
-    )
+    waits = [loading.evaluator.ingests]
+    found = pb.FileSet.FromString(loading.outcomes[entry.index][0].reply)
+    loading.applier.prepared(found, {ROWS: [path]})
     loading.store(entry)
-    assert not loading.evaluator.ingests
+    waits.append(loading.evaluator.ingests)
+    assert waits == [True, False]
     assert loading.read(["get", ROWS, "a"]) == ["from file"]
 
 
