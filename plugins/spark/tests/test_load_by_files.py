@@ -66,9 +66,10 @@ class Site:
         from quorate_spark.source.tables import find
 
         options, found = self.options(load_id), find("mqtt.sessions")
+        opened = placing.opened(self.client, options, found)
+        assert opened is not None
         begin = BeginLoadCommand(load_id=load_id, table=options.table, by_files=True)
         self.client.execute(begin, Load)
-        opened = placing.opened(self.client, options, found)
         return [
             asyncio.run(send_files(options, each, opened, batches(load_id, each, rows)))
             for each in range(PARTITIONS)

@@ -47,6 +47,17 @@ from quorate.v1.coordinator_pb2 import (
     ReleaseCoordinator,
     ReleaseCoordinators,
 )
+from quorate.v1.files_pb2 import (
+    AppliedRequest,
+    DropFileSet,
+    DropFilesRequest,
+    FetchFilesRequest,
+    IngestFileSet,
+    IngestFilesRequest,
+    OpenFilesRequest,
+    ReadFileRequest,
+    SendFileRequest,
+)
 from quorate.v1.kv_pb2 import (
     CommitPairs,
     CommitPairsBatch,
@@ -761,6 +772,38 @@ AUDIT: Final = {
     "Follow": Row(empty=REFUSED, large=((FollowAudit(domains=[TEXT]), REFUSED),)),
 }
 
+FILES: Final = {
+    "Open": Row(
+        empty="name",
+        large=((OpenFilesRequest(group="metadata", name=TEXT), "name"),),
+        wrong=(
+            (OpenFilesRequest(name="a", group="nothing"), "group"),
+            (OpenFilesRequest(name="a", group="metadata", command="nothing"), "command"),
+        ),
+    ),
+    "Send": Row(
+        empty="name",
+        large=((SendFileRequest(group="metadata", name=TEXT), "name"),),
+        wrong=((SendFileRequest(group="metadata", name="a"), "file"),),
+    ),
+    "Ingest": Row(
+        empty="ingest.name",
+        large=((IngestFilesRequest(ingest=IngestFileSet(name=TEXT)), "ingest.name"),),
+        wrong=((IngestFilesRequest(group="nothing", ingest=IngestFileSet(name="a")), "group"),),
+    ),
+    "Drop": Row(
+        empty="drop.name",
+        large=((DropFilesRequest(drop=DropFileSet(name=TEXT)), "drop.name"),),
+        wrong=((DropFilesRequest(group="nothing", drop=DropFileSet(name="a")), "group"),),
+    ),
+}
+#: Asked by what shows that it is another node.
+FILE_PEERS: Final = {
+    "Fetch": Row(empty="shard", large=((FetchFilesRequest(shard=TEXT), "shard"),)),
+    "Read": Row(empty="shard", large=((ReadFileRequest(shard=TEXT), "shard"),)),
+    "Applied": Row(empty="shard", large=((AppliedRequest(shard=TEXT), "shard"),)),
+}
+
 VIEW: Final = {
     "Open": Row(
         empty="family",
@@ -831,6 +874,8 @@ ROWS: Final = by_method(
         "quorate.v1.ClusterService": CLUSTER,
         "quorate.v1.CommandService": COMMANDS,
         "quorate.v1.CoordinatorService": COORDINATORS,
+        "quorate.v1.FilePeerService": FILE_PEERS,
+        "quorate.v1.FileService": FILES,
         "quorate.v1.KvService": KV,
         "quorate.v1.NodeService": NODE,
         "quorate.v1.QuotaService": QUOTA,

@@ -20,7 +20,13 @@ from quorate.node.issuer import Issuer
 from quorate.plugin.access import OPERATIONS, Authority, Open
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import Need, needs_of_core, needs_of_service
-from quorate.rpc import audit_service, command_service, view_service, watch_service
+from quorate.rpc import (
+    audit_service,
+    command_service,
+    file_service,
+    view_service,
+    watch_service,
+)
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.identities import Identities
 from quorate.rpc.node_service import is_node
@@ -36,6 +42,7 @@ _OF_CORE: Final = (
     (admin_service.SERVICE, admin_service.ACCESS, OPERATIONS),
     (audit_service.SERVICE, audit_service.ACCESS, OPERATIONS),
     (command_service.SERVICE, command_service.ACCESS, ""),
+    (file_service.SERVICE, file_service.ACCESS, OPERATIONS),
     (view_service.SERVICE, view_service.ACCESS, ""),
     (watch_service.SERVICE, watch_service.ACCESS, ""),
 )

@@ -246,7 +246,7 @@ class Node:
                 node_service,
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),
-                FileService(self._files, catalog),
+                FileService(self._files, catalog, authority),
                 FilePeerService(self._files, self._durable_index, node_service.admit),
                 self.admin,
                 AuditService(self._audit_log, {ADMIN, *catalog.declared}, self.groups.reads),

@@ -12,11 +12,11 @@ from quorate.consensus.peer.wire import Handshake
 from quorate.groups.files.file_sets import FETCH_S, FileSets
 from quorate.groups.refusals import ExhaustedError
 from quorate.plugin import Access, Invalid, Stub
-from quorate.plugin.access import OPERATIONS
+from quorate.plugin.access import OPERATIONS, Authority, denied, needed
 from quorate.plugin.catalog import Catalog
-from quorate.plugin.needs import needs_of_core
+from quorate.plugin.needs import domain_of, needs_of_core
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc import deadline
+from quorate.rpc import callers, deadline
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.methods import Context
@@ -41,6 +41,7 @@ class FileService:
 
     _files: FileSets
     _catalog: Catalog
+    _authority: Authority
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -49,8 +50,12 @@ class FileService:
     async def Open(self, request: pb.OpenFilesRequest, context: Context) -> pb.OpenFilesResponse:
         """Open a file set on the leader."""
         _check_name("name", request.name)
+        shard = self._shard(request)
+        if request.command not in self._catalog.commands:
+            raise Invalid("command", f"{request.command!r} is no command of this cluster")
+        self._demand(request.command)
         asked = pb.OpenFileSet(name=request.name, command=request.command)
-        return await self._files.open(self._shard(request), asked, _timeout_s())
+        return await self._files.open(shard, asked, _timeout_s())
 
     async def Send(self, request: pb.SendFileRequest, context: Context) -> pb.SendFileResponse:
         """Write a part of a file."""
@@ -73,7 +78,10 @@ class FileService:
     ) -> pb.IngestFilesResponse:
         """Put the files of a set in place."""
         _check_name("ingest.name", request.ingest.name)
-        found = await self._files.ingest(self._shard(request), request.ingest, _timeout_s())
+        shard = self._shard(request)
+        self._demand(self._files.command_of(shard, request.ingest.name))
+        act = self._files.check if request.check_only else self._files.ingest
+        found = await act(shard, request.ingest, _timeout_s())
         return pb.IngestFilesResponse(set=found)
 
     async def Drop(self, request: pb.DropFilesRequest, context: Context) -> pb.DropFilesResponse:
@@ -81,6 +89,14 @@ class FileService:
         _check_name("drop.name", request.drop.name)
         await self._files.drop(self._shard(request), request.drop, _timeout_s())
         return pb.DropFilesResponse()
+
+    def _demand(self, command: str) -> None:
+        """Refuse a caller that may not send the command whatever its items are."""
+        if self._authority.enabled is False:
+            return
+        caller, domain = callers.caller(), domain_of(self._catalog, command)
+        if not self._authority.rights(caller.name).covers(domain, "write"):
+            raise denied(caller.name, needed("write", domain))
 
     def _shard(
         self,

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/files.proto\x12\nquorate.v1\"e\n\x11\x46\x65tchFilesRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12%\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04node\x18\x04 \x01(\t\"%\n\x12\x46\x65tchFilesResponse\x12\x0f\n\x07lacking\x18\x01 \x01(\t\"^\n\x0fReadFileRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\x0c\x12\x0e\n\x06offset\x18\x05 \x01(\x04\"2\n\x10ReadFileResponse\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\x1f\n\x0e\x41ppliedRequest\x12\r\n\x05shard\x18\x01 \x01(\t\"(\n\x0f\x41ppliedResponse\x12\x15\n\rdurable_index\x18\x01 \x01(\x04\"O\n\x10OpenFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x01(\t\"Y\n\x11OpenFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\x12\"\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x13.quorate.v1.FactRow\"5\n\x07\x46\x61\x63tRow\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\"\x84\x01\n\x0fSendFileRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12$\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0e\n\x06offset\x18\x05 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\x0c\"2\n\x10SendFileResponse\x12\x10\n\x08received\x18\x01 \x01(\x04\x12\x0c\n\x04\x66ull\x18\x02 \x01(\t\"]\n\x12IngestFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12)\n\x06ingest\x18\x03 \x01(\x0b\x32\x19.quorate.v1.IngestFileSet\"7\n\x13IngestFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\"W\n\x10\x44ropFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12%\n\x04\x64rop\x18\x03 \x01(\x0b\x32\x17.quorate.v1.DropFileSet\"\x13\n\x11\x44ropFilesResponse\"\x83\x01\n\nSortedFile\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\x0c\n\x04rows\x18\x04 \x01(\x04\x12$\n\x06ranges\x18\x05 \x03(\x0b\x32\x14.quorate.v1.KeyRange\x12\x13\n\x0brows_digest\x18\x06 \x01(\x0c\"\'\n\x08KeyRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x0c\x12\x0c\n\x04last\x18\x02 \x01(\x0c\"\x97\x02\n\x07\x46ileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.quorate.v1.FileSet.State\x12\x10\n\x08revision\x18\x04 \x01(\x04\x12\x0e\n\x06now_ms\x18\x05 \x01(\x03\x12\x12\n\ngeneration\x18\x06 \x01(\x04\x12\x13\n\x0bingested_at\x18\x07 \x01(\x04\x12%\n\x05\x66iles\x18\x08 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04rows\x18\t \x01(\x04\"C\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\x0c\n\x08INGESTED\x10\x02\x12\x0b\n\x07\x44ROPPED\x10\x03\",\n\x0bOpenFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\"z\n\rIngestFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12%\n\x06\x63ounts\x18\x04 \x03(\x0b\x32\x15.quorate.v1.ItemCount\"(\n\tItemCount\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05items\x18\x02 \x01(\x04\"+\n\x0b\x44ropFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x66orget\x18\x02 \x01(\x08\x32\xa5\x02\n\x0b\x46ileService\x12\x43\n\x04Open\x12\x1c.quorate.v1.OpenFilesRequest\x1a\x1d.quorate.v1.OpenFilesResponse\x12\x41\n\x04Send\x12\x1b.quorate.v1.SendFileRequest\x1a\x1c.quorate.v1.SendFileResponse\x12I\n\x06Ingest\x12\x1e.quorate.v1.IngestFilesRequest\x1a\x1f.quorate.v1.IngestFilesResponse\x12\x43\n\x04\x44rop\x12\x1c.quorate.v1.DropFilesRequest\x1a\x1d.quorate.v1.DropFilesResponse2\xe0\x01\n\x0f\x46ilePeerService\x12\x46\n\x05\x46\x65tch\x12\x1d.quorate.v1.FetchFilesRequest\x1a\x1e.quorate.v1.FetchFilesResponse\x12\x41\n\x04Read\x12\x1b.quorate.v1.ReadFileRequest\x1a\x1c.quorate.v1.ReadFileResponse\x12\x42\n\x07\x41pplied\x12\x1a.quorate.v1.AppliedRequest\x1a\x1b.quorate.v1.AppliedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/files.proto\x12\nquorate.v1\"e\n\x11\x46\x65tchFilesRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12%\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04node\x18\x04 \x01(\t\"%\n\x12\x46\x65tchFilesResponse\x12\x0f\n\x07lacking\x18\x01 \x01(\t\"^\n\x0fReadFileRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\x0c\x12\x0e\n\x06offset\x18\x05 \x01(\x04\"2\n\x10ReadFileResponse\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\x1f\n\x0e\x41ppliedRequest\x12\r\n\x05shard\x18\x01 \x01(\t\"(\n\x0f\x41ppliedResponse\x12\x15\n\rdurable_index\x18\x01 \x01(\x04\"O\n\x10OpenFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x01(\t\"Y\n\x11OpenFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\x12\"\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x13.quorate.v1.FactRow\"5\n\x07\x46\x61\x63tRow\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\"\x84\x01\n\x0fSendFileRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12$\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0e\n\x06offset\x18\x05 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\x0c\"2\n\x10SendFileResponse\x12\x10\n\x08received\x18\x01 \x01(\x04\x12\x0c\n\x04\x66ull\x18\x02 \x01(\t\"q\n\x12IngestFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12)\n\x06ingest\x18\x03 \x01(\x0b\x32\x19.quorate.v1.IngestFileSet\x12\x12\n\ncheck_only\x18\x04 \x01(\x08\"7\n\x13IngestFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\"W\n\x10\x44ropFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12%\n\x04\x64rop\x18\x03 \x01(\x0b\x32\x17.quorate.v1.DropFileSet\"\x13\n\x11\x44ropFilesResponse\"\x83\x01\n\nSortedFile\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\x0c\n\x04rows\x18\x04 \x01(\x04\x12$\n\x06ranges\x18\x05 \x03(\x0b\x32\x14.quorate.v1.KeyRange\x12\x13\n\x0brows_digest\x18\x06 \x01(\x0c\"\'\n\x08KeyRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x0c\x12\x0c\n\x04last\x18\x02 \x01(\x0c\"\x97\x02\n\x07\x46ileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.quorate.v1.FileSet.State\x12\x10\n\x08revision\x18\x04 \x01(\x04\x12\x0e\n\x06now_ms\x18\x05 \x01(\x03\x12\x12\n\ngeneration\x18\x06 \x01(\x04\x12\x13\n\x0bingested_at\x18\x07 \x01(\x04\x12%\n\x05\x66iles\x18\x08 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04rows\x18\t \x01(\x04\"C\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\x0c\n\x08INGESTED\x10\x02\x12\x0b\n\x07\x44ROPPED\x10\x03\",\n\x0bOpenFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\"z\n\rIngestFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12%\n\x06\x63ounts\x18\x04 \x03(\x0b\x32\x15.quorate.v1.ItemCount\"(\n\tItemCount\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05items\x18\x02 \x01(\x04\"+\n\x0b\x44ropFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x66orget\x18\x02 \x01(\x08\x32\xa5\x02\n\x0b\x46ileService\x12\x43\n\x04Open\x12\x1c.quorate.v1.OpenFilesRequest\x1a\x1d.quorate.v1.OpenFilesResponse\x12\x41\n\x04Send\x12\x1b.quorate.v1.SendFileRequest\x1a\x1c.quorate.v1.SendFileResponse\x12I\n\x06Ingest\x12\x1e.quorate.v1.IngestFilesRequest\x1a\x1f.quorate.v1.IngestFilesResponse\x12\x43\n\x04\x44rop\x12\x1c.quorate.v1.DropFilesRequest\x1a\x1d.quorate.v1.DropFilesResponse2\xe0\x01\n\x0f\x46ilePeerService\x12\x46\n\x05\x46\x65tch\x12\x1d.quorate.v1.FetchFilesRequest\x1a\x1e.quorate.v1.FetchFilesResponse\x12\x41\n\x04Read\x12\x1b.quorate.v1.ReadFileRequest\x1a\x1c.quorate.v1.ReadFileResponse\x12\x42\n\x07\x41pplied\x12\x1a.quorate.v1.AppliedRequest\x1a\x1b.quorate.v1.AppliedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,31 +44,31 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SENDFILERESPONSE']._serialized_start=765
   _globals['_SENDFILERESPONSE']._serialized_end=815
   _globals['_INGESTFILESREQUEST']._serialized_start=817
-  _globals['_INGESTFILESREQUEST']._serialized_end=910
-  _globals['_INGESTFILESRESPONSE']._serialized_start=912
-  _globals['_INGESTFILESRESPONSE']._serialized_end=967
-  _globals['_DROPFILESREQUEST']._serialized_start=969
-  _globals['_DROPFILESREQUEST']._serialized_end=1056
-  _globals['_DROPFILESRESPONSE']._serialized_start=1058
-  _globals['_DROPFILESRESPONSE']._serialized_end=1077
-  _globals['_SORTEDFILE']._serialized_start=1080
-  _globals['_SORTEDFILE']._serialized_end=1211
-  _globals['_KEYRANGE']._serialized_start=1213
-  _globals['_KEYRANGE']._serialized_end=1252
-  _globals['_FILESET']._serialized_start=1255
-  _globals['_FILESET']._serialized_end=1534
-  _globals['_FILESET_STATE']._serialized_start=1467
-  _globals['_FILESET_STATE']._serialized_end=1534
-  _globals['_OPENFILESET']._serialized_start=1536
-  _globals['_OPENFILESET']._serialized_end=1580
-  _globals['_INGESTFILESET']._serialized_start=1582
-  _globals['_INGESTFILESET']._serialized_end=1704
-  _globals['_ITEMCOUNT']._serialized_start=1706
-  _globals['_ITEMCOUNT']._serialized_end=1746
-  _globals['_DROPFILESET']._serialized_start=1748
-  _globals['_DROPFILESET']._serialized_end=1791
-  _globals['_FILESERVICE']._serialized_start=1794
-  _globals['_FILESERVICE']._serialized_end=2087
-  _globals['_FILEPEERSERVICE']._serialized_start=2090
-  _globals['_FILEPEERSERVICE']._serialized_end=2314
+  _globals['_INGESTFILESREQUEST']._serialized_end=930
+  _globals['_INGESTFILESRESPONSE']._serialized_start=932
+  _globals['_INGESTFILESRESPONSE']._serialized_end=987
+  _globals['_DROPFILESREQUEST']._serialized_start=989
+  _globals['_DROPFILESREQUEST']._serialized_end=1076
+  _globals['_DROPFILESRESPONSE']._serialized_start=1078
+  _globals['_DROPFILESRESPONSE']._serialized_end=1097
+  _globals['_SORTEDFILE']._serialized_start=1100
+  _globals['_SORTEDFILE']._serialized_end=1231
+  _globals['_KEYRANGE']._serialized_start=1233
+  _globals['_KEYRANGE']._serialized_end=1272
+  _globals['_FILESET']._serialized_start=1275
+  _globals['_FILESET']._serialized_end=1554
+  _globals['_FILESET_STATE']._serialized_start=1487
+  _globals['_FILESET_STATE']._serialized_end=1554
+  _globals['_OPENFILESET']._serialized_start=1556
+  _globals['_OPENFILESET']._serialized_end=1600
+  _globals['_INGESTFILESET']._serialized_start=1602
+  _globals['_INGESTFILESET']._serialized_end=1724
+  _globals['_ITEMCOUNT']._serialized_start=1726
+  _globals['_ITEMCOUNT']._serialized_end=1766
+  _globals['_DROPFILESET']._serialized_start=1768
+  _globals['_DROPFILESET']._serialized_end=1811
+  _globals['_FILESERVICE']._serialized_start=1814
+  _globals['_FILESERVICE']._serialized_end=2107
+  _globals['_FILEPEERSERVICE']._serialized_start=2110
+  _globals['_FILEPEERSERVICE']._serialized_end=2334
 # @@protoc_insertion_point(module_scope)

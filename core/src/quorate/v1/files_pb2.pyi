@@ -113,14 +113,16 @@ class SendFileResponse(_message.Message):
     def __init__(self, received: _Optional[int] = ..., full: _Optional[str] = ...) -> None: ...
 
 class IngestFilesRequest(_message.Message):
-    __slots__ = ("group", "shard", "ingest")
+    __slots__ = ("group", "shard", "ingest", "check_only")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
     INGEST_FIELD_NUMBER: _ClassVar[int]
+    CHECK_ONLY_FIELD_NUMBER: _ClassVar[int]
     group: str
     shard: int
     ingest: IngestFileSet
-    def __init__(self, group: _Optional[str] = ..., shard: _Optional[int] = ..., ingest: _Optional[_Union[IngestFileSet, _Mapping]] = ...) -> None: ...
+    check_only: bool
+    def __init__(self, group: _Optional[str] = ..., shard: _Optional[int] = ..., ingest: _Optional[_Union[IngestFileSet, _Mapping]] = ..., check_only: bool = ...) -> None: ...
 
 class IngestFilesResponse(_message.Message):
     __slots__ = ("set",)

@@ -23,6 +23,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError, FullError
+from quorate.storage.families import DEADLINE_KEYS, DEADLINES
 from quorate.storage.staged_files import StagedFiles
 from quorate.v1 import files_pb2 as pb
 
@@ -118,6 +119,15 @@ class FileSets:
                 )
         return response
 
+    def command_of(self, shard: ShardId, name: str) -> str:
+        """Return the command of a set; raises `Rejected` if there is none."""
+        known = file_sets.find(self._leading(shard).data, name)
+        if known is None:
+            raise Rejected("NOT_FOUND", f"there is no file set {name} in {shard}: open it first")
+        if known.state == pb.FileSet.DROPPED:
+            raise Rejected(file_sets.ABORTED, f"load {name} was aborted: choose another load id")
+        return known.command
+
     async def receive(
         self, shard: ShardId, name: str, file: pb.SortedFile, offset: int, content: bytes
     ) -> int:
@@ -146,6 +156,16 @@ class FileSets:
             await self._gather(replica, asked, timeout_s)
             failpoint("ingest.gathered")
         return await self._propose(replica, asked, pb.FileSet, timeout_s)
+
+    async def check(self, shard: ShardId, asked: pb.IngestFileSet, timeout_s: float) -> pb.FileSet:
+        """Refuse files that would be refused now; every voter that answers has them afterwards."""
+        replica = self._leading(shard)
+        rows, slots = replica.data, replica.applier.slots
+        known = file_sets.check_ingest(asked, file_sets.find(rows, asked.name), slots)
+        if known.state == pb.FileSet.OPEN:
+            await self._gather(replica, asked, timeout_s)
+            file_sets.check_room(replica.data, known, asked.files, partial(self.find, shard))
+        return known
 
     async def drop(self, shard: ShardId, asked: pb.DropFileSet, timeout_s: float) -> None:
         """End a file set, or forget it."""
@@ -203,6 +223,10 @@ class FileSets:
     async def _gather(self, replica: Shard, asked: pb.IngestFileSet, timeout_s: float) -> None:
         """Raise unless a majority has the files; every voter that answers has them."""
         shard, files = replica.id, list(asked.files)
+        written = self._catalog.routes[self.command_of(shard, asked.name)].writes
+        strange = {each.family for each in files} - {*written, DEADLINES, DEADLINE_KEYS}
+        if strange:
+            raise Invalid("ingest.files", f"its command writes no {', '.join(sorted(strange))}")
         if self._staged.paths(str(shard), asked.name, files) is None:
             # Another node led when they were sent.
             for node in self._others(replica):

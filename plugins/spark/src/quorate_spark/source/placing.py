@@ -25,33 +25,35 @@ _VIEWS: Final = "/quorate.v1.ViewService"
 _HASH_BYTES: Final = 8
 
 
-def by_files(client: Client, options: WriteOptions, found: FoundTable) -> bool:
-    """Whether a load is one by files; raises `SourceError` when it is to be, and cannot."""
+def opened(client: Client, options: WriteOptions, found: FoundTable) -> dict[int, bytes] | None:
+    """Open a file set on every shard of a table; None for a load by commands.
+
+    Raises `SourceError` for a load that is to be one by files and cannot, and `QuorateError`.
+    """
     if options.load_mode == "rpc":
-        return False
+        return None
     known = Loads(client).get(options.load_id)
-    if options.load_mode == "auto" and known is not None:
-        return known.load.by_files
+    goes_on = known is not None and known.load.by_files
     why = _impossible(found)
-    if why and options.load_mode == "files":
+    if why and (goes_on or options.load_mode == "files"):
         raise SourceError(f"{options.table} cannot be loaded by files: {why}")
-    if why:
-        return False
-    return options.load_mode == "files" or _is_empty(client, found)
-
-
-def opened(client: Client, options: WriteOptions, found: FoundTable) -> dict[int, bytes]:
-    """Open a file set on every shard of a table."""
+    chooses = options.load_mode == "auto" and not goes_on
+    if chooses and (why or known is not None or not _is_empty(client, found)):
+        return None
     plan = plan_of(client.topology(), found.group)
-    return client.thread.run(
-        opened_sets(
-            client.asynchronous,
-            found.group,
-            {shard: plan.some_key(shard) for shard in sorted(plan.leaders)},
-            set_name(options.load_id),
-            found.write.message.DESCRIPTOR.full_name,
-        )
+    opening = opened_sets(
+        client.asynchronous,
+        found.group,
+        {shard: plan.some_key(shard) for shard in sorted(plan.leaders)},
+        set_name(options.load_id),
+        found.write.message.DESCRIPTOR.full_name,
     )
+    try:
+        return client.thread.run(opening)
+    except RejectedError as error:
+        if options.load_mode == "auto" and error.code == "PERMISSION_DENIED":
+            return None
+        raise
 
 
 def put_in_place(
@@ -74,23 +76,32 @@ def put_in_place(
         _request(options, found, shard, filed)
         for shard in sorted({shard for each in filed for shard in each.shards})
     ]
-    for request in requests:
-        try:
-            client.call(
-                f"{_FILES}/Ingest",
-                request,
-                pb.IngestFilesResponse,
-                group=found.group,
-                shard_key=plan.some_key(request.shard),
-                # Once ingested it is answered in the same way.
-                read=True,
-                timeout_s=options.timeout_s,
-            )
-        except RejectedError as error:
-            raise SourceError(
-                f"load {options.load_id} is not put in place on shard {found.group}/"
-                f"{request.shard}: {error}"
-            ) from error
+    # What one shard refuses is to be known before another has its rows.
+    for check_only in (True, False):
+        for request in requests:
+            request.check_only = check_only
+            _ingest(client, options, plan, request)
+
+
+def _ingest(
+    client: Client, options: WriteOptions, plan: ShardPlan, request: pb.IngestFilesRequest
+) -> None:
+    try:
+        client.call(
+            f"{_FILES}/Ingest",
+            request,
+            pb.IngestFilesResponse,
+            group=plan.group,
+            shard_key=plan.some_key(request.shard),
+            # Once ingested it is answered in the same way.
+            read=True,
+            timeout_s=options.timeout_s,
+        )
+    except RejectedError as error:
+        raise SourceError(
+            f"load {options.load_id} is not put in place on shard {plan.group}/{request.shard}:"
+            f" {error}"
+        ) from error
 
 
 def dropped(

@@ -111,15 +111,14 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
         options = replace(options, load_id=uuid.uuid4().hex)
     try:
         with _client(options) as client:
-            as_files = placing.by_files(client, options, found)
+            opened = placing.opened(client, options, found)
             command = BeginLoadCommand(
                 load_id=options.load_id,
                 table=options.table,
                 insert_only=options.conflict == "insert_only",
-                by_files=as_files,
+                by_files=opened is not None,
             )
             client.execute(command, Load)
-            opened = placing.opened(client, options, found) if as_files else None
     except QuorateError as error:
         raise source_error(error, options.load_id) from error
     return TableWriter(options, opened)
