@@ -52,7 +52,10 @@ def test_rows_that_can_be_loaded(check: Check, tmp_path: Path) -> None:
 
 
 def test_the_first_bad_rows_are_told_with_their_reasons(check: Check, tmp_path: Path) -> None:
-    columns = {"key": [b"a", b"", b"b", b"k" * 9_000], "value": [b"1", b"1", None, b"1"]}
+    columns: dict[str, list[Any]] = {
+        "key": [b"a", b"", b"b", b"k" * 9_000],
+        "value": [b"1", b"1", None, b"1"],
+    }
 
     code, told = check(parquet(tmp_path / "rows.parquet", columns))
 
