@@ -212,7 +212,7 @@ class _Given:
     def __init__(self, given: Mapping[str, str], known: frozenset[str]) -> None:
         self._given: Final = {name.lower(): value for name, value in given.items()}
         if "bad_rows" in known and (side_table := self._given.pop(_SIDE_TABLE, "")):
-            self._given.update({"bad_rows": "dead_letter", "dead_letter_path": side_table})
+            self._given.update(bad_rows="dead_letter", dead_letter_path=side_table)
         if "path" in self._given:
             raise SourceError(
                 f"the source quorate takes no path ({self._given['path']!r}): call save() or load()"
