@@ -18,30 +18,37 @@ KEYS: Final = 60
 class Traffic:
     """Writers of their own keys, and watchers of them all."""
 
-    def __init__(self) -> None:
+    def __init__(self, watches: int, writers: int, writes_a_second: float) -> None:
+        self._writers = writers
+        self._pause_s = writers / writes_a_second
         #: What was answered, in order, by key.
         self.answered: dict[str, list[str]] = {}
-        self.seen: list[list[WatchedChange]] = [[] for _ in range(WATCHES)]
+        self.seen: list[list[WatchedChange]] = [[] for _ in range(watches)]
         self.failed: list[Exception] = []
         #: The longest that a write took, in seconds.
         self.longest_s = 0.0
         self.over = False
 
-    async def write(self, client: AsyncClient) -> None:
-        """Write one key after the other until it is over."""
+    async def write(self, client: AsyncClient, writer: int) -> None:
+        """Write at the rate of one writer; what a slow answer delays is made up for."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         for number in count():
             if self.over:
                 return
-            key, value = f"grown{number % KEYS}/k", str(number)
-            began = time.monotonic()
+            key, value = (
+                f"grown{writer + self._writers * (number % (KEYS // self._writers))}/k",
+                str(number),
+            )
+            sent = time.monotonic()
             try:
                 await client.kv.put(key, value.encode())
             except Exception as error:  # noqa: BLE001 - it is what the test counts
                 self.failed.append(error)
             else:
                 self.answered.setdefault(key, []).append(value)
-            self.longest_s = max(self.longest_s, time.monotonic() - began)
-            await asyncio.sleep(1 / WRITES_A_SECOND)
+            self.longest_s = max(self.longest_s, time.monotonic() - sent)
+            await asyncio.sleep(max(0.0, began + (number + 1) * self._pause_s - loop.time()))
 
     async def watch(self, client: AsyncClient, seen: list[WatchedChange]) -> None:
         """Record what a watch sees."""
@@ -64,15 +71,20 @@ class Traffic:
 
 
 @asynccontextmanager
-async def traffic(client: AsyncClient) -> AsyncIterator[Traffic]:
+async def traffic(
+    client: AsyncClient,
+    watches: int = WATCHES,
+    writers: int = 1,
+    writes_a_second: float = WRITES_A_SECOND,
+) -> AsyncIterator[Traffic]:
     """Write and watch until the block ends; then every watch has seen what was written."""
-    made = Traffic()
+    made = Traffic(watches, writers, writes_a_second)
     watching = [asyncio.create_task(made.watch(client, seen)) for seen in made.seen]
-    writing = asyncio.create_task(made.write(client))
+    writing = [asyncio.create_task(made.write(client, number)) for number in range(writers)]
     try:
         yield made
         made.over = True
-        await writing
+        await asyncio.gather(*writing)
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 while made.missing():
@@ -82,6 +94,6 @@ async def traffic(client: AsyncClient) -> AsyncIterator[Traffic]:
         assert not resyncs, resyncs
         assert not (missing := made.missing()), missing[0]
     finally:
-        for task in (writing, *watching):
+        for task in (*writing, *watching):
             task.cancel()
-        await asyncio.gather(writing, *watching, return_exceptions=True)
+        await asyncio.gather(*writing, *watching, return_exceptions=True)

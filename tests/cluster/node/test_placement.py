@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from pathlib import Path
 
 import grpc
@@ -17,12 +18,20 @@ from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import admin_pb2 as pb, kv_pb2, watch_pb2
 
+from tests.support.linearizability import check
+from tests.support.linearizability.load import Load, Plan
+from tests.support.reach import Reach
 from tests.support.traffic import KEYS, traffic
 
 TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 ADMIN = "/quorate.v1.AdminService"
 KV = "/quorate.v1.KvService"
 WATCH = "/quorate.v1.WatchService/Watch"
+#: Of the larger test, by as many writers at a time as answers may be late.
+MANY_A_SECOND = 300
+WRITERS = 60
+#: More than there is time for.
+OPERATIONS = 1_000_000
 
 
 def settings(shards: int) -> Settings:
@@ -77,12 +86,7 @@ async def test_a_cluster_grows_and_shrinks_and_no_client_notices(tmp_path: Path)
             await client.kv.put("grown/first", b"")
             async with traffic(client) as found:
                 for name in ("node4", "node5"):
-                    node = cluster.add(name)
-                    node.start()
-                    await asyncio.to_thread(until, node.report)
-                    await change(
-                        client, "AddMember", pb.AddMemberRequest(node=name, address=node.address)
-                    )
+                    await grow(cluster, client, name)
                 # Five placed shards with three replicas each.
                 assert await settled(client, 5) == [3, 3, 3, 3, 3]
                 for name in ("node1", "node2"):
@@ -97,6 +101,59 @@ async def test_a_cluster_grows_and_shrinks_and_no_client_notices(tmp_path: Path)
         for name in ("node3", "node4", "node5"):
             report = until(cluster.nodes[name].report)
             assert len(report.shards) == 6
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+async def test_a_cluster_of_six_nodes_comes_and_goes_under_load(tmp_path: Path) -> None:
+    """3 to 6 nodes and back to 3 under 300 writes a second and 20 watches.
+
+    No write fails or is lost, no watch misses an event or sees one twice, replicas are even within
+    one, and what other clients saw of a few keys meanwhile can have happened in one order.
+    """
+    groups = settings(9)["groups"]
+    with Cluster(tmp_path, settings={"groups": groups}) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        addresses = [cluster.nodes["node3"].address]
+        async with (
+            # A busy machine has elections of its own accord.
+            connect(cluster.endpoints, timeout_s=PATIENCE_S, exactly_once=True) as client,
+            Reach(addresses) as reach,
+        ):
+            history = Load(reach, Plan(seed=22, operations=OPERATIONS, teams=1))
+            clients = asyncio.create_task(history.run())
+            began = time.monotonic()
+            async with traffic(client, 20, WRITERS, MANY_A_SECOND) as found:
+                for name in ("node4", "node5", "node6"):
+                    await grow(cluster, client, name)
+                # Eight placed shards with three replicas each.
+                assert await settled(client, 6) == [4, 4, 4, 4, 4, 4]
+                for name in ("node4", "node5", "node6"):
+                    await change(client, "RemoveMember", pb.RemoveMemberRequest(node=name))
+                    assert await asyncio.to_thread(cluster.nodes[name].wait) == ExitCode.REMOVED
+                assert await settled(client, 3) == [8, 8, 8]
+                took_s = time.monotonic() - began
+            assert not clients.done(), clients
+            clients.cancel()
+            await asyncio.gather(clients, return_exceptions=True)
+            stored = {row.key.decode(): row.value.decode() async for row in client.kv.list("grown")}
+        assert {key: values[-1] for key, values in found.answered.items()} == stored
+        written = sum(map(len, found.answered.values()))
+        print(
+            f"{written} writes in {took_s:.0f} s, {written / took_s:.0f} a second; "
+            f"{len(history.history)} operations checked"
+        )
+        assert len(history.history) > 500
+        violation = check(history.history)
+        assert violation is None, violation
+
+
+async def grow(cluster: Cluster, client: AsyncClient, name: str) -> None:
+    """Start a node and add it."""
+    node = cluster.add(name)
+    node.start()
+    await asyncio.to_thread(until, node.report)
+    await change(client, "AddMember", pb.AddMemberRequest(node=name, address=node.address))
 
 
 @pytest.mark.ci

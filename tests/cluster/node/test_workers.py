@@ -15,6 +15,7 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
+from quorate.cli.main import main
 from quorate.client import AsyncClient, connect
 from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
@@ -257,3 +258,12 @@ async def test_a_worker_is_added_and_removed(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "q1" / "q1.3")
         machine.start()
         machine.ready()
+        # What is saved through the one port begins again as the first worker of another machine.
+        saved, other = tmp_path / "saved", tmp_path / "q9.toml"
+        asked = ["backup", str(saved), "--endpoints", machine.address]
+        assert await asyncio.to_thread(main, asked) == 0
+        text = machine.file.read_text().replace('name = "q1"', 'name = "q9"')
+        other.write_text(text.replace(f"{tmp_path}/q1", f"{tmp_path}/q9"))
+        assert await asyncio.to_thread(main, ["restore", str(saved), "--config", str(other)]) == 0
+        shards = sorted(each.name for each in (tmp_path / "q9/q9.1/shards/metadata").iterdir())
+        assert shards == ["0", "1", "2", "3", "4"]

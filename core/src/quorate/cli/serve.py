@@ -189,9 +189,11 @@ def restore(terminal: Terminal, directory: Path) -> None:
     """Fill the empty node.dir of a node with the backup in DIR; no node may run there.
 
     The node is then a cluster of its own, which begins with `quorate serve`; other nodes are added
-    to it.
+    to it. Of a machine with workers, that is the first one.
     """
     settings = terminal.settings()
+    if workers := _workers(terminal, settings):
+        settings = workers[0].settings
     try:
         from quorate.groups.snapshots.parts import BackupError
         from quorate.node.directory import restore as restored_from

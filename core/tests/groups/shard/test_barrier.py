@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+import uvloop
 from quorate.consensus.reads import ReadOutcome
 from quorate.groups.shard.barrier import Barrier
 from quorate.plugin.shard_id import ShardId
@@ -164,3 +165,34 @@ def test_nothing_is_asked_once_it_has_ended(bench: Bench) -> None:
     assert len(bench.asked) == 1
     assert isinstance(first.exception(), RuntimeError)
     assert isinstance(second.exception(), RuntimeError)
+
+
+def test_without_a_linger_reads_go_on_every_kind_of_loop() -> None:
+    """A loop that is late has no time left to linger, and its timers are none then."""
+    served: list[int] = []
+
+    async def read() -> None:
+        loop = asyncio.get_running_loop()
+        asked: list[int] = []
+        barrier = Barrier(
+            ShardId("metadata", 0),
+            loop,
+            asked.append,
+            lambda: False,
+            applied=5,
+            linger_s=0.0,
+            retry_s=RETRY_S,
+        )
+        # The second time two of three have come.
+        for number in (3, 2):
+            reads = [barrier.read(30.0) for _ in range(number)]
+            async with asyncio.timeout(10):
+                while not asked:
+                    await asyncio.sleep(0)
+                barrier.answered([ReadOutcome(asked.pop(), 5)])
+                served.append(sum(await asyncio.gather(*reads)))
+
+    uvloop.run(read())
+    asyncio.run(read())
+
+    assert served == [15, 10, 15, 10]

@@ -51,7 +51,9 @@ class Barrier:
         self._tokens: Final = count(1)
         self._arriving: list[_Reader] = []
         self._asking: asyncio.Handle | None = None
-        self._lingering: asyncio.TimerHandle | None = None
+        self._lingering: asyncio.Handle | None = None
+        #: When that is over: a loop need not say when a timer rings that is due at once.
+        self._lingering_until = float("inf")
         #: The number of reads of the last request.
         self._together = 1
         self._asked: Final[dict[int, list[_Reader]]] = {}
@@ -129,15 +131,16 @@ class Barrier:
             self._asking = self._loop.call_soon(self._ask)
             return
         due = self._loop.time() + (self._retry_s if self._asked else self._linger_s)
-        if self._lingering is None or due < self._lingering.when():
+        if due < self._lingering_until:
             self._cancel()
-            self._lingering = self._loop.call_at(due, self._ask)
+            self._lingering, self._lingering_until = self._loop.call_at(due, self._ask), due
 
     def _cancel(self) -> None:
         for handle in (self._asking, self._lingering):
             if handle is not None:
                 handle.cancel()
         self._asking = self._lingering = None
+        self._lingering_until = float("inf")
 
     def _ask(self) -> None:
         self._cancel()
