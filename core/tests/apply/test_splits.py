@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,12 +11,14 @@ from quorate.apply import cuts
 from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
+from quorate.apply.program import families_of
 from quorate.apply.splits import parts_of
-from quorate.groups.snapshots.first_state import fork
+from quorate.groups.snapshots.first_state import begin_part
 from quorate.plugin import keys
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import bitmap_of, even_cut, slots_in
 from quorate.storage.data.home import MemoryHome
+from quorate.storage.data.shard_data import ShardData
 from quorate.storage.events import EventLog
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of
@@ -70,7 +73,9 @@ def forked(machine: Machine, new_machine: Callable[..., Machine]) -> Machine:
     found = machine.applier.cut_here
     assert found is not None
     home = MemoryHome()
-    fork(machine.data, home, found, found.parts[0])
+    machine.data.fork(home)
+    with closing(ShardData.open(home, families_of(machine.catalog, machine.shard.group))) as data:
+        begin_part(data, 4)
     child = new_machine(shard=ShardId(machine.shard.group, 4))
     child.home = home
     child.open()

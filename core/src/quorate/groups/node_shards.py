@@ -30,7 +30,7 @@ from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_jou
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
-from quorate.groups.snapshots.first_state import fork, recover
+from quorate.groups.snapshots.first_state import begin_part, recover
 from quorate.groups.splits import Splits
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
@@ -395,6 +395,7 @@ class NodeShards:
             self.left[shard] = data.record
             if stopped:
                 raise StoppedBeforeError(stopped)
+            begin_part(data, shard.number)
             opened = new_shard(shard, epoch, data, open_journal(self._log, name, data))
         except Exception:
             data.close()
@@ -492,15 +493,22 @@ class NodeShards:
 
     async def _fork(self, new_shard: NewShard, parent: Shard, cut: CutShard) -> None:
         """Copy the data of a shard that was cut to the new shards, and open these."""
+        await self._loop.run_in_executor(None, parent.data.flush)
+        failpoint("split.flushed")
         for part in cut.parts:
             shard = ShardId(parent.id.group, part.number)
             home = self._homes(shard, 0)
             # A replica that was here and has left must not begin anew: it may have voted.
             if home.pointer() is None and not self._notes.read(str(shard)).past:
-                await self._loop.run_in_executor(None, parent.data.flush)
-                failpoint("split.flushed")
-                await self._loop.run_in_executor(None, fork, parent.data, home, cut, part)
+                began = self._loop.time()
+                await self._loop.run_in_executor(None, parent.data.fork, home)
                 failpoint("split.forked")
+                took_ms = round((self._loop.time() - began) * 1_000)
+                _log.info("shard %s was copied to %s in %d ms", parent.id, shard, took_ms)
+        # The parent goes on first: opening databases takes longer than copying them.
+        self._loop.call_soon(self._open_forked, new_shard)
+
+    def _open_forked(self, new_shard: NewShard) -> None:
         if not self._stopped:
             self._open_members(new_shard)
 

@@ -17,6 +17,7 @@ from quorate_mqtt.session_quota.controllers import (
 from quorate_mqtt.session_quota.quota import LIMIT, QUOTAS, place_of, quota_of, sessions_of
 from quorate_mqtt.sessions.apply import connect_sessions
 from quorate_mqtt.sessions.families import SESSIONS
+from quorate_mqtt.sessions.ledger import connections, departs
 from quorate_mqtt.v1.quotas_pb2 import (
     ListSessionCounts,
     MoveQuotas,
@@ -82,6 +83,21 @@ def test_sessions_are_counted_without_a_limit_as_well(shard: Shard, client: Clie
     connect(txn, [client("ada"), client("ben")])
 
     assert sessions_of(txn, "acme") == 2
+
+
+def test_a_session_that_went_to_another_shard_is_counted_there_alone(
+    shard: Shard, client: Client
+) -> None:
+    txn = shard()
+    connect(txn, [client("ada"), client("ben"), client("cleo")])
+    delete_session(txn, DeleteSession(tenant="acme", client_id="cleo"))
+    assert dict(connections(txn)) == {1: 2}
+
+    [(key, value), _] = txn.rows(SESSIONS).items()
+    departs(txn, key, value)
+
+    assert sessions_of(txn, "acme") == 1
+    assert dict(connections(txn)) == {1: 1}
 
 
 def test_before_shards_were_counted_a_limited_tenant_has_no_room(

@@ -16,7 +16,7 @@ from quorate.storage.data.record import EMPTY, AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError
 from quorate.storage.families import SLOTS
-from quorate.v1.control_pb2 import CutShard, ShardOrigin, ShardPart
+from quorate.v1.control_pb2 import ShardOrigin
 
 _log = logging.getLogger(__name__)
 
@@ -96,18 +96,22 @@ def recover(
         )
 
 
-def fork(data: ShardData, home: Home, cut: CutShard, part: ShardPart) -> None:
-    """Fill an empty home with the state that a new shard of a cut begins with; blocks.
+def begin_part(data: ShardData, number: int) -> None:
+    """Give a new shard of a cut its slots, if its data is the copy of its parent's.
 
-    It is all that its parent is after the cut, with its own slots: the log, the configuration and
-    the time go on from there. Nothing is applied to the parent meanwhile.
+    It is all that its parent is after the cut: the log, the configuration and the time go on from
+    there. Every replica does the same before it applies anything.
     """
+    cut = cuts.last_cut(data)
+    part = None if cut is None else next((p for p in cut.parts if p.number == number), None)
+    if cut is None or part is None:
+        return
     batch = Batch()
     batch.put(SLOTS, slot_set.KEY, SlotSet(cut.version, part.slots).encode())
     batch.put(SLOTS, cuts.FOREIGN, cuts.Forgotten().encode())
     for key in (cuts.CUT, cuts.ABANDONED, placement.KEY):
         batch.delete(SLOTS, key)
-    data.fork(home, batch)
+    data.commit(batch, data.record)
 
 
 def _copy(old: ShardData, data: ShardData) -> None:
