@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 from google.protobuf.message import Message as Proto
@@ -13,7 +14,7 @@ from quorate.apply.program import families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
-from quorate.control.leader_balance import Leadership, leadership_of
+from quorate.control.leader_balance import Leadership, leadership_of, ready_of
 from quorate.control.timers import Timers
 from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard, ShardSettings
@@ -189,7 +190,10 @@ class Cluster:
         leader.loop.run(leader.beat, name)
 
     def leaderships(self) -> dict[str, Leadership]:
-        return {name: leadership_of(node.shard) for name, node in self.nodes.items()}
+        return {
+            name: replace(leadership_of(node.shard), ready=ready_of(node.shard))
+            for name, node in self.nodes.items()
+        }
 
 
 @pytest.fixture

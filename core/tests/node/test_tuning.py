@@ -20,6 +20,7 @@ def test_times_of_the_file_are_milliseconds(tmp_path: Path) -> None:
         heartbeat_ms = 20
         election_min_ms = 90
         election_max_ms = 170
+        rest_ms = 500
         max_linger_ms = 7
         max_behind_ms = 30
         write_timeout_ms = 4000
@@ -29,8 +30,14 @@ def test_times_of_the_file_are_milliseconds(tmp_path: Path) -> None:
 
     assert (found.timing.heartbeat_s, found.timing.election_min_s) == (0.02, 0.09)
     assert (found.timing.election_max_s, found.timing.news_s) == (0.17, 0.007)
+    assert found.timing.rest_s == 0.5
     assert (found.linger_s, found.behind_s) == (0.007, 0.03)
     assert (found.write_timeout_s, found.slow_write_s) == (4.0, 0.25)
+
+
+def test_shards_never_rest_after_no_time(tmp_path: Path) -> None:
+    found = tuning.shard_settings(settings(tmp_path, "[timing]\nrest_ms = 0"))
+    assert found.timing.rest_s == float("inf")
 
 
 def test_a_log_keeps_the_tail_that_the_file_says(tmp_path: Path) -> None:

@@ -333,6 +333,14 @@ class TimingSection(Section):
         validate_default=True,
         description="Longest silence after which a replica calls an election, in ms.",
     )
+    rest_ms: int = Field(
+        default=1_000,
+        ge=0,
+        description=(
+            "Time without commands and reads after which a shard rests, in ms: it has no "
+            "heartbeats of its own, and wakes with the next of them. 0: shards never rest."
+        ),
+    )
     max_linger_ms: int = Field(
         default=3,
         ge=0,

@@ -32,6 +32,7 @@ LONGEST_LOAD_S: Final = 600.0
 _TICK_S: Final = 1.0
 #: A follower without contact for this time gets no leader.
 _SILENT_S: Final = 1.0
+_NOBODY: Final[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ class Leadership:
     leader: str | None
     voters: frozenset[str]
     #: The voters that could take over at once; known only on the leader.
-    ready: frozenset[str] = frozenset()
+    ready: frozenset[str] = _NOBODY
     #: Commands and reads of this leader since its start.
     done: float = 0
 
@@ -61,15 +62,10 @@ def choose(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
     Only the node with the most leaders transfers one, to a node with at least two fewer, so that
     transfers come to an end. A group that is itself unbalanced is preferred.
     """
-    counts: Counter[str] = Counter()
-    in_group: Counter[tuple[str, str]] = Counter()
-    for each in leaderships:
-        counts.update(dict.fromkeys(each.voters, 0))
-        if each.leader is not None:
-            counts[each.leader] += 1
-            in_group[each.shard.group, each.leader] += 1
-    if not counts or min(counts, key=lambda node: (-counts[node], node)) != me:
+    if not _has_most(me, leaderships):
         return None
+    counts = _counts(leaderships)
+    in_group = Counter((each.shard.group, each.leader) for each in leaderships)
 
     def order(found: Transfer) -> tuple[int, int, ShardId, str]:
         group = found.shard.group
@@ -86,36 +82,58 @@ def choose(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
     return min(found, key=order, default=None)
 
 
-def leadership_of(shard: Shard) -> Leadership:
-    """Return the leadership of a replica of this node.
+def _counts(leaderships: Iterable[Leadership]) -> Counter[str]:
+    """Return how many shards each node leads; a voter may lead none."""
+    counts: Counter[str] = Counter()
+    for each in leaderships:
+        for node in each.voters:
+            counts[node] += 0
+        if each.leader is not None:
+            counts[each.leader] += 1
+    return counts
 
-    A shard is ready for a transfer if its leader has applied, and the follower has, all committed
-    entries, and no operator recently handed it to its leader.
-    """
+
+def _has_most(me: str, leaderships: Iterable[Leadership]) -> bool:
+    """Whether a node is the one to hand over: it has the most leaders, and two more than some."""
+    counts = _counts(leaderships)
+    if not counts or min(counts, key=lambda node: (-counts[node], node)) != me:
+        return False
+    return counts[me] - min(counts.values()) >= 2
+
+
+def leadership_of(shard: Shard) -> Leadership:
+    """Return the leadership of a replica of this node, without the voters that are ready."""
     configuration = shard.configuration
-    voters = [] if configuration is None else configuration.voters
     leader = shard.leader
-    ready: frozenset[str] = frozenset()
-    if shard.leads:
-        status = shard.status().replica
-        caught_up = status.applied >= status.commit and shard.shortage is None
-        if stays(shard.placement, shard.me.node, shard.now_ms()):
-            caught_up = False
-        ready = frozenset(
-            follower.peer.node
-            for follower in status.followers
-            if caught_up
-            and follower.peer in voters
-            and follower.mode == Mode.REPLICATE.value
-            and follower.match >= status.commit
-            and follower.silent_s <= _SILENT_S
-        )
     return Leadership(
         shard=shard.id,
         leader=None if leader is None else leader.node,
-        voters=frozenset(peer.node for peer in voters),
-        ready=ready,
+        voters=frozenset(peer.node for peer in configuration.voters) if configuration else _NOBODY,
         done=shard.done,
+    )
+
+
+def ready_of(shard: Shard) -> frozenset[str]:
+    """Return the voters of a shard led here that could take over at once.
+
+    There are some if its leader has applied, and the follower has, all committed entries, and no
+    operator recently handed it to its leader.
+    """
+    status = shard.replica.status()
+    configuration = status.configuration
+    if not shard.leads or configuration is None:
+        return _NOBODY
+    if status.applied < status.commit or shard.shortage is not None:
+        return _NOBODY
+    if stays(shard.placement, shard.me.node, shard.now_ms()):
+        return _NOBODY
+    return frozenset(
+        follower.peer.node
+        for follower in status.followers
+        if follower.peer in configuration.voters
+        and follower.mode == Mode.REPLICATE.value
+        and follower.match >= status.commit
+        and follower.silent_s <= _SILENT_S
     )
 
 
@@ -160,11 +178,14 @@ class LeaderBalance:
         leaderships: Callable[[], Iterable[Leadership]],
         transfer: Callable[[ShardId, str], None],
         *,
+        ready: Callable[[ShardId], frozenset[str]] | None = None,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._me: Final = me
         self._leaderships: Final = leaderships
         self._transfer: Final = transfer
+        #: Tells the voters that are ready, if the leaderships do not.
+        self._ready: Final = ready
         self._loop: Final = loop
         self._leaders: dict[ShardId, str | None] = {}
         self._loads: Final = _Loads()
@@ -192,13 +213,9 @@ class LeaderBalance:
         self._leaders, self._looked_at = leaders, now
         if now - self._quiet_since < QUIET_S:
             return
-        chosen = choose(
-            self._me,
-            [
-                replace(each, ready=frozenset()) if self._loads.hinder(each.shard, now) else each
-                for each in found
-            ],
-        )
+        if not _has_most(self._me, found):
+            return
+        chosen = choose(self._me, [self._judged(each, now) for each in found])
         if chosen is None:
             return
         self._quiet_since = now
@@ -208,3 +225,11 @@ class LeaderBalance:
             _log.info("shard %s stays on %s: %s", chosen.shard, self._me, error)
         else:
             _log.info("shard %s moves from %s to %s", chosen.shard, self._me, chosen.node)
+
+    def _judged(self, each: Leadership, now: float) -> Leadership:
+        """Return a leadership with the voters that this node may hand it to."""
+        if self._loads.hinder(each.shard, now):
+            return replace(each, ready=_NOBODY)
+        if self._ready is None or each.leader != self._me:
+            return each
+        return replace(each, ready=self._ready(each.shard))

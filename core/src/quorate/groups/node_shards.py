@@ -157,6 +157,7 @@ class NodeShards:
         )
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
+        self._leading: Sequence[Shard] | None = None
         #: Shards that wait for a sync of the log.
         self._unsynced: Final = set[ShardId]()
         #: The applier's count of changes to the cluster's rows when they were read.
@@ -280,6 +281,12 @@ class NodeShards:
         """Return the replicas of this node."""
         return self._shards.values()
 
+    def leading(self) -> Sequence[Shard]:
+        """Return the replicas of this node that lead, as of the last turn of each."""
+        if self._leading is None:
+            self._leading = [shard for shard in self._shards.values() if shard.leads]
+        return self._leading
+
     # For operators.
 
     @property
@@ -303,7 +310,7 @@ class NodeShards:
         """Return the shards that this node leads."""
         return [
             LedShard(shard=str(shard.id), term=shard.term, done=shard.done)
-            for shard in self._shards.values()
+            for shard in self.leading()
             if shard.leads
         ]
 
@@ -403,7 +410,11 @@ class NodeShards:
         self.left.pop(shard)
         self._shards[shard] = opened
         self._by_name[name] = opened
+        opened.on_led = self._led_changed
         return opened
+
+    def _led_changed(self) -> None:
+        self._leading = None
 
     def _open_members(self, new_shard: NewShard) -> None:
         """Open the shards whose rows name this node's replica."""

@@ -8,7 +8,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.consensus.refusals import RefusedError, TransferRefusedError
-from quorate.control.leader_balance import LeaderBalance, Leadership, leadership_of
+from quorate.control.leader_balance import LeaderBalance, Leadership, leadership_of, ready_of
 from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
 from quorate.groups.census import Census
@@ -50,17 +50,17 @@ class LeaderTasks:
         async def propose(command: Message, fence: ShardRef) -> None:
             await groups.propose(command, if_leader=fence)
 
-        self._timers: Final = Timers(catalog.timers.values(), shards.all, propose, loop=loop)
+        self._timers: Final = Timers(catalog.timers.values(), shards.leading, propose, loop=loop)
         self.runner: Final = Runner(
             [*catalog.controllers.values(), *controllers],
-            shards.all,
+            shards.leading,
             lambda _: api,
             changes,
             loop=loop,
             withdraw=withdraw,
         )
         self._balance: Final = LeaderBalance(
-            shards.me.node, self.leaderships, self.give_away, loop=loop
+            shards.me.node, self.leaderships, self.give_away, ready=self._ready, loop=loop
         )
 
     def start(self) -> None:
@@ -107,6 +107,10 @@ class LeaderTasks:
             for shard in elsewhere
             if (led := self._census.leader(shard)) is not None
         ]
+
+    def _ready(self, shard: ShardId) -> frozenset[str]:
+        replica = self._shards.get(shard)
+        return frozenset() if replica is None else ready_of(replica)
 
     def give_away(self, shard: ShardId, node: str) -> None:
         """Begin to hand over a shard; raises what the replica refuses with."""

@@ -29,6 +29,7 @@ def shard_settings(settings: Settings) -> ShardSettings:
             election_min_s=timing.election_min_ms * _S,
             election_max_s=timing.election_max_ms * _S,
             news_s=timing.max_linger_ms * _S,
+            rest_s=timing.rest_ms * _S if timing.rest_ms else float("inf"),
         ),
         limits=Limits(entry_bytes=entry_bytes(settings.limits)),
         evaluation=EvaluationLimits(

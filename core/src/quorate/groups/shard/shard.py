@@ -172,6 +172,9 @@ class Shard:
         #: Copies the data to the new shards of a cut before anything after it is applied.
         self.forker: Callable[[Shard, CutShard], Awaitable[None]] | None = None
         self._forking: asyncio.Task[None] | None = None
+        #: Called after this replica began or ceased to lead.
+        self.on_led: Callable[[], None] = lambda: None
+        self._led = False
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
@@ -584,6 +587,7 @@ class Shard:
 
     def _send(self, messages: Sequence[Message]) -> None:
         self._proposer.look()
+        self._tell_leads()
         self._hear_agreed()
         if self.replica.term != self._led_term and self.replica.leader is not None:
             self._led_term = self.replica.term
@@ -700,6 +704,11 @@ class Shard:
         self._resting = False
         self._driver.wake()
 
+    def _tell_leads(self) -> None:
+        if self.leads != self._led:
+            self._led = not self._led
+            self.on_led()
+
     def _hear_agreed(self) -> None:
         moment, index = self.replica.agreed
         self._freshness.update(moment, index, self.applied)
@@ -750,6 +759,7 @@ class Shard:
         self._removal.stop()
         closed = self._closed()
         self._proposer.end(closed)
+        self._tell_leads()
         self._barrier.end(closed)
         self._log_waits.end(closed)
         self._end_readers()
