@@ -257,6 +257,13 @@ class Device:
             found.append(message)
         return found
 
+    def rest(self) -> list[tuple[str, bytes]]:
+        """Return the messages that have come and were not asked for."""
+        found = []
+        while self.has_message:
+            found.append(self.message())
+        return found
+
     @property
     def has_message(self) -> bool:
         """Whether there is a message that was not asked for."""

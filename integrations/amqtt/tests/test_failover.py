@@ -118,6 +118,26 @@ def test_what_was_not_acknowledged_comes_again_at_another_broker(pair: Pair) -> 
     assert [each.mid for each in again[:3]] == [each.mid for each in got[2:]]
 
 
+def test_a_client_that_moves_all_the_time_misses_nothing(pair: Pair) -> None:
+    """A message that is on its way to the broker before when the client moves is not lost."""
+    one, two = pair
+    with Device(one, "nomad", clean=False) as nomad:
+        nomad.subscribe("trail/#")
+    got: list[bytes] = []
+    with Device(two, "tracker") as tracker:
+        for number in range(24):
+            with Device(pair[number % 2], "nomad", clean=False) as nomad:
+                tracker.publish("trail/a", str(number))
+                if number % 3:
+                    got.append(nomad.message()[1])
+                nomad.disconnect()
+                got += [payload for _, payload in nomad.rest()]
+    with Device(one, "nomad", clean=False) as nomad:
+        # What the brokers before have written later comes when it is written.
+        while {int(each) for each in got} != set(range(24)):
+            got.append(nomad.message()[1])
+
+
 def test_a_will_is_published_when_its_client_vanishes_and_not_when_it_takes_leave(
     pair: Pair,
 ) -> None:

@@ -37,6 +37,7 @@ class Backlog:
         self._like: Final = pb.AppendMessages(most_messages=most, most_bytes=most_bytes)
         self._wake: Final = wake
         self._appends: list[tuple[pb.AppendMessage, asyncio.Future[None]]] = []
+        self._last: asyncio.Future[None] | None = None
         self._deletions: list[pb.QueuedMessageName] = []
         self._appended: Final = asyncio.Event()
         self._deleted: Final = asyncio.Event()
@@ -69,6 +70,7 @@ class Backlog:
             origin_number=message.origin[1],
         )
         self._appends.append((item, done))
+        self._last = done
         self._appended.set()
         return done
 
@@ -82,8 +84,8 @@ class Backlog:
 
     async def flush(self) -> None:
         """Wait until all that was given until now is written."""
-        if self._appends:
-            await self._appends[-1][1]
+        if self._last is not None:
+            await asyncio.wait({self._last})
         await self._clean.wait()
 
     async def read(self, client_id: str, after: int) -> AsyncIterator[Delivery]:

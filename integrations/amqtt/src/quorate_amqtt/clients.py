@@ -42,6 +42,10 @@ class Client:
     queued: bool = False
     #: By broker, the last message that had come from there when the client connected.
     since: Mapping[int, int] = field(default_factory=dict)
+    #: Another broker serves it. What comes late is held until that one says what it has got.
+    moved: bool = False
+    got: Mapping[int, int] | None = None
+    held: list[Delivery] = field(default_factory=list)
     #: What is left of its last connection is written to the queue.
     leaving: asyncio.Task[None] | None = None
 

@@ -31,6 +31,8 @@ class Router:
     def __init__(self, settings: Settings, registered: Broker, queues: AsyncClient) -> None:
         self._tenant: Final = settings.tenant
         self._epoch: Final = registered.epoch
+        #: A message of another broker comes no later than that.
+        self._late_s: Final = settings.timeout_s
         self._groups: Final = Groups()
         #: The last message that has come from each broker, this one among them.
         self._seen: Final[dict[int, int]] = {registered.epoch: 0}
@@ -91,10 +93,40 @@ class Router:
         if group := group_of(topic_filter):
             self._groups.drop(group, unshared(topic_filter), client.client_id)
 
-    def connected(self, client: Client, filters: dict[str, Options]) -> None:
-        """Give a client what is published from now on."""
+    def connected(self, client: Client, filters: dict[str, Options], *, present: bool) -> None:
+        """Give a client what is published from now on; tell the others where its session is."""
         self.clients.set_filters(client, filters)
         client.since = dict(self._seen)
+        if present and client.persistent:
+            moved = pb.Moved(client_id=client.client_id, generation=client.generation)
+            for epoch, number in client.since.items():
+                moved.seen.add(broker_epoch=epoch, number=number)
+            self.links.send_all(pb.Frame(moved=moved))
+
+    def moved(self, client: Client) -> None:
+        """Let go of a client that another broker serves, once nothing comes late for it."""
+        client.moved = True
+        self._settle(client)
+        asyncio.get_running_loop().call_later(self._late_s, self.let_go, client)
+
+    def let_go(self, client: Client) -> None:
+        """Let go of a client now. Its broker passes over what it has got."""
+        if self.clients.get(client.client_id) is client and client.moved:
+            self.clients.remove(client.client_id)
+        for delivery in client.held:
+            self.backlog.append(client.client_id, delivery, client.created_at_ms)
+        client.held.clear()
+
+    def _settle(self, client: Client) -> None:
+        if client.got is not None:
+            late = [
+                delivery
+                for delivery in client.held
+                if delivery.message.origin[1] <= client.got.get(delivery.message.origin[0], 0)
+            ]
+            for delivery in late:
+                self.backlog.append(client.client_id, delivery, client.created_at_ms)
+            client.held.clear()
 
     async def fetch(self, client: Client) -> None:
         """Give a client that is connected what waits for it in its queue, until that is all."""
@@ -131,10 +163,14 @@ class Router:
         await self.backlog.flush()
 
     def _deliver(self, message: Message, besides: set[str]) -> list[asyncio.Future[None]]:
-        return [
-            self.backlog.append(client.client_id, delivery)
-            for client, delivery in self.clients.deliver(message, besides)
-        ]
+        written = []
+        for client, delivery in self.clients.deliver(message, besides):
+            if client.moved:
+                client.held.append(delivery)
+                self._settle(client)
+            else:
+                written.append(self.backlog.append(client.client_id, delivery))
+        return written
 
     def _share(self, member: Member, message: Message, frame: pb.Message) -> bool:
         """Give a message to a member of a group, wherever it is; tell whether that was possible."""
@@ -172,8 +208,17 @@ class Router:
                     # It may have left meanwhile.
                     members = (member, *self._groups.others(member, self._epoch))
                     any(self._take_turn(each, message) for each in members)
+            case "moved":
+                self._see_moved(frame.moved)
             case "wake":
                 self._wake(self._epoch, frame.wake.client_id)
+
+    def _see_moved(self, moved: pb.Moved) -> None:
+        client = self.clients.get(moved.client_id)
+        if client is not None and client.generation < moved.generation:
+            client.got = {each.broker_epoch: each.number for each in moved.seen}
+            if client.moved:
+                self._settle(client)
 
     def _wake(self, epoch: int, client_id: str) -> None:
         """Let the broker that serves a client read its queue."""

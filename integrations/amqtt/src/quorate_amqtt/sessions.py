@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final
 
 from quorate.client import (
@@ -118,6 +118,9 @@ class Sessions:
     ) -> None:
         client_id = connection.connect.client_id
         earlier = self._clients.get(client_id)
+        if earlier is not None and earlier.moved:
+            self._router.let_go(earlier)
+            earlier = None
         if earlier is not None and earlier.generation > reply.generation:
             raise Refused(Reason.SERVER_UNAVAILABLE, "the client has connected again meanwhile")
         if earlier is not None and earlier.connection is not None:
@@ -133,7 +136,8 @@ class Sessions:
         client.persistent = connection.expiry_s > 0
         client.connection, connection.client = connection, client
         client.queued = client.queued or reply.queued > 0
-        self._router.connected(client, filters)
+        client.got = None
+        self._router.connected(client, filters, present=reply.session_present)
         await self._subscriptions.join(client, filters)
 
     def _new_client(self, client_id: str) -> Client:
@@ -186,15 +190,18 @@ class Sessions:
 
     async def end_all(self) -> None:
         """End all connections, and keep what their clients have not acknowledged."""
-        clients = [client for client in self._clients if client.connection is not None]
-        for client in clients:
-            assert client.connection is not None
-            client.connection.end(Reason.SHUTTING_DOWN)
-        for client in clients:
-            if client.connection is not None:
-                await client.connection.ended.wait()
-            if client.persistent:
-                await self._router.save(client)
+        ended = []
+        for client in self._clients:
+            connection, client.connection = client.connection, None
+            if connection is not None:
+                connection.end(Reason.SHUTTING_DOWN)
+                ended.append((client, connection))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._settings.timeout_s):
+                for client, connection in ended:
+                    await connection.ended.wait()
+                    if client.persistent:
+                        await self._router.save(client)
 
     async def follow(self, q: AsyncClient) -> None:
         """Follow the sessions and subscriptions of the tenant, without an end."""
@@ -239,10 +246,16 @@ class Sessions:
         if row.generation == client.generation:
             client.created_at_ms = row.created_at_ms
         elif row.generation > client.generation and row.broker_epoch != self._epoch:
-            connection = client.connection
-            self._end(client, Reason.TAKEN_OVER)
-            if client.persistent:
-                self.keep(self._hand_over(client, connection))
+            if client.moved:
+                return
+            connection, client.connection = client.connection, None
+            if connection is not None:
+                connection.end(Reason.TAKEN_OVER)
+            if not client.persistent:
+                self._drop(client)
+                return
+            self._router.moved(client)
+            self.keep(self._hand_over(client, connection))
 
     async def _hand_over(self, client: Client, connection: Connection | None) -> None:
         """Give what a client has not acknowledged to the broker that serves it now."""

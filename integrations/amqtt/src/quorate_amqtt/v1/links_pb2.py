@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cquorate_amqtt/v1/links.proto\x12\x10quorate_amqtt.v1\"\xf2\x01\n\x05\x46rame\x12(\n\x05hello\x18\x01 \x01(\x0b\x32\x17.quorate_amqtt.v1.HelloH\x00\x12,\n\x07message\x18\x02 \x01(\x0b\x32\x19.quorate_amqtt.v1.MessageH\x00\x12(\n\x05share\x18\x03 \x01(\x0b\x32\x17.quorate_amqtt.v1.ShareH\x00\x12.\n\x08received\x18\x05 \x01(\x0b\x32\x1a.quorate_amqtt.v1.ReceivedH\x00\x12&\n\x04wake\x18\x06 \x01(\x0b\x32\x16.quorate_amqtt.v1.WakeH\x00\x42\t\n\x07\x63ontentJ\x04\x08\x04\x10\x05\"S\n\x05Hello\x12\x0e\n\x06\x62roker\x18\x01 \x01(\t\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x04\x12\x16\n\x0ereceiver_epoch\x18\x03 \x01(\x04\x12\x0c\n\x04next\x18\x04 \x01(\x04\"\xb4\x01\n\x07Message\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03qos\x18\x04 \x01(\r\x12\x0e\n\x06retain\x18\x05 \x01(\x08\x12\x12\n\nproperties\x18\x06 \x01(\x0c\x12\x15\n\rexpires_at_ms\x18\x07 \x01(\x04\x12\x11\n\tpublisher\x18\x08 \x01(\t\x12\x0e\n\x06number\x18\t \x01(\x04\x12\x0e\n\x06queued\x18\n \x03(\t\"e\n\x05Share\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\x12\x11\n\tclient_id\x18\x03 \x01(\t\x12*\n\x07message\x18\x04 \x01(\x0b\x32\x19.quorate_amqtt.v1.Message\"\x19\n\x04Wake\x12\x11\n\tclient_id\x18\x01 \x01(\t\"\x1a\n\x08Received\x12\x0e\n\x06number\x18\x01 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cquorate_amqtt/v1/links.proto\x12\x10quorate_amqtt.v1\"\x9c\x02\n\x05\x46rame\x12(\n\x05hello\x18\x01 \x01(\x0b\x32\x17.quorate_amqtt.v1.HelloH\x00\x12,\n\x07message\x18\x02 \x01(\x0b\x32\x19.quorate_amqtt.v1.MessageH\x00\x12(\n\x05share\x18\x03 \x01(\x0b\x32\x17.quorate_amqtt.v1.ShareH\x00\x12.\n\x08received\x18\x05 \x01(\x0b\x32\x1a.quorate_amqtt.v1.ReceivedH\x00\x12&\n\x04wake\x18\x06 \x01(\x0b\x32\x16.quorate_amqtt.v1.WakeH\x00\x12(\n\x05moved\x18\x07 \x01(\x0b\x32\x17.quorate_amqtt.v1.MovedH\x00\x42\t\n\x07\x63ontentJ\x04\x08\x04\x10\x05\"S\n\x05Hello\x12\x0e\n\x06\x62roker\x18\x01 \x01(\t\x12\x14\n\x0c\x62roker_epoch\x18\x02 \x01(\x04\x12\x16\n\x0ereceiver_epoch\x18\x03 \x01(\x04\x12\x0c\n\x04next\x18\x04 \x01(\x04\"\xb4\x01\n\x07Message\x12\x0e\n\x06tenant\x18\x01 \x01(\t\x12\r\n\x05topic\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03qos\x18\x04 \x01(\r\x12\x0e\n\x06retain\x18\x05 \x01(\x08\x12\x12\n\nproperties\x18\x06 \x01(\x0c\x12\x15\n\rexpires_at_ms\x18\x07 \x01(\x04\x12\x11\n\tpublisher\x18\x08 \x01(\t\x12\x0e\n\x06number\x18\t \x01(\x04\x12\x0e\n\x06queued\x18\n \x03(\t\"e\n\x05Share\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0e\n\x06\x66ilter\x18\x02 \x01(\t\x12\x11\n\tclient_id\x18\x03 \x01(\t\x12*\n\x07message\x18\x04 \x01(\x0b\x32\x19.quorate_amqtt.v1.Message\"\x19\n\x04Wake\x12\x11\n\tclient_id\x18\x01 \x01(\t\"T\n\x05Moved\x12\x11\n\tclient_id\x18\x01 \x01(\t\x12\x12\n\ngeneration\x18\x02 \x01(\x06\x12$\n\x04seen\x18\x03 \x03(\x0b\x32\x16.quorate_amqtt.v1.Seen\",\n\x04Seen\x12\x14\n\x0c\x62roker_epoch\x18\x01 \x01(\x04\x12\x0e\n\x06number\x18\x02 \x01(\x04\"\x1a\n\x08Received\x12\x0e\n\x06number\x18\x01 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -22,15 +22,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_amqtt.v1.links_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FRAME']._serialized_start=51
-  _globals['_FRAME']._serialized_end=293
-  _globals['_HELLO']._serialized_start=295
-  _globals['_HELLO']._serialized_end=378
-  _globals['_MESSAGE']._serialized_start=381
-  _globals['_MESSAGE']._serialized_end=561
-  _globals['_SHARE']._serialized_start=563
-  _globals['_SHARE']._serialized_end=664
-  _globals['_WAKE']._serialized_start=666
-  _globals['_WAKE']._serialized_end=691
-  _globals['_RECEIVED']._serialized_start=693
-  _globals['_RECEIVED']._serialized_end=719
+  _globals['_FRAME']._serialized_end=335
+  _globals['_HELLO']._serialized_start=337
+  _globals['_HELLO']._serialized_end=420
+  _globals['_MESSAGE']._serialized_start=423
+  _globals['_MESSAGE']._serialized_end=603
+  _globals['_SHARE']._serialized_start=605
+  _globals['_SHARE']._serialized_end=706
+  _globals['_WAKE']._serialized_start=708
+  _globals['_WAKE']._serialized_end=733
+  _globals['_MOVED']._serialized_start=735
+  _globals['_MOVED']._serialized_end=819
+  _globals['_SEEN']._serialized_start=821
+  _globals['_SEEN']._serialized_end=865
+  _globals['_RECEIVED']._serialized_start=867
+  _globals['_RECEIVED']._serialized_end=893
 # @@protoc_insertion_point(module_scope)

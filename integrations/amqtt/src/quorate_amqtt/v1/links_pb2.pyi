@@ -6,18 +6,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Frame(_message.Message):
-    __slots__ = ("hello", "message", "share", "received", "wake")
+    __slots__ = ("hello", "message", "share", "received", "wake", "moved")
     HELLO_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
     SHARE_FIELD_NUMBER: _ClassVar[int]
     RECEIVED_FIELD_NUMBER: _ClassVar[int]
     WAKE_FIELD_NUMBER: _ClassVar[int]
+    MOVED_FIELD_NUMBER: _ClassVar[int]
     hello: Hello
     message: Message
     share: Share
     received: Received
     wake: Wake
-    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., share: _Optional[_Union[Share, _Mapping]] = ..., received: _Optional[_Union[Received, _Mapping]] = ..., wake: _Optional[_Union[Wake, _Mapping]] = ...) -> None: ...
+    moved: Moved
+    def __init__(self, hello: _Optional[_Union[Hello, _Mapping]] = ..., message: _Optional[_Union[Message, _Mapping]] = ..., share: _Optional[_Union[Share, _Mapping]] = ..., received: _Optional[_Union[Received, _Mapping]] = ..., wake: _Optional[_Union[Wake, _Mapping]] = ..., moved: _Optional[_Union[Moved, _Mapping]] = ...) -> None: ...
 
 class Hello(_message.Message):
     __slots__ = ("broker", "broker_epoch", "receiver_epoch", "next")
@@ -72,6 +74,24 @@ class Wake(_message.Message):
     CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
     client_id: str
     def __init__(self, client_id: _Optional[str] = ...) -> None: ...
+
+class Moved(_message.Message):
+    __slots__ = ("client_id", "generation", "seen")
+    CLIENT_ID_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    SEEN_FIELD_NUMBER: _ClassVar[int]
+    client_id: str
+    generation: int
+    seen: _containers.RepeatedCompositeFieldContainer[Seen]
+    def __init__(self, client_id: _Optional[str] = ..., generation: _Optional[int] = ..., seen: _Optional[_Iterable[_Union[Seen, _Mapping]]] = ...) -> None: ...
+
+class Seen(_message.Message):
+    __slots__ = ("broker_epoch", "number")
+    BROKER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    broker_epoch: int
+    number: int
+    def __init__(self, broker_epoch: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
 
 class Received(_message.Message):
     __slots__ = ("number",)
