@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,10 @@ class Trial:
         self.programs[node].start((*QUORATE, "--config", str(config), "serve"), self.environment)
 
 
+def _said(program: Program, what: str) -> bool | None:
+    return what in program.said or None
+
+
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     trial = Trial(tmp_path_factory.mktemp("secure"))
@@ -88,7 +93,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
             stack.callback(program.close)
             trial.start(node)
         for node, program in trial.programs.items():
-            until(lambda said=f"ready: node {node}", program=program: said in program.said or None)
+            until(partial(_said, program, f"ready: node {node}"))
         yield trial
 
 
