@@ -38,11 +38,6 @@ def variables(holding: str) -> dict[str, str]:
     return dict(re.findall(r"^export (\w+)=(.+)$", block("sh", holding), re.MULTILINE))
 
 
-def said(program: Program, text: str) -> bool | None:
-    """Whether a program has said something; None: not yet."""
-    return text in program.said or None
-
-
 class Trial:
     """What a reader has typed, with every address on loopback."""
 
@@ -84,6 +79,10 @@ class Trial:
         self.programs[node].start((*QUORATE, "--config", str(config), "serve"), self.environment)
 
 
+def _said(program: Program, what: str) -> bool | None:
+    return what in program.said or None
+
+
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     trial = Trial(tmp_path_factory.mktemp("secure"))
@@ -94,7 +93,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
             stack.callback(program.close)
             trial.start(node)
         for node, program in trial.programs.items():
-            until(partial(said, program, f"ready: node {node}"))
+            until(partial(_said, program, f"ready: node {node}"))
         yield trial
 
 
@@ -137,4 +136,4 @@ def test_a_certificate_is_replaced_while_its_node_runs(trial: Trial) -> None:
     assert f"`{replaced}`" in PAGE
     program = trial.programs["q1"]
     trial.run(COMMANDS[-1])
-    until(partial(said, program, replaced))
+    until(partial(_said, program, replaced))

@@ -17,7 +17,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config.sections import LimitsSection, TlsSection
-from quorate.groups.refusals import ExhaustedError
+from quorate.groups.refusals import ExhaustedError, SlowReaderError
 from quorate.groups.routing.quotas import Quotas
 from quorate.groups.shard.capacity import FairShare
 from quorate.groups.timing import end
@@ -25,7 +25,7 @@ from quorate.plugin import Caller, Grant, keys
 from quorate.plugin.access import Open, Rights
 from quorate.rpc import callers
 from quorate.rpc.connections import address_of, peer_name
-from quorate.rpc.limits import WATCH, CallLimits
+from quorate.rpc.limits import WATCH, CallLimits, Room
 from quorate.rpc.methods import Behaviour
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
@@ -454,3 +454,58 @@ async def test_connections_count_for_the_tenant_that_all_rights_are_in(
 
 
 _WATCHES_OF_ACME = "tenant/acme/watches"
+
+
+@pytest.fixture
+async def room() -> Room:
+    return Room(FairShare("bytes", 8, "limits.inflight_bytes"), asyncio.get_running_loop())
+
+
+async def test_who_has_more_than_it_leaves_waits_and_others_do_not(room: Room) -> None:
+    room.share.charge("ada", 5)
+    waiting = asyncio.create_task(room.wait("ada", None))
+    await asyncio.sleep(0)
+
+    assert not room.has("ada")
+    assert room.has("eve")
+    await room.wait("eve", 0.0)
+    assert not waiting.done()
+    room.give("ada", 2)
+    await waiting
+
+
+async def test_nobody_gets_room_where_there_is_none(room: Room) -> None:
+    room.share.charge("ada", 8)
+
+    with pytest.raises(TimeoutError):
+        await room.wait("eve", 0.01)
+
+
+async def test_a_woken_one_that_takes_nothing_leaves_nobody_waiting(room: Room) -> None:
+    """Far more wait than are woken at a time."""
+    room.share.charge("ada", 8)
+    waiting = [asyncio.create_task(room.wait(f"c{number}", 20)) for number in range(50)]
+    await asyncio.sleep(0)
+    room.give("ada", 8)
+
+    await asyncio.gather(*waiting)
+
+
+async def test_a_watch_waits_for_room_and_is_ended_where_none_comes() -> None:
+    section = LimitsSection(inflight_bytes=32 << 20, slow_reader_s=1)
+    limits = CallLimits(section, (), asyncio.get_running_loop())
+    reading: list[Awaitable[None] | None] = []
+
+    async def serve(request: Any, context: Any) -> None:
+        reading.append(context.room())
+        limits.shares["inflight_bytes"].charge("ada", 32 << 20)
+        reading.append(context.room())
+        assert reading[1] is not None
+        with pytest.raises(SlowReaderError, match="there is no room"):
+            await reading[1]
+
+    callers.begin(Caller(name="ada"))
+    context: Any = SimpleNamespace(peer=lambda: "ipv4:10.0.0.1:1")
+    await limits.around(WATCH, serve)(None, context)
+
+    assert reading[0] is None

@@ -34,6 +34,9 @@ from quorate.storage.engine.port import EngineError
 
 #: The thread that syncs must not wait long for the interpreter when it is done.
 SWITCH_INTERVAL_S: Final = 0.0003
+#: Collections of garbage stop the node, those of all objects for as long as there are many: with
+#: the interpreter's own numbers 10,000 new watches cost several of hundreds of milliseconds.
+COLLECTING: Final = 5_000, 10, 100
 
 _ENDS: Final = (
     ApplyStoppedError,
@@ -112,4 +115,5 @@ async def _serve(node: Node) -> None:
     tell("READY=1")
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*COLLECTING)
     await node.ended()

@@ -7,9 +7,10 @@ not bounded. Without settings a call pays for the look at a flag.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 import grpc.aio
@@ -38,6 +39,8 @@ WATCH: Final = "/quorate.v1.WatchService/Watch"
 LOOK_S: Final = 1.0
 #: How long a write may take to a client that has more bytes in flight than it leaves for others.
 _CROWDED_S: Final = 1.0
+#: How many of those who wait for room are woken at a time.
+_WOKEN: Final = 16
 #: How long the status of a call may take to its client that reads nothing.
 _LAST_S: Final = 1.0
 
@@ -101,6 +104,7 @@ class CallLimits:
         self._calls: Final = _share("open calls", limits.open_calls, "open_calls")
         self._watches: Final = _share("open watches", limits.open_watches, "open_watches")
         self._bytes: Final = _share("bytes in flight", limits.inflight_bytes, "inflight_bytes")
+        self._room: Final = None if self._bytes is None else Room(self._bytes, loop)
         #: Of views, which outlast the calls that open them.
         self.views: Final = _share("open views", limits.open_views, "open_views")
         connections = _share("connections", limits.connections, "connections")
@@ -186,7 +190,7 @@ class CallLimits:
             return await fail(path, refusal, context)
         if self._bytes is not None or self._slow_s is not None:
             context = _BoundedContext(  # type: ignore[assignment]
-                context, caller.name, self._bytes, self._slow_s, self._count_slow
+                context, caller.name, self._room, self._slow_s, self._count_slow
             )
         answer: Any = None
         try:
@@ -254,39 +258,91 @@ class CallLimits:
         self.slow_readers += 1
 
 
+class Room:
+    """Bytes of answers that are being sent, and those who wait until they may have more."""
+
+    def __init__(self, share: FairShare, loop: asyncio.AbstractEventLoop) -> None:
+        self.share: Final = share
+        self._loop: Final = loop
+        #: The first one has waited longest.
+        self._waiting: Final[dict[asyncio.Future[None], str]] = {}
+
+    def has(self, who: str, more: int = 0) -> bool:
+        """Whether a caller leaves as much for others as it has, and there is any."""
+        free = self.share.most - self.share.total - more
+        return free > 0 and self.share.held.get(who, 0) + more <= free
+
+    async def wait(self, who: str, within_s: float | None) -> None:
+        """Return once there is room for a caller; raises `TimeoutError`."""
+        async with asyncio.timeout(within_s):
+            while not self.has(who):
+                waiter: asyncio.Future[None] = self._loop.create_future()
+                self._waiting[waiter] = who
+                try:
+                    # Whoever was woken may have had nothing to send, and wakes nobody.
+                    await asyncio.wait([waiter], timeout=LOOK_S)
+                finally:
+                    del self._waiting[waiter]
+
+    def give(self, who: str, amount: int) -> None:
+        """Take back what was sent, and wake those who have waited longest."""
+        self.share.give(who, amount)
+        found = (each for each, of in self._waiting.items() if not each.done() and self.has(of))
+        for waiter in islice(found, _WOKEN):
+            waiter.set_result(None)
+
+
 class _BoundedContext:
     """The context of a call whose client has to take what is written.
 
     What is being written counts for the bytes in flight. A client that has more of them than it
-    leaves for others has to be quick.
+    leaves for others has to be quick. What reads a lot at once waits for `room` before it does.
     """
 
     def __init__(
         self,
         context: Context,
         who: str,
-        share: FairShare | None,
+        room: Room | None,
         slow_s: float | None,
         slow: Callable[[], None],
     ) -> None:
         self._context: Final = context
         self._who: Final = who
-        self._share: Final = share
+        self._room: Final = room
         self._slow_s: Final = slow_s
         self._slow: Final = slow
         self._ended = False
+        self._waits = False
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
 
+    def room(self) -> Awaitable[None] | None:
+        """Return what ends once there is room for its caller; None: there is."""
+        self._waits = True
+        if self._room is None or self._room.has(self._who):
+            return None
+        return self._has_room(self._room)
+
+    async def _has_room(self, room: Room) -> None:
+        try:
+            await room.wait(self._who, self._slow_s)
+        except TimeoutError:
+            self._ended = True
+            raise SlowReaderError(
+                f"clients of {self._who} did not take what was sent to them, and there is no room "
+                "for more (limits.inflight_bytes): read faster, or ask for less"
+            ) from None
+
     async def write(self, message: Any) -> None:
         """Write a message; raises `SlowReaderError`."""
-        share, within_s, size = self._share, self._slow_s, 0
-        if share is not None:
-            size = _size(message)
-            free = share.most - share.total - size
-            if share.held.get(self._who, 0) + size > free:
-                crowded_s = _CROWDED_S if free > 0 else 0.0
+        room, within_s, size = self._room, self._slow_s, 0
+        if room is not None:
+            size, share = _size(message), room.share
+            if not room.has(self._who, size):
+                fits = self._waits or share.total + size < share.most
+                crowded_s = _CROWDED_S if fits else 0.0
                 within_s = crowded_s if within_s is None else min(within_s, crowded_s)
             share.charge(self._who, size)
         try:
@@ -301,8 +357,8 @@ class _BoundedContext:
                 "less"
             ) from None
         finally:
-            if share is not None:
-                share.give(self._who, size)
+            if room is not None:
+                room.give(self._who, size)
 
     async def abort(self, code: Any, details: str = "", trailing_metadata: Any = ()) -> None:
         """End the call; one whose client reads nothing is reset when it does not take this."""

@@ -28,6 +28,8 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["WatchService"]
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: About what the events of several commands in one response come to at most.
 RESPONSE_BYTES: Final = 1 << 20
+#: Watches that are opened at a time.
+_OPENING: Final = 8
 #: How long a client that takes nothing holds up the end of a node.
 STOP_S: Final = 0.5
 
@@ -47,6 +49,10 @@ class WatchService:
     _authority: Authority
     _open: dict[asyncio.Task[Any], watches.Watch] = field(default_factory=dict, init=False)
     _stopping: str | None = field(default=None, init=False)
+    #: So that a flood of new watches does not keep the loop from other calls.
+    _opening: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(_OPENING), init=False
+    )
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -64,7 +70,8 @@ class WatchService:
 
     async def Watch(self, request: pb.WatchRequest, context: Context) -> None:
         """Give the rows and then every change, or the changes after a token."""
-        watch = await self._opened(request)
+        async with self._opening:
+            watch = await self._opened(request)
         call = asyncio.current_task()
         if call is None:
             raise RuntimeError("a call is served by a task")
@@ -125,7 +132,9 @@ class WatchService:
     async def _give(self, watch: watches.Watch, context: Context) -> None:
         if watch.token:
             await context.write(pb.WatchResponse(token=watch.token, listed=True))
-        while self._stopping is None and (portion := await watch.portion()) is not None:
+        # Only where what clients hold of a node is bounded.
+        room = getattr(context, "room", None)
+        while self._stopping is None and (portion := await watch.portion(room)) is not None:
             if portion.events:
                 portion = replace(portion, events=self._shown(portion.events))
                 if not (portion.events or portion.token):

@@ -221,6 +221,23 @@ def test_a_watch_begins_with_the_rows_and_a_bookmark(site: Site) -> None:
     assert bookmark.token
 
 
+def test_nothing_is_read_before_there_is_room(site: Site) -> None:
+    for key in (b"a", b"b"):
+        site.first.put(key, b"old")
+    watch, room = site.open(), site.loop.create_future()
+
+    task = site.loop.create_task(watch.portion(lambda: None if room.done() else room))
+    site.world.run(site.world.now + 1)
+    site.first.put(b"a", b"new")
+    room.set_result(None)
+    site.world.run(site.world.now + 1)
+
+    portion = task.result()
+    assert portion is not None
+    values = [each.event.value for each in portion.events if isinstance(each.event, RowEvent)]
+    assert values == [b"new", b"old"]
+
+
 def test_it_goes_on_with_every_change(site: Site) -> None:
     watch = site.open()
     site.take(watch)

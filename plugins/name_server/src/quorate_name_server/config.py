@@ -52,7 +52,8 @@ class NameServerConfig(BaseModel):
     remoting_user: str = Field(
         "",
         description="As whom RocketMQ's clients and brokers call, once the cluster asks who calls: "
-        "a user with `write` on `name_server`. Without one they are refused then.",
+        "a user with `write` on `name_server`. Empty: each as the user of its certificate; others "
+        "are refused.",
     )
     remoting_cert_file: str = Field(
         "",

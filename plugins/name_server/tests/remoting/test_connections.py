@@ -40,7 +40,7 @@ def door_server(*, allowed: bool = True) -> server.Server:
     config = node.config(NameServerConfig)
     door = Door(node, config)
     codes = {code: partial(handle, door) for code, handle in CODES.items()}
-    return server.Server(config, 0, codes, door.lose, lambda: allowed)
+    return server.Server(config, 0, codes, door.lose, lambda _: allowed)
 
 
 async def test_requests_of_a_user_without_the_right_are_refused() -> None:
@@ -527,6 +527,30 @@ async def test_clients_need_a_certificate_where_that_is_demanded(
     assert (await secure.ask(CLUSTERS)).code == 0
     with pytest.raises((ssl.SSLError, OSError, asyncio.IncompleteReadError)):
         await (await door.connect(ssl=client_context(certificate))).ask(CLUSTERS)
+
+
+@pytest.mark.parametrize(("user", "admitted"), [("", "localhost"), ("door", "door")])
+async def test_who_has_a_certificate_calls_as_the_user_that_it_names(
+    open_door: Opening,
+    certificate: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    user: str,
+    admitted: str,
+) -> None:
+    monkeypatch.setattr(
+        MemoryNode, "allows", lambda _, name, access, request=None: name == admitted
+    )
+    door = await open_door(
+        remoting_cert_file=str(certificate),
+        remoting_client_ca_file=f"{certificate}.crt",
+        remoting_user=user,
+    )
+    known = client_context(certificate)
+    known.load_cert_chain(certificate)
+    secure, plain = await door.connect(ssl=known), await door.connect()
+
+    assert (await secure.ask(CLUSTERS)).code == 0
+    assert (await plain.ask(CLUSTERS)).code == (0 if user else 16)
 
 
 async def test_a_changed_certificate_is_served(open_door: Opening, certificate: Path) -> None:

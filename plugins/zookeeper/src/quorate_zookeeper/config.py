@@ -35,7 +35,8 @@ class ZooKeeperConfig(BaseModel):
     user: str = Field(
         "",
         description="As whom ZooKeeper's clients call, once the cluster asks who calls: a user "
-        "with `write` on `zookeeper`. Without one they are refused then.",
+        "with `write` on `zookeeper`. Empty: each as the user of its certificate; others are "
+        "refused.",
     )
     min_session_timeout_ms: int = Field(
         4_000, ge=100, description="The shortest timeout of a session, in milliseconds."

@@ -166,13 +166,20 @@ class Watch:
             self._ready.extend(self._events(portion))
         return self._ready.popleft()
 
-    async def portion(self) -> Portion | None:
-        """Return the next portion; None at the end."""
+    async def portion(
+        self, room: Callable[[], Awaitable[None] | None] | None = None
+    ) -> Portion | None:
+        """Return the next portion; None at the end.
+
+        Nothing is read before there is room: what is awaited until then, if it is not None.
+        """
         while not self.closed:
             if self._at_end():
                 end = self._bookmark()
                 self.close()
                 return end
+            if room is not None and (waiting := room()) is not None:
+                await waiting
             self._woken = False
             portion, moved = self._take()
             if portion is not None:

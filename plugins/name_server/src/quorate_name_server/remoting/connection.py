@@ -109,6 +109,11 @@ class Connection(asyncio.Protocol):
     # What the server calls.
 
     @property
+    def user(self) -> str:
+        """The user that the peer's certificate names; empty: it has shown none."""
+        return "" if self._tls is None else self._tls.user
+
+    @property
     def is_open(self) -> bool:
         """Whether the peer can be sent anything."""
         return self._transport is not None and not self._transport.is_closing()

@@ -34,7 +34,7 @@ _NOT_SUPPORTED: Final = 3
 _NO_PERMISSION: Final = 16
 _NOBODY: Final = (
     "this cluster asks who calls, which this protocol does not tell: set remoting_user of "
-    "[plugins.name_server] to a user with write on name_server"
+    "[plugins.name_server] to a user with write on name_server, or show the certificate of one"
 )
 #: What everybody is who comes by this protocol.
 _NEEDED: Final = Access(right="write", domain="name_server")
@@ -67,7 +67,8 @@ class Server:
     `tls` is what connections are encrypted with if the section names no certificate of its own.
     With `shares_port` other processes listen there too. `codes` says what answers each request, and
     `lose` is called with connections that have closed by which somebody has registered. `allowed`
-    returns whether requests are answered.
+    returns whether requests are answered of a connection whose certificate names a user; "": it
+    has none.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Server:
         port: int,
         codes: Mapping[int, Handle],
         lose: Callable[[Connection], Coroutine[Any, Any, None]],
-        allowed: Callable[[], bool],
+        allowed: Callable[[str], bool],
         tls: ssl.SSLContext | None = None,
         *,
         shares_port: bool = False,
@@ -172,7 +173,7 @@ class Server:
         handle = self._codes.get(request.code)
         if handle is None:
             return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
-        if not self._allowed():
+        if not self._allowed(connection.user):
             return Response(_NO_PERMISSION, _NOBODY)
         try:
             answer = handle(connection, request)
@@ -230,8 +231,8 @@ async def serving(node: NodeApi) -> AsyncIterator[None]:
     if is_served and config.remoting_tls_only and not (tls or config.remoting_cert_file):
         raise UnencryptedError
 
-    def allowed() -> bool:
-        return node.allows(config.remoting_user, _NEEDED)
+    def allowed(user: str) -> bool:
+        return node.allows(config.remoting_user or user, _NEEDED)
 
     async with AsyncExitStack() as open_ports:
         if config.remoting_port:

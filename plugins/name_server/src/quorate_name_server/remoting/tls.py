@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from quorate_name_server.remoting.frames import MalformedError
 
@@ -48,6 +48,8 @@ class Tls:
         self._agreed = False
         #: Whether the peer has ended it.
         self.ended = False
+        #: The common name of the peer's certificate; empty: it has shown none.
+        self.user = ""
 
     def receive(self, data: bytes) -> bytes:
         """Take bytes of the peer, and return what they say; raises `MalformedError`."""
@@ -57,6 +59,7 @@ class Tls:
             if not self._agreed:
                 self._ssl.do_handshake()
                 self._agreed = True
+                self.user = _common_name(self._ssl.getpeercert() or {})
             while piece := self._ssl.read(_PIECE):
                 found.append(piece)
             self._end()
@@ -81,3 +84,8 @@ class Tls:
     def _flush(self) -> None:
         if sent := self._sent.read():
             self._write(sent)
+
+
+def _common_name(certificate: Mapping[str, Any]) -> str:
+    attributes = (each for part in certificate.get("subject", ()) for each in part)
+    return next((str(value) for name, value in attributes if name == "commonName"), "")

@@ -84,6 +84,8 @@ class Connection(asyncio.Protocol):
         self._closes_session = False
         #: Who the client has proved to be.
         self.identities: list[pb.Identity] = []
+        #: Whom its certificate names; empty: it has shown none.
+        self.user = ""
         #: The peer's address, as `host:port`, and its host.
         self.peer = ""
         self.host = ""
@@ -107,6 +109,7 @@ class Connection(asyncio.Protocol):
         peer = transport.get_extra_info("peername") or ("", 0)
         self.host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
         self.identities.append(pb.Identity(scheme="ip", id=self.host))
+        self.user = tls.user_of(transport)
         subject = tls.subject_of(transport)
         if subject:
             self.identities.append(pb.Identity(scheme="x509", id=subject))
@@ -301,11 +304,11 @@ class Connection(asyncio.Protocol):
             self._fail(error)
 
     def _is_admitted(self) -> bool:
-        if self.server.admits:
+        if self.server.admits(self.user):
             return True
         self.server.warn(
             f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user to "
-            "a user with `write` on zookeeper"
+            "a user with `write` on zookeeper, or give clients certificates of such users"
         )
         self.close()
         return False

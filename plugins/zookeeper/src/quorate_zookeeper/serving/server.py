@@ -94,10 +94,9 @@ class Server:
 
     # What connections call.
 
-    @property
-    def admits(self) -> bool:
-        """Whether the user of ZooKeeper's clients may do what they do."""
-        return self.node.allows(self.config.user, _NEEDED)
+    def admits(self, user: str) -> bool:
+        """Whether the user of ZooKeeper's clients, or of a certificate, may do what they do."""
+        return self.node.allows(self.config.user or user, _NEEDED)
 
     def now_s(self) -> float:
         """Return the loop's time."""

@@ -46,5 +46,12 @@ def subject_of(transport: asyncio.BaseTransport) -> str:
     return ",".join(parts)
 
 
+def user_of(transport: asyncio.BaseTransport) -> str:
+    """Return the common name of a client's certificate; empty: there is none."""
+    certificate = transport.get_extra_info("peercert") or {}
+    attributes = (each for part in certificate.get("subject", ()) for each in part)
+    return next((str(value) for name, value in attributes if name == "commonName"), "")
+
+
 def _escaped(value: str) -> str:
     return "".join(f"\\{each}" if each in _ESCAPED else each for each in value)
