@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
+import subprocess
+from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
 from urllib.request import urlopen
@@ -13,10 +16,14 @@ import pytest
 from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.config import load
+from quorate.node.alerts import ALERTS
+from quorate.node.metrics import declared
 from quorate.node.node import Node
-from quorate.plugin import Stub
+from quorate.observe.prometheus import dashboard, rules
+from quorate.plugin import Alert, Metric, Stub
 from quorate.plugin.catalog import build
-from quorate.plugin.discovery import Plugin
+from quorate.plugin.declared import declare
+from quorate.plugin.discovery import Plugin, installed
 from quorate.testing.ports import free_ports
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -100,14 +107,52 @@ async def test_each_is_told_with_its_meaning_and_labels(shown: str) -> None:
     assert len(found) >= 40
 
 
-def test_what_the_how_to_names_is_in_the_reference() -> None:
-    named = re.findall(r"quorate_[a-z_]+", HOW_TO)
-    series = {
-        f"{name}{suffix}"
-        for name, (kind, _, _) in TOLD.items()
-        for suffix in ("_bucket", "_sum", "_count")
-        if kind == "histogram"
+def known(metrics: Iterable[Metric]) -> set[str]:
+    """Return the names of their series."""
+    return {
+        f"{each.name}{suffix}"
+        for each in metrics
+        for suffix in (("_bucket", "_sum", "_count") if each.kind == "histogram" else ("",))
     }
 
-    assert named
-    assert set(named) - series - set(TOLD) == set()
+
+def test_what_is_told_of_alerts_is_what_core_declares() -> None:
+    told = re.findall(r"^\| `(\w+)` \| `(.+)` \| (.+) \| (.+) \|$", HOW_TO, re.MULTILINE)
+
+    assert told == [(a.name, a.expression, a.meaning, a.action) for a in ALERTS.values()]
+    assert set(ALERTS) <= {each.name for each in declared()}
+
+
+def test_alerts_and_panels_name_what_is_declared(tmp_path: Path) -> None:
+    plugins = [metric for plugin in installed() for metric in declare(plugin).metrics]
+    metrics = [*declared(), *plugins]
+    alerts = [each.alert for each in metrics if each.alert is not None]
+    assert len({each.name for each in alerts}) == len(alerts) > len(ALERTS)
+
+    shown = rules(alerts)
+    assert set(re.findall(r"quorate_\w+", shown)) <= known(metrics)
+
+    board = dashboard(metrics)
+    panels = [each for each in board["panels"] if each["type"] == "timeseries"]
+    expressions = [target["expr"] for panel in panels for target in panel["targets"]]
+    assert {name for each in expressions for name in re.findall(r"quorate_\w+", each)} >= {
+        each.name for each in metrics if each.kind != "histogram"
+    }
+    places = [tuple(each["gridPos"].values()) for each in board["panels"]]
+    assert len(set(places)) == len(places)
+    assert len({each["id"] for each in board["panels"]}) == len(places)
+
+    if (promtool := shutil.which("promtool")) is None:
+        pytest.skip("promtool is not installed: Debian has it in the package prometheus")
+    file = tmp_path / "rules.yml"
+    # Prometheus knows what Grafana puts in for its variables.
+    recorded = [
+        Alert(name="P", expression=each.replace("$__rate_interval", "5m"), meaning="", action="")
+        for each in expressions
+    ]
+    for content in (shown, rules(recorded)):
+        file.write_text(content)
+        checked = subprocess.run(
+            [promtool, "check", "rules", file], capture_output=True, text=True, check=False
+        )
+        assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
 from pydantic import BaseModel, ConfigDict, Field
 from quorate.config import load
+from quorate.groups.refusals import OutcomeUnknownError
 from quorate.node.node import Node
 from quorate.plugin import (
     Cache,
@@ -223,9 +224,11 @@ class Nodes:
             await self.end(node)
 
     async def say(self, api: NodeApi, text: str) -> str:
-        """Put a row and return the answer."""
+        """Put a row and return the answer; again when a leader cannot tell what became of it."""
         async with asyncio.timeout(20):
-            return (await api.propose(StringValue(value=text), StringValue)).value
+            while True:
+                with suppress(OutcomeUnknownError):
+                    return (await api.propose(StringValue(value=text), StringValue)).value
 
     async def values(self, api: NodeApi, prefix: str = "", **how: Any) -> list[str]:
         """Return the values of rows."""

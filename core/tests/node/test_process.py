@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -74,6 +75,31 @@ def test_a_node_tells_its_steps_and_ends_in_order(nodes: Nodes, told: signal.Sig
 
     steps = [found[1] for line in lines if (found := re.search(r"(\d)/5 ", line))]
     assert steps == ["1", "2", "3", "4", "5"]
+
+
+@pytest.mark.ci
+def test_what_started_a_node_hears_of_its_life(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [path] = nodes.files(1)
+    name = f"quorate-{path.parent.name}-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hearing:
+        hearing.bind(f"\0{name}")
+        hearing.settimeout(60)
+        monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
+        monkeypatch.setenv("WATCHDOG_USEC", "200000")
+        with serving(path) as process:
+            heard = [hearing.recv(100)]
+            while heard.count(b"WATCHDOG=1") < 3 or b"READY=1" not in heard:
+                heard.append(hearing.recv(100))
+            process.terminate()
+            while heard[-1] != b"STOPPING=1":
+                heard.append(hearing.recv(100))
+            read_until(process, "stopped")
+            assert process.wait(30) == 0
+
+    assert heard[0] == b"WATCHDOG=1"
+    assert heard.count(b"READY=1") == 1
 
 
 @pytest.mark.ci

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from quorate.client import Client
 from quorate.testing import Cli
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
+from quorate_coordination import cli
 from quorate_coordination.client import SyncCoordination
 
 _QUORATE = "import sys; from quorate.cli.main import main; sys.exit(main())"
@@ -73,8 +77,8 @@ def test_a_command_ends_when_its_lock_is_lost(cluster: Cluster, q: Client) -> No
     coordination = SyncCoordination(q)
     [claim] = coordination.claims.list(lock="jobs/a")
     assert (name, token) == ("jobs/a", str(claim.token))
-    with Cli(q) as cli:
-        assert cli.run("lease", "end", claim.lease).exit_code == 0
+    with Cli(q) as shell:
+        assert shell.run("lease", "end", claim.lease).exit_code == 0
 
     assert said(ran) == "ended"
     _, err = ran.communicate(timeout=60)
@@ -91,6 +95,32 @@ def test_a_command_ends_with_who_runs_it(cluster: Cluster, q: Client) -> None:
     ran.communicate(timeout=60)
     assert ran.returncode == 128 + signal.SIGTERM
     until(lambda: not list(SyncCoordination(q).locks.list(prefix="jobs/b")) or None)
+
+
+async def test_a_command_that_is_just_starting_is_asked_to_end(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    started = asyncio.create_subprocess_exec
+    running = asyncio.Event()
+
+    async def start_slowly(*arguments: str, **more: Any) -> asyncio.subprocess.Process:
+        process = await started(*arguments, stdout=asyncio.subprocess.PIPE, **more)
+        assert process.stdout is not None
+        await process.stdout.readline()
+        running.set()
+        await asyncio.sleep(0)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_slowly)
+    held: Any = SimpleNamespace(name="jobs/f", token=1)
+    script = _SLEEPER.replace('print("ended", flush=True)', 'print("ended", file=sys.stderr)')
+    working = asyncio.create_task(cli._carry_out(held, [sys.executable, "-c", script], 20))
+    await running.wait()
+    working.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+
+    assert capfd.readouterr().err == "ended\n"
 
 
 def test_who_would_wait_too_long_does_not_run(cluster: Cluster, q: Client) -> None:
@@ -112,15 +142,15 @@ def test_what_cannot_be_started_says_so(cluster: Cluster) -> None:
 
 def test_locks_claims_leaders_and_leases_are_shown(q: Client) -> None:
     coordination = SyncCoordination(q)
-    with Cli(q) as cli, coordination.election("lead").campaign(value=b"here", owner="me") as held:
-        [shown] = cli.run("lock", "list", "lead").rows
+    with Cli(q) as shell, coordination.election("lead").campaign(value=b"here", owner="me") as held:
+        [shown] = shell.run("lock", "list", "lead").rows
         assert (shown["name"], shown["owner"], shown["token"]) == ("lead", "me", held.token)
-        [claim] = cli.run("lock", "show", "lead").rows
+        [claim] = shell.run("lock", "show", "lead").rows
         assert (claim["token"], claim["created_at"] != "") == (held.token, True)
-        [leader] = cli.run("election", "leader", "lead").rows
+        [leader] = shell.run("election", "leader", "lead").rows
         assert leader == {"token": held.token, "owner": "me", "value": b"here"}
-        [lease] = cli.run("lease", "list", "lead/").rows
+        [lease] = shell.run("lease", "list", "lead/").rows
         assert (lease["name"], lease["holds"]) == (claim["lease"], 1)
-    with Cli(q) as cli:
-        assert cli.run("election", "leader", "lead").rows == []
-        assert cli.run("lease", "end", "lead/gone").error.startswith("NOT_FOUND")
+    with Cli(q) as shell:
+        assert shell.run("election", "leader", "lead").rows == []
+        assert shell.run("lease", "end", "lead/gone").error.startswith("NOT_FOUND")

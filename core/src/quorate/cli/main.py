@@ -58,6 +58,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
+    DeferredCommand("metrics", "Print alerts and a dashboard.", _own("metrics")),
     DeferredCommand("node", "Free nodes of replicas.", _own("node"), asks=True),
     DeferredCommand("plan", "Say what machines a demand takes.", _own("plan")),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
@@ -66,6 +67,9 @@ HOST_COMMANDS: Final = (
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards, and move their replicas.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
+    DeferredCommand(
+        "top", "Show nodes and shards as they change.", _own("status", "top"), asks=True
+    ),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 

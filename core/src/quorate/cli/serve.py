@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -117,8 +118,11 @@ def _serve(
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
     logs.configure(log_format, log_level, settings.node.name, secrets=settings.secrets())
+    from quorate.cli.console.site import ROOT, ConsoleSite
+
     try:
-        run(settings, catalog, client_port)
+        with closing(ConsoleSite.of(catalog, settings)) as console:
+            run(settings, catalog, {ROOT: console}, client_port)
     except NodeEndedError as error:
         removed = isinstance(error, NodeRemovedError)
         exit_code = ExitCode.REMOVED if removed else ExitCode.FAILED

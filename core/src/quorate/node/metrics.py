@@ -3,14 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
+from quorate import plugin
 from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
 from quorate.groups.shard.capacity import FairShare, free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
+from quorate.node.alerts import ALERTS
 from quorate.node.certificates import Certificates
 from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
@@ -53,6 +55,21 @@ def expose(registry: CollectorRegistry, parts: Parts) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
+
+
+def declared() -> Sequence[plugin.Metric]:
+    """Return what every node exposes, with its alerts."""
+    exposed: list[Metric[Any]] = [*_OF_REPLICAS, *_OF_NODE]
+    return [
+        plugin.Metric(
+            name=each.name,
+            kind=each.kind,
+            help=each.help,
+            labels=each.labels,
+            alert=ALERTS.get(each.name),
+        )
+        for each in exposed
+    ]
 
 
 # Raft, apply and the write path, each shard by itself.

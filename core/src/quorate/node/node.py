@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib.metadata import version
@@ -40,6 +40,7 @@ from quorate.node.upkeep import Backups, purge, recover
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
+from quorate.observe.http import Site
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.audit_service import AuditService
@@ -77,9 +78,13 @@ class Node:
     """
 
     def __init__(
-        self, settings: Settings, catalog: Catalog, client_port: int | None = None
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        sites: Mapping[str, Site] | None = None,
+        client_port: int | None = None,
     ) -> None:
-        """Open the node's directory.
+        """Open the node's directory; `sites` are served over HTTP beside metrics and probes.
 
         A worker serves clients at `client_port` too, which it shares with those of its machine.
 
@@ -234,6 +239,7 @@ class Node:
             registry=self.metrics,
             missing=self._life.missing,
             audit=audit,
+            sites=sites or {},
             loop=self._loop,
             client_port=client_port,
         )

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from http import HTTPStatus
 from time import perf_counter
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.core import Metric
 
-from quorate.observe.http import Answer, HttpServer
+from quorate.observe.http import Answer, HttpServer, Site
 
 T = TypeVar("T")
 
@@ -39,10 +39,16 @@ class Probes:
         self._missing: Final = missing
         self._server: HttpServer | None = None
 
-    def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+    def start(
+        self,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None = None,
+        sites: Mapping[str, Site] | None = None,
+    ) -> int:
         """Listen, and return the port; raises `OSError` where that cannot be."""
         paths = {"/metrics": self._metrics, "/livez": self._livez, "/readyz": self._readyz}
-        self._server = HttpServer(host, port, paths, tls)
+        self._server = HttpServer(host, port, paths, tls, sites)
         return self._server.port
 
     async def stop(self) -> None:

@@ -1,7 +1,7 @@
 """What a node answers: its gRPC services behind its gate, and probes and metrics over HTTP."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, Protocol
 
@@ -14,6 +14,7 @@ from quorate.node import admin_service, tuning
 from quorate.node.certificates import Certificates
 from quorate.node.gate import Gate
 from quorate.node.probes import Probes
+from quorate.observe.http import Site
 from quorate.observe.loop_lag import LoopLag
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
@@ -72,9 +73,11 @@ class Serving:
         registry: CollectorRegistry,
         missing: Callable[[], Sequence[str]],
         audit: Audit | None,
+        sites: Mapping[str, Site],
         loop: asyncio.AbstractEventLoop,
         client_port: int | None = None,
     ) -> None:
+        self._sites: Final = sites
         self._settings: Final = settings
         self._catalog: Final = catalog
         self._api: Final = api
@@ -141,7 +144,7 @@ class Serving:
         try:
             # The gRPC server comes first: it refuses a host that must not be listened on.
             http_tls = None if certificates is None else certificates.http
-            self._probes.start(node.host, node.http_port, http_tls)
+            self._probes.start(node.host, node.http_port, http_tls, self._sites)
         except OSError as error:
             raise ServingRefusedError(
                 f"{node.http_address} cannot be listened on for metrics and probes; end what holds"

@@ -5,10 +5,13 @@ import socket
 import socketserver
 import ssl
 import threading
+from base64 import b64decode
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, unquote
 
 _log = logging.getLogger(__name__)
 
@@ -16,6 +19,8 @@ _log = logging.getLogger(__name__)
 CALLERS: Final = 16
 #: Timeout of an idle connection.
 SILENCE_S: Final = 5.0
+#: Most fields of a query.
+_FIELDS: Final = 32
 #: Interval at which the thread checks for the end.
 _LOOK_S: Final = 0.1
 
@@ -30,18 +35,36 @@ _HEADERS: Final = {
 }
 
 
+class Request(NamedTuple):
+    """What is asked of a site."""
+
+    #: Below the site's own, without a leading slash.
+    path: str
+    #: The last value of each name.
+    query: Mapping[str, str]
+    #: The password of basic authentication; "": none was given.
+    password: str
+
+
 class Answer(NamedTuple):
     """A response."""
 
     status: HTTPStatus
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
+    #: Of its own, instead of what every answer has or beside it.
+    headers: Mapping[str, str] = {}
+
+
+#: Answers all paths below one.
+Site = Callable[[Request], Answer]
 
 
 class HttpServer:
-    """Serves GET and HEAD of fixed paths, with a thread per connection.
+    """Serves GET and HEAD of fixed paths and of sites, with a thread per connection.
 
-    The constructor listens; it raises `OSError` if it cannot.
+    The constructor listens; it raises `OSError` if it cannot. A site is named by its path, which
+    has one part.
     """
 
     def __init__(
@@ -50,8 +73,9 @@ class HttpServer:
         port: int,
         paths: Mapping[str, Callable[[], Answer]],
         tls: ssl.SSLContext | None = None,
+        sites: Mapping[str, Site] | None = None,
     ) -> None:
-        self._server: Final = _Server(host, port, paths, tls)
+        self._server: Final = _Server(host, port, paths, tls, sites or {})
         self._thread: Final = threading.Thread(
             target=self._server.serve_forever, args=(_LOOK_S,), name="http", daemon=True
         )
@@ -81,8 +105,10 @@ class _Server(socketserver.ThreadingTCPServer):
         port: int,
         paths: Mapping[str, Callable[[], Answer]],
         tls: ssl.SSLContext | None,
+        sites: Mapping[str, Site],
     ) -> None:
         self._tls: Final = tls
+        self.sites: Final = sites
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.paths: Final = paths
         self._room: Final = threading.BoundedSemaphore(CALLERS)
@@ -131,10 +157,10 @@ class _Caller(BaseHTTPRequestHandler):
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST
 
     def _answer(self) -> None:
-        path = self.path.partition("?")[0]
-        answer = self.server.paths.get(path)
+        path, _, query = self.path.partition("?")
+        answer = self.server.paths.get(path) or self._of_site(path, query)
         if answer is None:
-            known = ", ".join(self.server.paths)
+            known = ", ".join([*self.server.paths, *self.server.sites])
             self._send(Answer(HTTPStatus.NOT_FOUND, f"there are {known}\n".encode()))
             return
         try:
@@ -145,9 +171,29 @@ class _Caller(BaseHTTPRequestHandler):
             found = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, text)
         self._send(found)
 
+    def _of_site(self, path: str, query: str) -> Callable[[], Answer] | None:
+        root, _, below = path[1:].partition("/")
+        site = self.server.sites.get(f"/{root}")
+        if site is None:
+            return None
+        try:
+            asked = dict(parse_qsl(query, max_num_fields=_FIELDS))
+        except ValueError:
+            return lambda: Answer(HTTPStatus.BAD_REQUEST, b"the query has too many fields\n")
+        return partial(site, Request(unquote(below), asked, self._password()))
+
+    def _password(self) -> str:
+        scheme, _, given = self.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "basic":
+            return ""
+        try:
+            return b64decode(given, validate=True).decode().partition(":")[2]
+        except ValueError:
+            return ""
+
     def _send(self, answer: Answer, headers: Mapping[str, str] | None = None) -> None:
         self.send_response(answer.status)
-        for name, value in _HEADERS.items():
+        for name, value in {**_HEADERS, **answer.headers}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))

@@ -37,6 +37,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "dev",
         "kv",
         "member",
+        "metrics",
         "node",
         "plan",
         "plugin",
@@ -45,6 +46,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "serve",
         "shard",
         "status",
+        "top",
         "watch",
     }
 )

@@ -199,6 +199,24 @@ class Cache:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """When Prometheus tells operators of a metric, and what they are to do."""
+
+    #: In CamelCase, after `Quorate`: what is wrong.
+    name: str
+    #: In Prometheus' language; true of what is wrong.
+    expression: str
+    #: A sentence: what is wrong.
+    meaning: str
+    #: A sentence: what to do.
+    action: str
+    #: For how long the expression must have been true.
+    for_s: int = 60
+    #: `critical` wakes somebody up.
+    severity: Literal["critical", "warning"] = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """A measurement that the plugin reports through `NodeApi.count` and `NodeApi.observe`."""
 
@@ -210,6 +228,8 @@ class Metric:
     help: str
     #: Each value of a label is a series of its own: name few, and no keys of rows.
     labels: tuple[str, ...] = ()
+    #: `quorate metrics alerts` prints it.
+    alert: Alert | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +292,17 @@ class Extension:
     name: str
     #: An instance of the type of the point.
     value: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsolePage:
+    """A page of the console: the type of the extension point `cluster.console_pages`."""
+
+    #: What the page and the link to it are called.
+    title: str
+    #: What the tables show, by their titles: commands of the plugin that only read and print rows
+    #: on their `Console`, with their arguments. They ask as whoever looks at the page.
+    tables: Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from quorate.plugin import (
     ColumnFamily,
     Command,
     ConfigSection,
+    ConsolePage,
     Controller,
     DataRoute,
     Extension,
@@ -86,5 +87,19 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+    page = ConsolePage(
+        title="Tasks of connectors",
+        tables={
+            "Failed tasks": ("connector", "status", "--state", "failed", "--limit", "200"),
+            "Tasks without a worker": (
+                *("connector", "status", "--state", "unassigned", "--limit", "200"),
+            ),
+            "Workers": ("connector", "workers"),
+        },
+    )
     types = (each.extension for each in SHIPPED)
-    return [ExtensionPoint(name=TYPES, type=ConnectorType), *types]
+    return [
+        ExtensionPoint(name=TYPES, type=ConnectorType),
+        *types,
+        Extension(point="cluster.console_pages", name="connector", value=page),
+    ]

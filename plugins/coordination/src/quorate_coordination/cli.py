@@ -164,21 +164,29 @@ def _run(ctx: click.Context, name: str, command: Sequence[str], options: LockOpt
 async def _carry_out(held: Held, command: Sequence[str], grace_s: float) -> int:
     """Run a command to its end; when this is cancelled end it, after a while by force."""
     environment = {**os.environ, _NAME: held.name, _TOKEN: str(held.token)}
+    starting = asyncio.create_task(asyncio.create_subprocess_exec(*command, env=environment))
     try:
-        process = await asyncio.create_subprocess_exec(*command, env=environment)
+        # Cancelled while it awaits the start itself, asyncio would kill the command.
+        await asyncio.wait([starting])
+        return await starting.result().wait()
     except OSError as error:
         raise click.ClickException(f"{command[0]}: {error.strerror}") from None
-    try:
-        return await process.wait()
     finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.terminate()
-            try:
-                await asyncio.wait_for(process.wait(), grace_s)
-            except TimeoutError:
-                process.kill()
-                await process.wait()
+        await asyncio.wait([starting])
+        if starting.exception() is None:
+            await _end(starting.result(), grace_s)
+
+
+async def _end(process: asyncio.subprocess.Process, grace_s: float) -> None:
+    if process.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        await asyncio.wait_for(process.wait(), grace_s)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
 
 
 @contextmanager

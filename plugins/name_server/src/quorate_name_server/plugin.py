@@ -10,7 +10,10 @@ from quorate.plugin import (
     CliCommand,
     ColumnFamily,
     ConfigSection,
+    ConsolePage,
     Controller,
+    Extension,
+    ExtensionPoint,
     Metric,
     NodeApi,
     Query,
@@ -85,6 +88,15 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
             load=lambda: import_module("quorate_name_server.cli.rocketmq").rocketmq,
         ),
     ]
+
+
+@hookimpl
+def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+    page = ConsolePage(
+        title="RocketMQ",
+        tables={"Brokers": ("name-server", "brokers"), "Topics": ("name-server", "topics")},
+    )
+    return [Extension(point="cluster.console_pages", name="name_server", value=page)]
 
 
 @hookimpl

@@ -9,6 +9,7 @@ from quorate.plugin import (
     ColumnFamily,
     Command,
     ConfigSection,
+    ConsolePage,
     Controller,
     DataRoute,
     Extension,
@@ -90,4 +91,11 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [*tenants.DELETION.extensions, tables.EXTENSION]
+    page = ConsolePage(
+        title="Groups of consumers", tables={"Groups": ("offset", "groups", "--limit", "200")}
+    )
+    return [
+        *tenants.DELETION.extensions,
+        tables.EXTENSION,
+        Extension(point="cluster.console_pages", name="offset", value=page),
+    ]

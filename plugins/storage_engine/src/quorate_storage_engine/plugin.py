@@ -9,6 +9,7 @@ from quorate.plugin import (
     CliCommand,
     ColumnFamily,
     ConfigSection,
+    ConsolePage,
     Controller,
     Extension,
     ExtensionPoint,
@@ -82,4 +83,16 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [tenants.FINALIZER, tenants.TAKES_PART]
+    page = ConsolePage(
+        title="Storage engines",
+        tables={
+            "Segments without a leader": ("engine", "segments", "--unavailable", "--limit", "200"),
+            "Engines": ("engine", "list"),
+            "Engine shards": ("engine", "shards", "--limit", "200"),
+        },
+    )
+    return [
+        tenants.FINALIZER,
+        tenants.TAKES_PART,
+        Extension(point="cluster.console_pages", name="engine", value=page),
+    ]

@@ -8,7 +8,17 @@ from quorate.builtin.cluster.coordinators import resource as coordinators
 from quorate.builtin.cluster.coordinators.controllers import MOVING
 from quorate.builtin.cluster.coordinators.rows import ASSIGNMENTS
 from quorate.builtin.cluster.families import GROUP
-from quorate.plugin import ColumnFamily, Controller, Query, Resource, Timer, hookimpl
+from quorate.plugin import (
+    ColumnFamily,
+    ConsolePage,
+    Controller,
+    Extension,
+    ExtensionPoint,
+    Query,
+    Resource,
+    Timer,
+    hookimpl,
+)
 
 
 @hookimpl
@@ -29,3 +39,8 @@ def quorate_queries() -> Sequence[Query[Any]]:
 @hookimpl
 def quorate_controllers() -> Sequence[Controller | Timer]:
     return [brokers.LIFE, MOVING]
+
+
+@hookimpl
+def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+    return [ExtensionPoint(name="cluster.console_pages", type=ConsolePage)]

@@ -10,7 +10,7 @@ import click
 from quorate.plugin import Console
 from quorate.v1 import admin_pb2 as pb
 
-_METHOD: Final = "/quorate.v1.AdminService/QuotaUsage"
+USAGE: Final = "/quorate.v1.AdminService/QuotaUsage"
 #: What counts in the whole cluster; the rest does on each node by itself.
 _OF_CLUSTER: Final = ("rows", "bytes")
 
@@ -39,13 +39,14 @@ def usage(console: Console, name: str, kind: str) -> None:
     client = console.client()
     request = pb.QuotaUsageRequest(kind="" if kind == "all" else kind, name=name)
     answers = {
-        each.node: client.at(each.node).call(_METHOD, request, pb.QuotaUsageResponse)
+        each.node: client.at(each.node).call(USAGE, request, pb.QuotaUsageResponse)
         for each in client.topology().nodes
     }
-    console.print(list(_rows(answers)))
+    console.print(list(usage_rows(answers)))
 
 
-def _rows(answers: Mapping[str, pb.QuotaUsageResponse]) -> Iterator[Mapping[str, object]]:
+def usage_rows(answers: Mapping[str, pb.QuotaUsageResponse]) -> Iterator[Mapping[str, Any]]:
+    """Return what is used of quotas by what each node says of it."""
     of_cluster: dict[tuple[str, str, str], dict[str, Any]] = {}
     rows = []
     for node, answer in answers.items():

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Controller, Metric, NodeApi, ShardRef
+from quorate.plugin import Alert, Controller, Metric, NodeApi, ShardRef
 from quorate.plugin.batches import read_pages
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -42,6 +42,13 @@ TASKS: Final = Metric(
     kind="gauge",
     help="Tasks by state.",
     labels=("state",),
+    alert=Alert(
+        name="QuorateTasksFailed",
+        expression='quorate_connector_tasks{state="failed"} > 0',
+        meaning="Tasks of connectors have failed and are not run again by themselves.",
+        action="`quorate connector status` shows why; restart the connector after the repair.",
+        for_s=0,
+    ),
 )
 WORKERS: Final = Metric(
     name="quorate_connector_workers",

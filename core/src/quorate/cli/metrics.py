@@ -1,0 +1,53 @@
+"""`quorate metrics`: what Prometheus and Grafana need to know of a cluster's metrics."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from quorate.cli.failures import not_installed
+from quorate.cli.terminal import Terminal
+from quorate.plugin import Metric
+
+
+@click.group("metrics")
+def command() -> None:
+    """Print rules of Prometheus and a dashboard of Grafana for core and the installed plugins."""
+
+
+@command.command("alerts")
+@click.pass_obj
+def alerts(terminal: Terminal) -> None:
+    """Print the rules of alerts, as Prometheus' rule_files take them."""
+    from quorate.observe.prometheus import rules
+
+    click.echo(rules(alert for metric in _metrics(terminal) if (alert := metric.alert)), nl=False)
+
+
+@command.command("dashboard")
+@click.pass_obj
+def dashboard(terminal: Terminal) -> None:
+    """Print a dashboard, as Grafana imports it."""
+    from quorate.observe.prometheus import dashboard
+
+    click.echo(json.dumps(dashboard(_metrics(terminal)), indent=1))
+
+
+def _metrics(terminal: Terminal) -> list[Metric]:
+    """Return the metrics of core and of the sound plugins, with their alerts."""
+    try:
+        from quorate.node.metrics import declared
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "metrics") from error
+    terminal.warn_of_broken()
+    plugins = terminal.plugins
+    return [
+        *declared(),
+        *(
+            metric
+            for plugin in plugins.declared
+            if plugin.plugin.name not in plugins.broken
+            for metric in plugin.metrics
+        ),
+    ]

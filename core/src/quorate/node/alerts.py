@@ -1,0 +1,110 @@
+"""What operators are told of, by the metric that shows it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from quorate.plugin import Alert
+
+ALERTS: Final[Mapping[str, Alert]] = {
+    "quorate_node_info": Alert(
+        name="QuorateNodeDown",
+        expression='up{job="quorate"} == 0',
+        meaning="A node does not answer.",
+        action="Look at its process and its log; a cluster of three goes on with two.",
+        severity="critical",
+    ),
+    "quorate_node_ready": Alert(
+        name="QuorateNodeNotReady",
+        expression="quorate_node_ready == 0",
+        meaning="A node has answered for ten minutes without being ready.",
+        action="Ask /readyz on its HTTP port what it waits for.",
+        for_s=600,
+    ),
+    "quorate_raft_role": Alert(
+        name="QuorateShardWithoutLeader",
+        expression='sum by (shard) (quorate_raft_role{role="leader"}) == 0',
+        meaning="A shard has no leader: nothing can be written to it.",
+        action="See with `quorate status` which of its nodes are up; start those that are not.",
+        for_s=30,
+        severity="critical",
+    ),
+    "quorate_raft_leader_changes_total": Alert(
+        name="QuorateLeaderChanges",
+        expression="increase(quorate_raft_leader_changes_total[10m]) > 3",
+        meaning="A shard changes its leader too often.",
+        action="Look for a slow disk, a busy processor or a network that loses packets.",
+        for_s=0,
+    ),
+    "quorate_raft_follower_lag_entries": Alert(
+        name="QuorateFollowerLags",
+        expression="quorate_raft_follower_lag_entries > 10000",
+        meaning="A follower lags so far that it may need a snapshot.",
+        action="Compare its disk and its processor with the leader's.",
+    ),
+    "quorate_shard_stopped": Alert(
+        name="QuorateReplicaStopped",
+        expression="quorate_shard_stopped == 1",
+        meaning="A replica has stopped or cannot be opened.",
+        action="`quorate status` says why, and the page on recovering a shard what to do.",
+        for_s=0,
+        severity="critical",
+    ),
+    "quorate_write_refused_commands_total": Alert(
+        name="QuorateWritesRefused",
+        expression="rate(quorate_write_refused_commands_total[5m]) > 0",
+        meaning="A queue, a disk or a database is full.",
+        action="See with `quorate status` which node raises an alarm.",
+    ),
+    "quorate_log_sync_seconds": Alert(
+        name="QuorateSlowDisk",
+        expression="histogram_quantile(0.99,"
+        " sum by (le, instance) (rate(quorate_log_sync_seconds_bucket[5m]))) > 0.1",
+        meaning="The disk of a node is slow: one sync of a hundred takes more than 100 ms.",
+        action="Give the node's directory a disk of its own.",
+        for_s=300,
+    ),
+    "quorate_loop_longest_stop_seconds": Alert(
+        name="QuorateLoopBlocked",
+        expression="quorate_loop_longest_stop_seconds > 0.25",
+        meaning="The event loop stands still for longer than heartbeats should be delayed.",
+        action="Look in the log for slow handlers, and at the host for other busy processes.",
+        for_s=120,
+    ),
+    "quorate_apply_failures_total": Alert(
+        name="QuorateHandlerFails",
+        expression="increase(quorate_apply_failures_total[1h]) > 0",
+        meaning="A handler of a plugin has a bug.",
+        action="The log of the leader has the traceback: give it to the author of the plugin.",
+        for_s=0,
+    ),
+    "quorate_apply_slow_writes_total": Alert(
+        name="QuorateHandlerSlow",
+        expression="increase(quorate_apply_slow_writes_total[1h]) > 0",
+        meaning="A handler is slow and blocks its node.",
+        action="The log names the command: send it with fewer items.",
+        for_s=0,
+    ),
+    "quorate_tls_end_timestamp_seconds": Alert(
+        name="QuorateCertificateEnds",
+        expression="quorate_tls_end_timestamp_seconds - time() < 7 * 86400",
+        meaning="A certificate ends within a week.",
+        action="Replace its file; nodes take it without a restart.",
+        for_s=0,
+    ),
+    "quorate_audit_lost_records_total": Alert(
+        name="QuorateAuditLost",
+        expression="rate(quorate_audit_lost_records_total[5m]) > 0",
+        meaning="Records of the audit log are lost: its disk is full or too slow.",
+        action="Make room on the disk of `audit.file`.",
+        for_s=0,
+        severity="critical",
+    ),
+    "quorate_disk_free_bytes": Alert(
+        name="QuorateDiskFull",
+        expression="quorate_disk_free_bytes < 1e9",
+        meaning="The disk of a node is nearly full; it refuses writes before it is.",
+        action="Make room, or move the node's directory to a larger disk.",
+        for_s=0,
+        severity="critical",
+    ),
+}

@@ -1,0 +1,62 @@
+"""What pages are made of."""
+
+from __future__ import annotations
+
+import pytest
+from quorate.cli.console.html import Bad, Link, Page, Share, Trend, document, form, note
+
+HOSTILE = "<script>alert('x')</script>\"&"
+
+
+def shown(value: object, name: str = "column") -> str:
+    page = Page(title="t", tables=[("", [{name: value}])])
+    found = document(page, [], "/console", "")
+    return found[found.index("<tbody>") + len("<tbody><tr>") : found.index("</tr></tbody>")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        HOSTILE,
+        HOSTILE.encode(),
+        [HOSTILE],
+        {HOSTILE: HOSTILE},
+        Bad(HOSTILE),
+        Link(HOSTILE, HOSTILE, {HOSTILE: HOSTILE}),
+    ],
+)
+def test_nothing_of_a_value_is_markup(value: object) -> None:
+    found = shown(value)
+
+    assert "<script" not in found
+    assert "alert" in found
+
+
+def test_nothing_of_a_name_is_markup() -> None:
+    page = Page(title=HOSTILE, tables=[(HOSTILE, [{HOSTILE: 1}])], head=form({HOSTILE: HOSTILE}))
+    menu = [(HOSTILE, [Link(HOSTILE, HOSTILE)])]
+
+    assert document(page, menu, "/console", "").count("<script") == 1
+    assert "<script" not in note(HOSTILE)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("n", 1_234_567, '<td class="number">1,234,567</td>'.replace('"', "")),
+        ("n", True, "<td>yes</td>"),
+        ("n", None, "<td></td>"),
+        ("n", b"\xff", "<td>/w==</td>"),
+        ("at_ms", 1_700_000_000_000, "<td class=number>2023-11-14T22:13:20.000+00:00</td>"),
+        ("n", Share(3, 0), "<td>3</td>"),
+    ],
+)
+def test_values_are_shown_for_people(name: str, value: object, expected: str) -> None:
+    assert shown(value, name) == expected
+
+
+def test_shares_and_trends_are_drawn() -> None:
+    assert 'value="0.750"' in shown(Share(3, 4))
+    assert "<polyline" in shown(Trend([0, 2.5]))
+    assert shown(Trend([0, 2.5])).endswith(" 2.5</td>")
+    assert shown(Trend([])) == "<td></td>"
