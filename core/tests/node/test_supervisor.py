@@ -18,6 +18,7 @@ from quorate.config import load
 from quorate.config.workers import workers_of
 from quorate.node import supervisor
 from quorate.node.directory import NodeDirectory, OtherProcessesError, check_processes
+from quorate.node.machine import Machine as MachineAnswers
 from quorate.node.supervisor import Supervisor, WorkersEndedError
 from quorate.rpc.server import ServingRefusedError
 from quorate.storage.engine.rocks import Budget
@@ -142,6 +143,27 @@ async def test_a_worker_that_ends_again_and_again_is_given_up_and_the_others_go_
         assert (await asyncio.to_thread(machine.http, "/livez"))[0] == 200
         assert not task.done()
         assert machine.notes(1) == ["began"]
+
+
+async def test_what_started_the_machine_hears_of_its_life_and_nothing_of_its_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"quorate-{tmp_path.name}-{os.getpid()}"
+    tells = "import os; assert 'NOTIFY_SOCKET' not in os.environ and 'HOME' in os.environ"
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as hearing:
+        hearing.bind(f"\0{name}")
+        hearing.setblocking(False)
+        monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
+        monkeypatch.setattr(MachineAnswers, "missing", lambda _: [])
+        machine = Machine(tmp_path, [f"{tells}\n{WAITS}"] * 2)
+        loop = asyncio.get_running_loop()
+        async with running(machine) as task, asyncio.timeout(PATIENCE_S):
+            assert await loop.sock_recv(hearing, 100) == b"READY=1"
+            await eventually(lambda: machine.notes(1) == machine.notes(2) == ["began"])
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert await loop.sock_recv(hearing, 100) == b"STOPPING=1"
+            await task
 
 
 async def test_workers_that_were_removed_are_not_started_again(tmp_path: Path) -> None:

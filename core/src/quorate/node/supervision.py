@@ -11,6 +11,11 @@ _WATCHDOG: Final = "WATCHDOG_USEC"
 _OF: Final = "WATCHDOG_PID"
 
 
+def unheard() -> dict[str, str]:
+    """Return the environment of a process that tells nothing: this one does."""
+    return {key: value for key, value in os.environ.items() if key not in (_SOCKET, _WATCHDOG, _OF)}
+
+
 def tell(state: str) -> None:
     """Tell a state, such as `READY=1`; does nothing when nobody listens."""
     address = os.environ.get(_SOCKET)

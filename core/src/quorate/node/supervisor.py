@@ -15,6 +15,7 @@ from quorate.config.workers import Worker
 from quorate.node.certificates import CertificateError, Certificates
 from quorate.node.directory import OtherProcessesError, check_processes
 from quorate.node.machine import Machine
+from quorate.node.supervision import keep_alive, tell, unheard
 from quorate.rpc.server import ServingRefusedError
 
 _log = logging.getLogger(__name__)
@@ -96,12 +97,14 @@ class Supervisor:
             self._certificates.follow(loop)
         http_tls = None if self._certificates is None else self._certificates.http
         server = self._machine.serve(node.host, node.http_port, http_tls)
-        looking = loop.create_task(self._tell_when_ready())
+        parts = (self._tell_when_ready(), self._tell_when_stopping(), keep_alive())
+        beside = [loop.create_task(each) for each in parts]
         try:
             await asyncio.gather(*map(self._keep, self._workers))
         finally:
-            looking.cancel()
-            await asyncio.gather(looking, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             await self._end()
             await loop.run_in_executor(None, server.close)
             if self._certificates is not None:
@@ -158,6 +161,7 @@ class Supervisor:
             stdin=asyncio.subprocess.PIPE,
             # Ctrl-C is for this process, which ends the workers in order.
             start_new_session=True,
+            env=unheard(),
         )
         running.starts += 1
         _log.info("worker %s runs as process %d", running.worker.name, process.pid)
@@ -199,6 +203,11 @@ class Supervisor:
         node = self._settings.node
         names = ", ".join(each.worker.name for each in self._workers)
         _log.info("ready: workers %s behind %s", names, node.address)
+        tell("READY=1")
+
+    async def _tell_when_stopping(self) -> None:
+        await self._stop.wait()
+        tell("STOPPING=1")
 
 
 def _check_ports(settings: Settings, workers: Sequence[Worker]) -> None:
