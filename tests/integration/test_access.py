@@ -240,7 +240,7 @@ async def test_every_method_is_open_to_whom_the_reference_says(site: Site, calle
 
 async def test_nodes_methods_take_no_user(site: Site) -> None:
     for path in site.methods:
-        if path.startswith("/quorate.v1.NodeService/"):
+        if path.startswith(("/quorate.v1.NodeService/", "/quorate.v1.FilePeerService/")):
             answer = await site.call("admin", path, command_pb2.ExecuteRequest())
             assert answer.code is grpc.StatusCode.INVALID_ARGUMENT, path
 

@@ -63,7 +63,8 @@ ROWS: Final = {
 INTRODUCE: Final = "/quorate.v1.PeerService/Introduce"
 INSTALL: Final = "/quorate.v1.SnapshotService/Install"
 PEERS: Final = {INTRODUCE, INSTALL}
-BY_NODES: Final = [method for method in ROWS if method.startswith("/quorate.v1.NodeService/")]
+NODES: Final = ("/quorate.v1.NodeService/", "/quorate.v1.FilePeerService/")
+BY_NODES: Final = [method for method in ROWS if method.startswith(NODES)]
 
 every_method: Final = pytest.mark.parametrize("method", list(ROWS))
 

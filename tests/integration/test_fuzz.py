@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 SEED: Final = int(os.environ.get("QUORATE_FUZZ_SEED", SystemRandom().randrange(1 << 32)))
 EXECUTE: Final = "/quorate.v1.CommandService/Execute"
 STREAM: Final = "/quorate.v1.CommandService/Stream"
-NODE: Final = "/quorate.v1.NodeService/"
+NODE: Final = ("/quorate.v1.NodeService/", "/quorate.v1.FilePeerService/")
 #: What a node says in these is believed by the others: only what cannot be meant is thrown at them.
 TRUSTED: Final = ("/quorate.v1.PeerService/", "/quorate.v1.SnapshotService/")
 #: What ends by itself only when its caller does.

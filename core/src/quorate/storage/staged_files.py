@@ -20,7 +20,7 @@ from quorate.storage import durably
 from quorate.storage.engine.port import DamagedError, Engine, FullError
 from quorate.v1.files_pb2 import SortedFile
 
-_DIGEST_BYTES: Final = 32
+DIGEST_BYTES: Final = 32
 _PART: Final = ".part"
 _FILE: Final = ".sst"
 _INDEX: Final = "index"
@@ -34,7 +34,7 @@ OpenIndex = Callable[[Path, Iterable[str]], Engine]
 
 def digest_of(content: bytes = b"") -> blake2b:
     """Return the running digest of a file's content."""
-    return blake2b(content, digest_size=_DIGEST_BYTES)
+    return blake2b(content, digest_size=DIGEST_BYTES)
 
 
 class StagedFiles:

@@ -24,7 +24,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import DamagedError, FullError
 from quorate.storage.families import DEADLINE_KEYS, DEADLINES
-from quorate.storage.staged_files import StagedFiles
+from quorate.storage.staged_files import DIGEST_BYTES, StagedFiles
 from quorate.v1 import files_pb2 as pb
 
 _log = logging.getLogger(__name__)
@@ -132,6 +132,7 @@ class FileSets:
         self, shard: ShardId, name: str, file: pb.SortedFile, offset: int, content: bytes
     ) -> int:
         """Write a part of a file, and return how much of it is here."""
+        self._check(file)
         replica = self._here(shard)
         if replica.shortage is not None:
             raise ExhaustedError(f"{self._node}: {replica.shortage}", _FULL_RETRY_MS)
@@ -181,12 +182,14 @@ class FileSets:
         """Get the files that are not here from another node; return why some are not."""
         self._here(shard)
         for file in files:
+            self._check(file)
             if not await self._fetched(shard, name, file, node):
                 return f"{node} has no whole file of {file.family}"
         return ""
 
     def read(self, shard: ShardId, name: str, file: pb.SortedFile, offset: int) -> bytes | None:
         """Return a part of a file; None if it is not here."""
+        self._check(file)
         return self._staged.read(str(shard), name, file, offset)
 
     # What replicas ask.
@@ -283,6 +286,12 @@ class FileSets:
         if result.refusal is not None:
             raise Rejected(result.refusal.code, result.refusal.message)
         return reply.FromString(result.reply)
+
+    def _check(self, file: pb.SortedFile) -> None:
+        """Refuse a file that no shard can have."""
+        known = file.family in self._catalog.families or file.family in (DEADLINES, DEADLINE_KEYS)
+        if not known or len(file.digest) != DIGEST_BYTES:
+            raise Invalid("file", f"needs a column family, and a digest of {DIGEST_BYTES} bytes")
 
     def _here(self, shard: ShardId) -> Shard:
         replica = self._replica(shard)
