@@ -108,8 +108,10 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._newest = self._target or self._now(client)
             begin = _token(start)
             end = self._end(client, begin, limit) if begin else self._newest
+            if end == begin:
+                return start
             self._report(end)
-            return start if end == begin else _offset(end)
+            return _offset(end)
 
     def reportLatestOffset(self) -> Offset | None:
         """Return how far the cluster was when it was last asked."""

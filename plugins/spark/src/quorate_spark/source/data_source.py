@@ -67,7 +67,10 @@ class QuorateSource(DataSource):
                 "a stream gives the changes of a table: name it with the option changes in place of"
                 ' table, as in .option("changes", "kv.pairs")'
             )
-        from quorate_spark.source.changes import ChangeReader
+        try:
+            from quorate_spark.source.changes import ChangeReader
+        except ModuleNotFoundError as error:
+            raise SourceError(f"streams of changes need Spark 4.2 or later ({error})") from error
 
         return ChangeReader(feed_options(self.options))
 
