@@ -248,13 +248,16 @@ def test_a_command_for_another_slot_writes_nothing(machine: Machine) -> None:
     outcomes = machine.apply(
         machine.script(PUT, slots=[5, 1023]),
         machine.script(["put", "tested.rows", "x", ""], slots=[5, 6]),
-        machine.script(["put", "tested.rows", "y", ""], slots=[4_000])._replace(slotless=True),
+        machine.script(["put", "tested.rows", "y", ""], slots=[])._replace(slotless=True),
+        # One of core's own, by the key of its caller.
+        machine.script(["put", "tested.rows", "z", ""], slots=[6])._replace(slotless=True),
     )
 
     assert [outcome.refusal and outcome.refusal.code for outcome in outcomes] == [
         None,
         "WRONG_SHARD",
         None,
+        "WRONG_SHARD",
     ]
     assert "slot 6 is not owned by shard tested/3" in str(outcomes[1].refusal)
     assert list(machine.rows("tested.rows")) == [b"k", b"y"]

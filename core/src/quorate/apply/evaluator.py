@@ -148,8 +148,12 @@ class Evaluator:
     def logged(self, evaluation: Evaluation) -> None:
         """Show the effects of a logged entry to later commands."""
         self._flying.append((evaluation.index, evaluation.layer, len(evaluation.payload)))
+        cut = evaluation.state.foreign != self._state.foreign
         self._state = evaluation.state
         self._now_ms = evaluation.now_ms
+        if cut:
+            self._recent = self._new_recent()
+            self._flying[0][1].rebase(self._recent)
 
     def stored(self, index: int) -> None:
         """Drop the effects of the entries up to an index, which are stored now."""
@@ -167,8 +171,6 @@ class Evaluator:
         Call it when leadership was gained or lost, and when the rows were replaced.
         """
         self._flying.clear()
-        own = OwnRows(self._data, self._program.places, self._owned)
-        self._recent = RecentRows(own, self._limits.recent_bytes)
         self._now_ms = self._data.record.now_ms
         self._state = ShardState(
             shard=self._shard,
@@ -184,9 +186,14 @@ class Evaluator:
             public=self._program.watched,
             counted=self._program.counted,
         )
+        self._recent = self._new_recent()
 
-    def _owned(self) -> frozenset[int] | None:
-        return self._state.slots.owned if self._state.foreign else None
+    def _new_recent(self) -> RecentRows:
+        """Return the stored rows, without those of foreign slots."""
+        rows: Rows = self._data
+        if self._state.foreign:
+            rows = OwnRows(rows, self._program.places, lambda: self._state.slots.owned)
+        return RecentRows(rows, self._limits.recent_bytes)
 
     @property
     def _top(self) -> Rows:
