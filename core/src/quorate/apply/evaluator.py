@@ -172,7 +172,7 @@ class Evaluator:
         """
         self._flying.clear()
         self._now_ms = self._data.record.now_ms
-        self._state = ShardState(
+        self._state: ShardState = ShardState(
             shard=self._shard,
             mirrored=self._program.mirrored,
             plugins=self._program.plugins,
