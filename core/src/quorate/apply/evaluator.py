@@ -87,6 +87,8 @@ class Evaluation:
 class Evaluator:
     """Runs the handlers of a shard while this replica leads."""
 
+    _state: ShardState
+
     def __init__(
         self,
         program: Program,
@@ -172,7 +174,7 @@ class Evaluator:
         """
         self._flying.clear()
         self._now_ms = self._data.record.now_ms
-        self._state: ShardState = ShardState(
+        self._state = ShardState(
             shard=self._shard,
             mirrored=self._program.mirrored,
             plugins=self._program.plugins,
