@@ -23,6 +23,7 @@ from quorate.storage.events import EventLog
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import (
+    MEMBER_CHANGE_ADD,
     AbandonSplit,
     AdoptSlots,
     BeginMemberChange,
@@ -282,7 +283,7 @@ def test_a_moving_shard_and_a_changing_cluster_wait(first: Machine) -> None:
     first.control(MoveReplica(group="tested", number=0, to=ShardMember(node="c", replica=3)))
     command = BeginSplit(group="tested", number=0, slots=[bitmap_of([5])])
     assert refused(first.control(command)) == "MOVE_UNDER_WAY"
-    first.control(BeginMemberChange(node="c", change=1, address="c:1", replica=3))
+    first.control(BeginMemberChange(node="c", change=MEMBER_CHANGE_ADD, address="c:1", replica=3))
     command = BeginSplit(group="tested", number=1, slots=[bitmap_of([600])])
     assert refused(first.control(command)) == "CHANGE_UNDER_WAY"
 

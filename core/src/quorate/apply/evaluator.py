@@ -95,6 +95,8 @@ class Evaluation:
 class Evaluator:
     """Runs the handlers of a shard while this replica leads."""
 
+    _state: ShardState
+
     def __init__(
         self,
         program: Program,
@@ -164,8 +166,12 @@ class Evaluator:
         self._flying.append((evaluation.index, evaluation.layer, len(evaluation.payload)))
         if evaluation.ingests:
             self._ingest = evaluation.index
+        cut = evaluation.state.foreign != self._state.foreign
         self._state = evaluation.state
         self._now_ms = evaluation.now_ms
+        if cut:
+            self._recent = self._new_recent()
+            self._flying[0][1].rebase(self._recent)
 
     def stored(self, index: int) -> None:
         """Drop the effects of the entries up to an index, which are stored now."""
@@ -187,8 +193,6 @@ class Evaluator:
         self._flying.clear()
         #: The entry in flight that puts files in place; 0: there is none.
         self._ingest = 0
-        own = OwnRows(self._data, self._program.places, self._owned)
-        self._recent = RecentRows(own, self._limits.recent_bytes)
         self._now_ms = self._data.record.now_ms
         self._state = ShardState(
             shard=self._shard,
@@ -204,9 +208,14 @@ class Evaluator:
             public=self._program.watched,
             counted=self._program.counted,
         )
+        self._recent = self._new_recent()
 
-    def _owned(self) -> frozenset[int] | None:
-        return self._state.slots.owned if self._state.foreign else None
+    def _new_recent(self) -> RecentRows:
+        """Return the stored rows, without those of foreign slots."""
+        rows: Rows = self._data
+        if self._state.foreign:
+            rows = OwnRows(rows, self._program.places, lambda: self._state.slots.owned)
+        return RecentRows(rows, self._limits.recent_bytes)
 
     @property
     def ingests(self) -> bool:

@@ -56,6 +56,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
+    DeferredCommand("group", "Give a group more shards.", _own("group"), asks=True),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
     DeferredCommand("metrics", "Print alerts and a dashboard.", _own("metrics")),
@@ -65,9 +66,6 @@ HOST_COMMANDS: Final = (
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
     DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),
     DeferredCommand("serve", "Run a node.", _own("serve")),
-    DeferredCommand(
-        "group", "Look at groups, and give them more shards.", _own("group"), asks=True
-    ),
     DeferredCommand("shard", "Look at shards, split and move them.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
     DeferredCommand(
