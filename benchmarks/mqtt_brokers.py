@@ -6,8 +6,10 @@ Then the broker is killed, and all clients connect to the other one; each is sen
 subscription. With `--leader` the node that leads their shard is killed meanwhile. `--single` takes
 the batches away: each connect and each read is a call of its own.
 
+With `--paho N`, N processes of paho-mqtt publish the messages, in place of our own client.
+
 python benchmarks/mqtt_brokers.py [--clients 2000] [--messages 2000] [--passwords] [--leader]
-    [--single] [--json]
+    [--single] [--paho 0] [--json]
 """
 
 from __future__ import annotations
@@ -201,6 +203,35 @@ async def all_of(
     return found
 
 
+#: A process of paho-mqtt: port, messages, user and password.
+PAHO: Final = """
+import sys
+from paho.mqtt import client, enums
+port, count, user, password = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4]
+paho = client.Client(enums.CallbackAPIVersion.VERSION2, protocol=enums.MQTTProtocolVersion.MQTTv5)
+if password:
+    paho.username_pw_set(user, password)
+paho.connect("127.0.0.1", port)
+paho.loop_start()
+for sent in [paho.publish("load/a", b"x" * 100, qos=1) for _ in range(count)]:
+    sent.wait_for_publish(60)
+"""
+
+
+async def publish_by_paho(
+    options: argparse.Namespace, broker: BrokerProcess, password: str
+) -> None:
+    """Let processes of paho-mqtt publish the messages, and wait until they have."""
+    counts = [str(options.messages // options.paho)] * options.paho
+    processes = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", PAHO, str(broker.port), count, USER, password
+        )
+        for count in counts
+    ]
+    assert not any([await process.wait() for process in processes])
+
+
 async def measure(
     options: argparse.Namespace, cluster: Cluster, one: BrokerProcess, two: BrokerProcess
 ) -> tuple[list[Step], Outcome]:
@@ -219,12 +250,15 @@ async def measure(
         await all_of("connect", devices, lambda each: each.connect(one.port)),
         await all_of("subscribe", devices, lambda each: each.subscribe(f"to/{each.client_id}")),
     ]
+    expected = options.messages - options.messages % max(1, options.paho)
     began = time.monotonic()
-    for first in range(0, options.messages, 20):
+    if options.paho:
+        await publish_by_paho(options, one, password)
+    for first in range(0, 0 if options.paho else options.messages, 20):
         await asyncio.gather(
             *(publisher.publish("load/a", b"x" * 100, 1 + n) for n in range(first, first + 20))
         )
-    await watcher.until(lambda: watcher.topics["load/a"] >= options.messages)
+    await watcher.until(lambda: watcher.topics["load/a"] >= expected)
     messages_s = options.messages / (time.monotonic() - began)
 
     one.kill()
@@ -264,6 +298,7 @@ def main() -> None:
     parser.add_argument("--passwords", action="store_true")
     parser.add_argument("--leader", action="store_true")
     parser.add_argument("--single", action="store_true")
+    parser.add_argument("--paho", type=int, default=0)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--ttl-ms", type=int, default=10_000)
     parser.add_argument("--json", action="store_true")
