@@ -126,8 +126,8 @@ def test_a_new_shard_is_all_that_its_parent_was(
     # Whoever watches it goes on with the events after the cut.
     assert EventLog(child.data).newest == EventLog(whole.data).newest
     assert child.applier.cut is None
-    [parents], [childs] = whole.read(["id", "tested.ids"]), child.read(["id", "tested.ids"])
-    assert childs > parents
+    [parents], [children] = whole.read(["id", "tested.ids"]), child.read(["id", "tested.ids"])
+    assert children > parents
 
 
 def test_rows_of_others_are_forgotten_without_an_event(
