@@ -105,7 +105,7 @@ def test_every_option_is_told_with_its_default() -> None:
     pytest.importorskip("pyspark", reason='pip install "quorate-spark[testing]"')
     from quorate_spark.source import options
 
-    told = dict(re.findall(r"^\| `(\w+)` \| ([^|]*?) ?\| \S.+ \|$", HOW_TO, re.MULTILINE))
+    told = dict(re.findall(r"^\| `([\w.]+)` \| ([^|]*?) ?\| \S.+ \|$", HOW_TO, re.MULTILINE))
     written = options.write_options({"table": "t"})
     read = options.read_options({"table": "t"})
 
@@ -118,6 +118,7 @@ def test_every_option_is_told_with_its_default() -> None:
     assert begun.keys() >= {"starting", "lost_history", "max_rows_per_trigger"}
     assert set(told) | {"table"} >= options._WRITE | (options._READ - options._BOTH)
     counted = ("max_bad_rows", "batch_rows", "max_in_flight", "timeout_s")
+    assert told["load.mode"] == f"`{written.load_mode}`"
     for name in ("conflict", "bad_rows", *counted):
         assert told[name] == f"`{getattr(written, name)}`"
     assert told["view_ttl_s"] == f"`{read.view_ttl_s}`"
