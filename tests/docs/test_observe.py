@@ -6,13 +6,16 @@ import asyncio
 import logging
 import re
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 from quorate.apply.entries import LoggedCommand
+from quorate.cli.console.site import ROOT
 from quorate.groups.shard.writes import Stage, Write, warn_slow
 from quorate.node.probes import LIVE_WITHIN_S, Probes
+from quorate.observe.http import Answer
 from quorate.observe.logs import TextLines
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.kv_pb2 import PutPair
@@ -44,7 +47,7 @@ async def test_the_paths_are_those_that_are_answered() -> None:
     probes = Probes(asyncio.get_running_loop(), CollectorRegistry(), list)
     told = re.findall(r"^\| `(/\w+)` \|", PAGE, re.MULTILINE)
 
-    port = probes.start("127.0.0.1", 0)
+    port = probes.start("127.0.0.1", 0, sites={ROOT: lambda _: Answer(HTTPStatus.OK, b"")})
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")

@@ -58,6 +58,7 @@ def test_the_names_that_stand_in_rows_and_scripts() -> None:
     assert [each.name for each in plugin.quorate_extensions()] == [
         "storage_engine.shards",
         "storage_engine",
+        "engine",
     ]
     assert [each.name for each in plugin.quorate_cli_commands()] == ["engine"]
 

@@ -11,6 +11,7 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     BackupRequest,
+    CancelSplitRequest,
     DrainNodeRequest,
     MoveReplicaRequest,
     PauseControllerRequest,
@@ -19,9 +20,10 @@ from quorate.v1.admin_pb2 import (
     RecoverShardRequest,
     RemoveMemberRequest,
     ResumeControllerRequest,
+    SplitShardRequest,
     TransferLeaderRequest,
 )
-from quorate.v1.audit_pb2 import FollowAudit
+from quorate.v1.audit_pb2 import FindWriter, FollowAudit
 from quorate.v1.cluster_pb2 import (
     GetBrokerRequest,
     ListBrokersRequest,
@@ -215,6 +217,23 @@ ADMIN: Final = {
         ),
     ),
     "Placement": Row(empty=None),
+    "SplitShard": Row(
+        empty="shard",
+        large=((SplitShardRequest(shard="metadata/0", into=1 << 31), REFUSED),),
+        wrong=(
+            (SplitShardRequest(shard="metadata"), "shard"),
+            (SplitShardRequest(shard="nothing/0"), NOT_FOUND),
+            (SplitShardRequest(shard="metadata/0", into=1), REFUSED),
+        ),
+    ),
+    "CancelSplit": Row(
+        empty="shard",
+        large=((CancelSplitRequest(shard=TEXT), "shard"),),
+        wrong=(
+            (CancelSplitRequest(shard="metadata"), "shard"),
+            (CancelSplitRequest(shard="nothing/0"), REFUSED),
+        ),
+    ),
     "AddMember": Row(
         empty="node",
         large=(
@@ -770,6 +789,11 @@ REFLECTION: Final = {
 #: This node records nothing.
 AUDIT: Final = {
     "Follow": Row(empty=REFUSED, large=((FollowAudit(domains=[TEXT]), REFUSED),)),
+    "Writer": Row(
+        empty="family",
+        large=((FindWriter(family=TEXT, key=b"a"), "family"),),
+        wrong=((FindWriter(family="nothing", key=b"a"), "family"),),
+    ),
 }
 
 FILES: Final = {

@@ -44,6 +44,13 @@ from quorate_mqtt.v1.blacklist_pb2 import (
     UpdateBlacklistEntries,
 )
 from quorate_mqtt.v1.definitions_pb2 import DefinitionName, GetDefinitionsRequest
+from quorate_mqtt.v1.queued_messages_pb2 import (
+    AppendMessage,
+    AppendMessages,
+    DeleteQueuedMessages,
+    ListQueuedMessagesRequest,
+    QueuedMessageName,
+)
 from quorate_mqtt.v1.retained_messages_pb2 import (
     DeleteRetainedMessages,
     GetRetainedMessagesRequest,
@@ -557,6 +564,46 @@ RETAINED_MESSAGES: Final = {
     **lists(ListRetainedMessagesRequest, topic_filter="#/a"),
 }
 
+WAITING: Final = AppendMessage(**CLIENT, topic="a", payload=b"p", qos=1)
+QUEUED_MESSAGES: Final = {
+    "AppendBatch": Row(
+        empty=None,
+        large=(
+            (AppendMessages(messages=[WAITING] * MANY), "messages"),
+            (AppendMessages(messages=[WAITING], most_messages=1 << 31), "most_messages"),
+        ),
+        wrong=(
+            (AppendMessages(messages=[like(WAITING, topic="#")]), InPlace("messages[0].topic")),
+            (AppendMessages(messages=[like(WAITING, qos=3)]), InPlace("messages[0].qos")),
+            (
+                AppendMessages(messages=[like(WAITING, packet_id=1 << 16)]),
+                InPlace("messages[0].packet_id"),
+            ),
+        ),
+    ),
+    "DeleteBatch": Row(
+        empty=None,
+        large=((DeleteQueuedMessages(messages=[QueuedMessageName(**CLIENT)] * MANY), "messages"),),
+        wrong=(
+            (DeleteQueuedMessages(messages=[QueuedMessageName()]), InPlace("messages[0].tenant")),
+        ),
+    ),
+    "List": Row(
+        empty=None,
+        large=(
+            (ListQueuedMessagesRequest(tenant=TEXT), "tenant"),
+            (ListQueuedMessagesRequest(page_size=1_001), "page_size"),
+            (ListQueuedMessagesRequest(page_token=TOKEN + TOKEN), "page_token"),
+        ),
+        wrong=((ListQueuedMessagesRequest(client_id="a"), "client_id"),),
+    ),
+    "Count": Row(
+        empty=None,
+        large=((ListQueuedMessagesRequest(tenant=TEXT), "tenant"),),
+        wrong=((ListQueuedMessagesRequest(client_id="a"), "client_id"),),
+    ),
+}
+
 ARRIVAL: Final = SessionConnect(**CLIENT, connection_id=1)
 UPDATED: Final = UpdateSession(**CLIENT, generation=1)
 ENDED: Final = DisconnectSession(**CLIENT, generation=1)
@@ -941,6 +988,7 @@ ROWS: Final = by_method(
         "quorate_mqtt.v1.AuthorisationService": AUTHORISATION,
         "quorate_mqtt.v1.AutoSubscriptionService": AUTO_SUBSCRIPTIONS,
         "quorate_mqtt.v1.BlacklistService": BLACKLIST,
+        "quorate_mqtt.v1.QueuedMessageService": QUEUED_MESSAGES,
         "quorate_mqtt.v1.RetainedMessageService": RETAINED_MESSAGES,
         "quorate_mqtt.v1.RewriteRuleService": REWRITE_RULES,
         "quorate_mqtt.v1.SessionService": SESSIONS,

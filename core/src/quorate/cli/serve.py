@@ -82,6 +82,8 @@ def command(terminal: Terminal, log_format: Form, log_level: Level, number: int 
     settings = terminal.settings()
     workers = _workers(terminal, settings)
     if number is not None:
+        if not 1 <= number <= len(workers):
+            raise click.UsageError(f"there is no worker {number} of {len(workers)}")
         end_with_parent("quorate serve")
         worker = workers[number - 1]
         _serve(terminal, worker.settings, log_format, log_level, worker.client_port)

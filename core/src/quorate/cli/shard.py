@@ -25,6 +25,7 @@ from quorate.cli.statuses import (
     replicas_of,
 )
 from quorate.cli.terminal import ADMIN, Terminal
+from quorate.plugin.slots import SLOTS
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -97,7 +98,13 @@ def _moving(found: pb.PlacementResponse, shard: str) -> int:
 
 @command.command("split")
 @click.argument("shard")
-@click.option("--into", type=int, default=2, show_default=True, help="How many there are after it.")
+@click.option(
+    "--into",
+    type=click.IntRange(2, SLOTS),
+    default=2,
+    show_default=True,
+    help="How many there are after it.",
+)
 @click.option("--plan", is_flag=True, help="Only show what would become of it.")
 @click.option("--cancel", is_flag=True, help="Take back a split that has not cut the shard yet.")
 @click.pass_obj

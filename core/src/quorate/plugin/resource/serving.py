@@ -62,10 +62,17 @@ def check_item_of(binding: Binding, write: Write) -> Callable[[Message], CheckIt
 
 def validate_of(binding: Binding, write: Write) -> Callable[[Message], None]:
     """Return what refuses a command with a wrong item."""
-    if write.spec.validate is not None:
-        return write.spec.validate
+    whole = write.spec.validate
+    if whole is not None and write.spec.check is None:
+        return whole
     check_of = check_item_of(binding, write)
-    return lambda command: check_each(write.field, write.items(command), check_of(command))
+
+    def validate(command: Message) -> None:
+        if whole is not None:
+            whole(command)
+        check_each(write.field, write.items(command), check_of(command))
+
+    return validate
 
 
 def methods_of(binding: Binding) -> Mapping[str, Callable[[NodeApi, Any], Any]]:

@@ -165,7 +165,7 @@ def feed_options(given: Mapping[str, str]) -> FeedOptions:
     )
 
 
-_SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight"} | {"operation"}
+_SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight", "load.mode"} | {"operation"}
 #: What Spark gives on with the options of a sink, and is its own.
 _OF_SPARK: Final = frozenset({"checkpointlocation", "queryname"})
 
