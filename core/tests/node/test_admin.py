@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +15,7 @@ import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
+from quorate.apply.control import METADATA
 from quorate.config import load
 from quorate.control import leader_balance, runner
 from quorate.control.failures import Backoff
@@ -414,6 +416,24 @@ async def test_there_is_one_backup_of_a_node_at_a_time(nodes: Nodes) -> None:
         # Neither of them left its copies behind.
         assert sorted(load(path, {}, {}).node.dir.glob("shards/*/*/*/")) == folders
         assert len(folders) == 3
+
+
+async def test_a_backup_has_each_shard_before_or_after_all_splits(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path) as [node]:
+        async with aclosing(node.backups.back_up()) as parts:
+            await anext(parts)
+            moved = copy(node.shards.slot_map)
+            vars(moved)["_versions"] = {METADATA: 9}
+            monkeypatch.setattr(type(node.shards), "slot_map", moved)
+            with pytest.raises(BackupError, match="a shard was split meanwhile"):
+                async for _ in parts:
+                    pass
+        vars(moved)["splitting"] = (METADATA,)
+        with pytest.raises(BackupError, match="shard metadata/0 is being split"):
+            await anext(node.backups.back_up())
 
 
 async def test_a_node_that_stops_ends_its_backup(nodes: Nodes) -> None:

@@ -42,9 +42,10 @@ class Backups:
     async def back_up(self, only: Collection[ShardId] = ()) -> AsyncGenerator[FilePart, None]:
         """Yield a backup of every shard, or of `only` some that have a replica here.
 
-        Shards without a replica here are copied on nodes that have one. A caller that does not read
-        all of it has to close it. Raises `BackupError`, `EngineError` and `OSError`, and
-        `UnreadableError` at the node's end.
+        Shards without a replica here are copied on nodes that have one. What a split gives away
+        could be in neither shard's copy: every shard is copied before or after all splits. A caller
+        that does not read all of it has to close it. Raises `BackupError`, `EngineError` and
+        `OSError`, and `UnreadableError` at the node's end.
         """
         if self._under_way:
             raise BackupError(
@@ -53,6 +54,7 @@ class Backups:
             )
         self._under_way = True
         cluster, shards = self._replicas.cluster, self._replicas.shards
+        undivided = shards.slot_map
         data = {shard.id: shard.data for shard in shards.all() if shard.stopped is None}
         manifests: dict[ShardId, Manifest] = {}
         try:
@@ -62,7 +64,12 @@ class Backups:
                     raise BackupError(f"{missing[0]} has no replica on this node.")
                 data = {shard: data[shard] for shard in only}
             else:
-                for shard in shards.slot_map.all():
+                if undivided.splitting:
+                    raise BackupError(
+                        f"shard {undivided.splitting[0]} is being split: back up when `quorate"
+                        " shard list` shows that it is over."
+                    )
+                for shard in undivided.all():
                     if shard not in data:
                         async with aclosing(self._elsewhere(shard, manifests)) as copied:
                             async for part in copied:
@@ -72,6 +79,10 @@ class Backups:
                 async for part in coming:
                     if self._stopped:
                         raise UnreadableError("this node is stopping; back up another node")
+                    now = shards.slot_map
+                    cut = any(now.version(each) != undivided.version(each) for each in data)
+                    if not only and (now.splitting or cut):
+                        raise BackupError("a shard was split meanwhile: back up again.")
                     yield part
         finally:
             self._under_way = False

@@ -1,6 +1,6 @@
 """The shards by slot, from the rows of `core.shards` on this node."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, Self
 
 from quorate.apply.control import METADATA
@@ -26,11 +26,15 @@ class _Owners(dict[int, ShardId]):
 class SlotMap:
     """The shards of every group and their slots; immutable."""
 
-    def __init__(self, revision: int, rows: Iterable[ShardRow]) -> None:
+    def __init__(self, revision: int, rows: Collection[ShardRow]) -> None:
         #: The revision of metadata/0 at which the rows were read.
         self.revision: Final = revision
         self._members: Final[dict[ShardId, tuple[Peer, ...]]] = {METADATA: ()}
         self._versions: Final[dict[ShardId, int]] = {}
+        #: Shards that are being split.
+        self.splitting: Final = tuple(
+            ShardId(row.group, row.number) for row in rows if row.HasField("split")
+        )
         forming = set[ShardId]()
         self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
         self._slots[METADATA.group].update(dict.fromkeys(slots_in(even_cut(1)[0]), METADATA))
