@@ -165,6 +165,13 @@ class Served:
             return Answer(messages=messages, code=grpc.StatusCode.CANCELLED, details="cut short")
         return Answer(messages=messages, code=grpc.StatusCode.OK, details="")
 
+    async def refused_or_not(self, method: str, *requests: bytes, **how: Any) -> Answer:
+        """Call again when gRPC ended the call while it was sending, and took no status."""
+        while True:
+            answer = await self.call(method, *requests, **how)
+            if answer.details != "cut short":
+                return answer
+
     def handshake(self) -> bytes:
         """Return what another node of the cluster would show."""
         mine = self.node.network.handshake(OTHER.node)

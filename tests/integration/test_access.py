@@ -189,7 +189,7 @@ class Site:
         self, caller: str, path: str, *requests: Message, timeout_s: float = CALL_S
     ) -> Answer:
         """Call as one of them, and take the first answer."""
-        return await self.served.call(
+        return await self.served.refused_or_not(
             path,
             *(each.SerializeToString() for each in requests),
             token=self.tokens[caller],

@@ -84,7 +84,8 @@ async def ask(served: Served, method: str, content: bytes) -> Answer:
     Of a backup all is taken: the next one is refused while one is under way.
     """
     most = None if method.endswith("/Backup") else 1
-    return await served.call(method, content, admitted=method in BY_NODES, most=most)
+    admitted = method in BY_NODES
+    return await served.refused_or_not(method, content, admitted=admitted, most=most)
 
 
 def check(answer: Answer, blame: Blame, described: MethodDescriptor | None = None) -> None:
@@ -174,7 +175,7 @@ async def test_texts_that_are_no_utf_8(served: Served, method: str) -> None:
 
 @pytest.mark.parametrize("method", BY_NODES)
 async def test_nobody_but_nodes_calls_what_is_for_nodes(served: Served, method: str) -> None:
-    check(await served.call(method, b""), "quorate-peer-bin")
+    check(await served.refused_or_not(method, b""), "quorate-peer-bin")
 
 
 # Commands, each answered in its place.
