@@ -108,15 +108,17 @@ def iterating(
     @wraps(method)
     def wait(self: Blocking[T], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
         answers = method(self.asynchronous, *args, **kwargs)
+        # A step that an interrupt has broken off ends a little later.
+        alone = asyncio.Lock()
         try:
             while True:
-                found = self.thread.run(_following(answers))
+                found = self.thread.run(_following(answers, alone))
                 if not found:
                     return
                 yield found[0]
         finally:
             with suppress(ClosedError):
-                self.thread.run(_close(answers))
+                self.thread.run(_close(answers, alone))
 
     return wait
 
@@ -139,11 +141,13 @@ def entering(
     return enter
 
 
-async def _close(answers: AsyncGenerator[Any, None]) -> None:
-    await answers.aclose()
+async def _close(answers: AsyncGenerator[Any, None], alone: asyncio.Lock) -> None:
+    async with alone:
+        await answers.aclose()
 
 
-async def _following(answers: AsyncGenerator[R, None]) -> tuple[R] | tuple[()]:
-    async for answer in answers:
-        return (answer,)
-    return ()
+async def _following(answers: AsyncGenerator[R, None], alone: asyncio.Lock) -> tuple[R] | tuple[()]:
+    async with alone:
+        async for answer in answers:
+            return (answer,)
+        return ()

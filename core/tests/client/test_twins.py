@@ -1,0 +1,68 @@
+"""What twins that block do when the thread that waits is interrupted."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Coroutine
+from typing import Any, TypeVar
+
+import pytest
+from quorate.client.twins import Blocking, LoopThread, iterating
+
+R = TypeVar("R")
+
+
+class Slow:
+    """Gives nothing, and takes a while to end."""
+
+    def __init__(self) -> None:
+        self.waits = threading.Event()
+        self.ended = False
+
+    async def rows(self) -> AsyncGenerator[int, None]:
+        try:
+            self.waits.set()
+            await asyncio.Event().wait()
+            yield 0
+        finally:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            self.ended = True
+
+
+class SyncSlow(Blocking[Slow]):
+    rows = iterating(Slow.rows)
+
+
+class Interrupted(LoopThread):
+    """Breaks its first wait off, as Ctrl-C does."""
+
+    def __init__(self, slow: Slow) -> None:
+        super().__init__()
+        self._slow = slow
+        self._first = True
+
+    def run(self, coroutine: Coroutine[Any, Any, R]) -> R:
+        if not self._first:
+            return super().run(coroutine)
+        self._first = False
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        assert self._slow.waits.wait(60)
+        future.cancel()
+        raise KeyboardInterrupt
+
+
+async def _nothing() -> None:
+    pass
+
+
+def test_rows_that_are_interrupted_are_closed_in_order() -> None:
+    slow = Slow()
+    thread = Interrupted(slow)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(SyncSlow(thread, slow).rows())
+        assert slow.ended
+    finally:
+        thread.close(_nothing)
