@@ -1,4 +1,4 @@
-"""Answers what browsers ask for, as whoever looks: with the token that they show."""
+"""Answers browsers, with the rights of the token that they show."""
 
 from __future__ import annotations
 
