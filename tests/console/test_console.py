@@ -116,7 +116,7 @@ def test_what_an_operator_looks_for_is_found_within_three_clicks(
         Topic(tenant="full", name=f"t/{number}", partitions=1, replication=1) for number in range(3)
     ]
     q.records(TOPIC).create(topics)
-    definition = Definition(type="file", config=b'{"topic": "a", "path": "a"}')
+    definition = Definition(type="file", config=b'{"topic": "a", "path": "/a"}')
     request = CreateConnectorRequest(tenant="stuck", name="sink", definition=definition)
     SyncConnectors(q).create(request)
     lagging = next(each for each in cluster.followers() if each.name != "node1")
