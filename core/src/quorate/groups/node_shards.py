@@ -23,6 +23,7 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.groups.forks import Forks
 from quorate.groups.members import Promotion
 from quorate.groups.moves import Moves
 from quorate.groups.routing.slot_map import SlotMap
@@ -171,6 +172,9 @@ class NodeShards:
         self._promotion: Final = Promotion(self.all, loop)
         self._moves: Moves | None = None
         self._splits: Splits | None = None
+        self._forks: Final = Forks(
+            lambda shard: homes(shard, 0), lambda: self._rows, self._notes, loop
+        )
         #: Shards whose replica here begins, starts again after a recovery, or ends.
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
@@ -192,9 +196,10 @@ class NodeShards:
         metadata = self._open(METADATA, 0, new_shard)
         self._reopen = partial(self._open_members, new_shard)
         self._moves = Moves(self.get, submit, self._loop)
-        self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
+        self._splits = Splits(self.get, lambda: self._rows, self._forks, submit, self._loop)
         self._read_rows()
         self._check_configured()
+        self._forks.clear()
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
@@ -217,6 +222,7 @@ class NodeShards:
             await self._splits.close()
         await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
+        await self._forks.close()
 
     def on_open(self, callback: Callable[[Shard], None]) -> None:
         """Call back with each open replica, now and later."""
@@ -397,7 +403,8 @@ class NodeShards:
 
     def _open(self, shard: ShardId, epoch: int, new_shard: NewShard) -> Shard:
         name, stopped = replica_name(shard, epoch), self._notes.read(str(shard)).stopped
-        data = ShardData.open(self._homes(shard, epoch), families_of(self._catalog, shard.group))
+        families = families_of(self._catalog, shard.group)
+        data = self._forks.take(shard) or ShardData.open(self._homes(shard, epoch), families)
         try:
             self.left[shard] = data.record
             if stopped:
@@ -494,34 +501,26 @@ class NodeShards:
         """
         if not row.HasField("parent") or row.origin.epoch:
             return True
-        if self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past:
+        follows = self._forks.is_following(shard)
+        if not follows and (
+            self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past
+        ):
             return True
         parent = self._shards.get(ShardId(row.group, row.parent.number))
-        if is_forming(row) or (parent is not None and parent.applied <= row.parent.index):
+        if (
+            follows
+            or is_forming(row)
+            or (parent is not None and parent.applied <= row.parent.index)
+        ):
             self._uncut.add(ShardId(row.group, row.parent.number))
             return False
         return True
 
     async def _fork(self, new_shard: NewShard, parent: Shard, cut: CutShard) -> None:
         """Copy the data of a shard that was cut to the new shards, and open these."""
-        await self._loop.run_in_executor(None, parent.data.flush)
-        failpoint("split.flushed")
-        for part in cut.parts:
-            shard = ShardId(parent.id.group, part.number)
-            home = self._homes(shard, 0)
-            # A replica that was here and has left must not begin anew: it may have voted.
-            if home.pointer() is None and not self._notes.read(str(shard)).past:
-                began = self._loop.time()
-                await self._loop.run_in_executor(None, parent.data.fork, home)
-                failpoint("split.forked")
-                took_ms = round((self._loop.time() - began) * 1_000)
-                _log.info("shard %s was copied to %s in %d ms", parent.id, shard, took_ms)
-        # The parent goes on first: opening databases takes longer than copying them.
-        self._loop.call_soon(self._open_forked, new_shard)
-
-    def _open_forked(self, new_shard: NewShard) -> None:
-        if not self._stopped:
-            self._open_members(new_shard)
+        await self._forks.cut(parent, cut)
+        # The parent goes on first: opening those that were not opened before takes longer.
+        self._loop.call_soon(self._open_in_turns, new_shard)
 
     def _change(self, shard: ShardId, change: Coroutine[Any, Any, None]) -> None:
         self._changing[shard] = self._loop.create_task(change)
@@ -599,6 +598,7 @@ class NodeShards:
 
     async def _remove(self, shard: ShardId, epoch: int) -> None:
         """Remove the data and the log of a replica."""
+        await self._forks.drop(shard)
         await self._loop.run_in_executor(None, self._homes(shard, epoch).destroy)
         failpoint("replica.destroyed")
         self._log.remove(replica_name(shard, epoch))
@@ -671,6 +671,8 @@ class NodeShards:
                 return
             self._open_in_turns(new_shard)
             self._leave_moved(new_shard)
+            if self._splits is not None:
+                self._splits.tidy()
             for shard in self._shards.values():
                 self._look_at_changes(shard)
         self._look_at_changes(self._shards[METADATA])
