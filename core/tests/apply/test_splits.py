@@ -296,3 +296,14 @@ def test_a_recovered_shard_owns_all_its_slots_again(first: Machine) -> None:
     # A replica that was cut had version 2.
     assert row(first, 0).version == 3
     assert keys.pack("tested", 2) not in first.rows(SHARDS)
+
+
+def test_a_split_that_nobody_ordered_is_alone_and_never_makes_too_many(first: Machine) -> None:
+    def unordered(most: int) -> BeginSplit:
+        return BeginSplit(group="tested", number=1, slots=[bitmap_of([600])], most_shards=most)
+
+    assert refused(first.control(unordered(2))) == "FAILED_PRECONDITION"
+    reply = begin(first)
+    assert refused(first.control(unordered(9))) == "OTHER_SPLIT"
+    first.control(FinishSplit(group="tested", number=0, split=reply.split, index=77))
+    assert first.control(unordered(4)).refusal is None

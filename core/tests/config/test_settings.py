@@ -24,7 +24,14 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
     ),
     "nothing like it": (
         "[groups.x]\nshards = 1\nzzz = 1\n",
-        [(3, "groups.x.zzz", "unknown setting", "known are replicas, shards")],
+        [
+            (
+                3,
+                "groups.x.zzz",
+                "unknown setting",
+                "known are most_shards, replicas, shards, split_above_bytes, ",
+            )
+        ],
     ),
     "wrong type": (
         '[node]\n\nport = "7401"\n',

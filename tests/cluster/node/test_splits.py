@@ -178,3 +178,31 @@ async def test_what_cannot_be_split_is_refused_with_what_would_help(tmp_path: Pa
             answer = await client.call(f"{ADMIN}/SplitShard", request, pb.SplitShardResponse)
             assert [part.slots for part in answer.parts] == [341, 341, 342]
             assert len(await slots(client)) == 1
+
+
+@pytest.mark.ci
+async def test_a_shard_that_grows_is_split_by_itself_up_to_a_limit(tmp_path: Path) -> None:
+    group = {"split_above_rows": 100, "split_pause_s": 0.5, "most_shards": 3}
+    settings = {"timing": TIMING, "groups": {"metadata": group}}
+    with Cluster(tmp_path, nodes=1, settings=settings) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        async with connect(cluster.endpoints) as client:
+            for number in range(ROWS):
+                await client.kv.put(f"kept{number}/k", b"")
+            third = ["metadata/0", "metadata/1", "metadata/2"]
+            assert (await slots(client, third)).keys() == set(third)
+            assert len(await rows(client)) == ROWS
+            # Three shards have more than a hundred rows each, and stay.
+            async with asyncio.timeout(2 * PATIENCE_S):
+                while not (
+                    all("most_shards" in each for each in (await excesses(client)).values())
+                    and len(await excesses(client)) == 3
+                ):
+                    await asyncio.sleep(0.05)
+            assert len(await slots(client)) == 3
+
+
+async def excesses(client: AsyncClient) -> dict[str, str]:
+    """Return what shards have too much of."""
+    status = await client.call(f"{ADMIN}/Status", pb.NodeStatusRequest(), pb.NodeStatusResponse)
+    return {each.shard: each.excess for each in status.shards if each.excess}

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from quorate.apply import members
 from quorate.apply.members import MOVING, SPLITTING, UNDER_WAY, is_forming, replicas_of
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import Rejected, keys
@@ -11,6 +12,7 @@ from quorate.v1 import control_pb2 as pb
 
 #: Why a split is refused.
 OVER: Final = "SPLIT_OVER"
+OTHER: Final = "OTHER_SPLIT"
 REFUSED: Final = "FAILED_PRECONDITION"
 
 #: The number of a shard is the top of the numbers of its sequences.
@@ -72,6 +74,8 @@ def begin(txn: ShardTxn, command: pb.BeginSplit) -> pb.BeginSplitReply:
         left -= given
     rows = txn.scan(SHARDS, *keys.prefix(command.group), limit=_ALL)
     known = [pb.ShardRow.FromString(each.value) for each in rows]
+    if command.most_shards:
+        _check_unordered(txn, command, len(known))
     first = max(max(each.number, each.drawn) for each in known) + 1
     if first + len(command.slots) > _MOST:
         raise Rejected(REFUSED, f"group {command.group} has no more than {_MOST} shards")
@@ -92,6 +96,18 @@ def begin(txn: ShardTxn, command: pb.BeginSplit) -> pb.BeginSplitReply:
     return pb.BeginSplitReply(
         split=row.split.number, numbers=[part.number for part in row.split.parts]
     )
+
+
+def _check_unordered(txn: ShardTxn, command: pb.BeginSplit, known: int) -> None:
+    if known + len(command.slots) > command.most_shards:
+        raise Rejected(
+            REFUSED,
+            f"group {command.group} has {known} shards: set [groups.{command.group}] most_shards to"
+            " more on every node",
+        )
+    for each in members.shards(txn):
+        if each.HasField("split"):
+            raise Rejected(OTHER, f"shard {each.group}/{each.number} is being split")
 
 
 def finish(txn: ShardTxn, command: pb.FinishSplit) -> None:

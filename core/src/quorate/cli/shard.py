@@ -42,13 +42,22 @@ def command() -> None:
 
 
 @command.command("list")
+@click.option("--plan", is_flag=True, help="Only show which are going to be split by themselves.")
 @click.pass_obj
-def list_shards(terminal: Terminal) -> None:
+def list_shards(terminal: Terminal, plan: bool) -> None:
     """List the shards with their slots, nodes and leaders, as one node knows them.
 
     Every node is asked why its replicas do not go on, if they do not.
     """
     topology, statuses = terminal.ask(look)
+    if plan:
+        terminal.print(
+            {"shard": name_of(place), "leader": replica.node, "has": replica.report.excess}
+            for place in topology.shards
+            for replica in replicas_of(place, statuses)
+            if replica.report is not None and replica.report.excess
+        )
+        return
     terminal.print(
         {
             "shard": name_of(place),

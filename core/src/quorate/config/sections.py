@@ -298,6 +298,28 @@ class GroupSection(Section):
         description="Replicas of each shard, on as many machines; the same on every node. Not set: "
         "a replica on every node.",
     )
+    split_above_rows: PositiveInt | None = Field(
+        default=None,
+        description="A shard with more rows is split by itself. This and the following settings "
+        "should be the same on every node. Not set: not for its rows.",
+    )
+    split_above_bytes: PositiveInt | None = Field(
+        default=None,
+        description="A shard whose rows have more bytes is split by itself. Not set: not for them.",
+    )
+    split_above_writes: PositiveInt | None = Field(
+        default=None,
+        description="A shard with more writes per second, over `split_pause_s`, is split by "
+        "itself. Not set: not for its writes.",
+    )
+    split_pause_s: Annotated[float, Field(gt=0)] = Field(
+        default=300,
+        description="Time between two looks at the rows and writes of a shard, and so between two "
+        "splits of it.",
+    )
+    most_shards: Annotated[int, Field(ge=1, le=SLOTS)] = Field(
+        default=64, description="No shard is split by itself when the group has as many."
+    )
 
 
 class StorageSection(Section):

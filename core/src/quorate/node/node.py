@@ -11,6 +11,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
+from quorate.control.growth import Growth
 from quorate.control.placement import Placement
 from quorate.groups.files.file_sets import FileSets
 from quorate.groups.groups import Groups
@@ -173,6 +174,14 @@ class Node:
         self._lifespans: Final = AsyncExitStack()
         #: Set once this node is being removed.
         self._leaving: asyncio.Task[None] | None = None
+        splitting = Splitting(self.shards, self.groups)
+        growth = Growth(
+            self.shards,
+            catalog,
+            tuning.split_bounds(settings),
+            lambda shard, most: splitting.split(shard, 2, most_shards=most),
+            self._loop,
+        )
         placement = Placement(self.shards, self.peers.census, self.groups.propose_control)
         self.leader_tasks: Final = LeaderTasks(
             catalog,
@@ -183,7 +192,7 @@ class Node:
             plugin_metrics.withdraw,
             self.peers.census,
             # Without a number of replicas there is nothing to place.
-            [placement.controller] if self.shards.places else [],
+            [*([placement.controller] if self.shards.places else ()), *growth.controllers],
             loop=self._loop,
         )
 
@@ -196,6 +205,7 @@ class Node:
             self.peers.addresses,
             self.peers.census,
             placement,
+            growth,
             self.leader_tasks.runner,
             self._life,
             self._version,
@@ -210,7 +220,7 @@ class Node:
             self.backups,
             Members(self.shards, self.groups, steps, self.peers, placement, self._loop),
             Placing(placement, self.groups, self.peers.census),
-            Splitting(self.shards, self.groups),
+            splitting,
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
             self.groups.quotas,

@@ -27,8 +27,13 @@ class Splitting:
     _shards: NodeShards
     _groups: Groups
 
-    async def split(self, shard: ShardId, into: int, *, check_only: bool) -> pb.SplitShardResponse:
-        """Begin to split a shard; raises `Rejected` if it cannot be."""
+    async def split(
+        self, shard: ShardId, into: int, *, check_only: bool = False, most_shards: int = 0
+    ) -> pb.SplitShardResponse:
+        """Begin to split a shard; raises `Rejected` if it cannot be.
+
+        One that nobody ordered names the most shards that its group may have.
+        """
         row, into = await self._row(shard), into or 2
         check_splittable(row, str(shard), into)
         assert row is not None
@@ -38,7 +43,9 @@ class Splitting:
         first = max(*numbers, *drawn) + 1
         made = list(range(first, first + len(given)))
         if not check_only:
-            command = BeginSplit(group=shard.group, number=shard.number, slots=given)
+            command = BeginSplit(
+                group=shard.group, number=shard.number, slots=given, most_shards=most_shards
+            )
             answer = await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
             made = list(BeginSplitReply.FromString(answer.reply).numbers)
         return pb.SplitShardResponse(

@@ -6,6 +6,7 @@ from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.config import Settings
+from quorate.control.growth import Growth
 from quorate.control.placement import Placement
 from quorate.control.runner import Runner
 from quorate.groups.census import Census
@@ -38,6 +39,7 @@ class NodeReports:
     _addresses: Addresses
     _census: Census
     _placement: Placement
+    _growth: Growth
     _runner: Runner
     _life: Life
     _version: str
@@ -96,7 +98,9 @@ class NodeReports:
                 )
                 for name, each in self._catalog.declared.items()
             ],
-            shards=[_replica(shard) for shard in _in_order(self._shards)],
+            shards=[
+                _replica(shard, self._growth.excess(shard.id)) for shard in _in_order(self._shards)
+            ],
             broken=[
                 _broken(shard, error, self._shards.left.get(shard))
                 for shard, error in sorted(self._shards.broken.items())
@@ -198,7 +202,7 @@ def _broken(shard: ShardId, error: Exception, left: AppliedRecord | None) -> pb.
     )
 
 
-def _replica(shard: Shard) -> pb.ReplicaReport:
+def _replica(shard: Shard, excess: str) -> pb.ReplicaReport:
     status = shard.status()
     replica, configuration = status.replica, status.replica.configuration
     return pb.ReplicaReport(
@@ -235,4 +239,5 @@ def _replica(shard: Shard) -> pb.ReplicaReport:
         ],
         commands_applied=shard.applier.counters.commands,
         epoch=shard.epoch,
+        excess=excess if shard.leads else "",
     )

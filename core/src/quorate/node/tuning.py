@@ -7,6 +7,7 @@ from quorate.apply.txn import ROW_SLACK
 from quorate.config import LimitsSection, Settings
 from quorate.consensus.peer.streams import StreamLimits
 from quorate.consensus.timing import Limits, Timing
+from quorate.control.growth import Bounds
 from quorate.groups.shard.log_keeper import LogPolicy
 from quorate.groups.shard.settings import ShardSettings
 
@@ -44,6 +45,21 @@ def shard_settings(settings: Settings) -> ShardSettings:
         write_timeout_s=timing.write_timeout_ms * _S,
         slow_write_s=timing.slow_write_ms * _S,
     )
+
+
+def split_bounds(settings: Settings) -> dict[str, Bounds]:
+    """Return what shards are split above by themselves, by groups with such bounds."""
+    return {
+        name: Bounds(
+            rows=each.split_above_rows,
+            bytes=each.split_above_bytes,
+            writes=each.split_above_writes,
+            shards=each.most_shards,
+            pause_s=each.split_pause_s,
+        )
+        for name, each in settings.groups.items()
+        if each.split_above_rows or each.split_above_bytes or each.split_above_writes
+    }
 
 
 def stream_limits(settings: Settings) -> StreamLimits:

@@ -96,7 +96,7 @@ class PluginVersion(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., built_in: bool = ...) -> None: ...
 
 class ReplicaReport(_message.Message):
-    __slots__ = ("shard", "role", "term", "leader", "first_index", "last_index", "synced_index", "commit_index", "applied_index", "revision", "now_ms", "generation", "queued", "in_flight", "log_bytes", "age_ms", "stopped", "members", "followers", "commands_applied", "epoch")
+    __slots__ = ("shard", "role", "term", "leader", "first_index", "last_index", "synced_index", "commit_index", "applied_index", "revision", "now_ms", "generation", "queued", "in_flight", "log_bytes", "age_ms", "stopped", "members", "followers", "commands_applied", "epoch", "excess")
     SHARD_FIELD_NUMBER: _ClassVar[int]
     ROLE_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
@@ -118,6 +118,7 @@ class ReplicaReport(_message.Message):
     FOLLOWERS_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_APPLIED_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
+    EXCESS_FIELD_NUMBER: _ClassVar[int]
     shard: str
     role: str
     term: int
@@ -139,7 +140,8 @@ class ReplicaReport(_message.Message):
     followers: _containers.RepeatedCompositeFieldContainer[FollowerReport]
     commands_applied: int
     epoch: int
-    def __init__(self, shard: _Optional[str] = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., synced_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., revision: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., queued: _Optional[int] = ..., in_flight: _Optional[int] = ..., log_bytes: _Optional[int] = ..., age_ms: _Optional[int] = ..., stopped: _Optional[str] = ..., members: _Optional[_Iterable[_Union[MemberReport, _Mapping]]] = ..., followers: _Optional[_Iterable[_Union[FollowerReport, _Mapping]]] = ..., commands_applied: _Optional[int] = ..., epoch: _Optional[int] = ...) -> None: ...
+    excess: str
+    def __init__(self, shard: _Optional[str] = ..., role: _Optional[str] = ..., term: _Optional[int] = ..., leader: _Optional[str] = ..., first_index: _Optional[int] = ..., last_index: _Optional[int] = ..., synced_index: _Optional[int] = ..., commit_index: _Optional[int] = ..., applied_index: _Optional[int] = ..., revision: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., queued: _Optional[int] = ..., in_flight: _Optional[int] = ..., log_bytes: _Optional[int] = ..., age_ms: _Optional[int] = ..., stopped: _Optional[str] = ..., members: _Optional[_Iterable[_Union[MemberReport, _Mapping]]] = ..., followers: _Optional[_Iterable[_Union[FollowerReport, _Mapping]]] = ..., commands_applied: _Optional[int] = ..., epoch: _Optional[int] = ..., excess: _Optional[str] = ...) -> None: ...
 
 class MemberReport(_message.Message):
     __slots__ = ("node", "replica", "voter")

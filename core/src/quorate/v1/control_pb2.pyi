@@ -163,14 +163,16 @@ class DrainNode(_message.Message):
     def __init__(self, node: _Optional[str] = ..., drains: bool = ...) -> None: ...
 
 class BeginSplit(_message.Message):
-    __slots__ = ("group", "number", "slots")
+    __slots__ = ("group", "number", "slots", "most_shards")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
+    MOST_SHARDS_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    most_shards: int
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[_Iterable[bytes]] = ..., most_shards: _Optional[int] = ...) -> None: ...
 
 class BeginSplitReply(_message.Message):
     __slots__ = ("split", "numbers")
