@@ -183,7 +183,10 @@ async def test_what_cannot_be_split_is_refused_with_what_would_help(tmp_path: Pa
 @pytest.mark.ci
 async def test_a_shard_that_grows_is_split_by_itself_up_to_a_limit(tmp_path: Path) -> None:
     group = {"split_above_rows": 100, "split_pause_s": 0.5, "most_shards": 3}
-    settings = {"timing": TIMING, "groups": {"metadata": group}}
+    settings: dict[str, dict[str, object]] = {
+        "timing": {**TIMING},
+        "groups": {"metadata": group},
+    }
     with Cluster(tmp_path, nodes=1, settings=settings) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with connect(cluster.endpoints) as client:
