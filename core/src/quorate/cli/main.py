@@ -56,6 +56,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
+    DeferredCommand("doctor", "Find what to repair, and say how.", _own("doctor"), asks=True),
     DeferredCommand("group", "Give a group more shards.", _own("group"), asks=True),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),

@@ -35,6 +35,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "config",
         "controller",
         "dev",
+        "doctor",
         "group",
         "kv",
         "member",
