@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from quorate.cli.doctor import fsync_s, of_machine, of_metrics, of_quotas, of_st
 from quorate.cli.main import main
 from quorate.cli.status import view_of
 from quorate.cli.statuses import Silent, Status
+from quorate.client import Client
 from quorate.config import load
 from quorate.testing.cluster import Cluster
 from quorate.v1.admin_pb2 import (
@@ -136,15 +138,34 @@ def test_measuring_a_disk_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.ci
-def test_a_cluster_of_one_node_is_told_what_it_lacks(
+def test_a_cluster_of_one_node_is_told_what_it_lacks_and_goes_into_a_bundle(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Cluster(tmp_path, nodes=1, tls=False) as cluster:
+    log = tmp_path / "node1.log"
+    log.write_text("it began\n")
+    file = tmp_path / "bundle.zip"
+    with Cluster(tmp_path / "cluster", nodes=1, tls=False) as cluster:
         cluster.ready()
-        status = main(["doctor", "--endpoints", cluster.endpoints, "--output", "json"])
-    out, err = capsys.readouterr()
-    assert (err, status) == ("", 1)
-    rows = json.loads(out)
+        with Client(cluster.endpoints) as client:
+            client.kv.put("hidden/key", b"a value that is nobody's business")
+        asked = ["--endpoints", cluster.endpoints, "--output", "json"]
+        status = main(["doctor", *asked])
+        out, err = capsys.readouterr()
+        assert (err, status) == ("", 1)
+        rows = json.loads(out)
+        assert main(["debug", "bundle", str(file), "--log", str(log), *asked]) == 0
+        assert main(["debug", "bundle", str(file), *asked]) == 1
+        assert "exists already" in capsys.readouterr().err
 
     assert {"metadata/0"} <= {row["where"] for row in rows}
     assert not [row for row in rows if "metrics cannot be read" in row["found"]]
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert parts["logs/1-node1.log"] == "it began\n"
+    assert json.loads(parts["nodes/node1/status.json"])["node"] == "node1"
+    assert "quorate_node_info" in parts["nodes/node1/metrics.txt"]
+    assert "quorate" in json.loads(parts["versions.json"])["distributions"]
+    assert {row["where"] for row in json.loads(parts["doctor.json"])} >= {"metadata/0"}
+    assert "[node]" in parts["configuration.toml"]
+    assert not [name for name, text in parts.items() if "nobody's" in text or "hidden" in text]
+    assert file.stat().st_mode & 0o777 == 0o600

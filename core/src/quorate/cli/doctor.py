@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.error import URLError
 from urllib.request import urlopen
 
 import click
@@ -70,7 +69,7 @@ def command(terminal: Terminal, here: bool) -> None:
     to do.
     """
     findings = list(of_machine(terminal.settings())) if here else []
-    findings += terminal.ask(_of_cluster)
+    findings += terminal.ask(of_cluster)
     terminal.print(map(asdict, findings))
     if not findings and not terminal.json:
         click.echo("Nothing to do.")
@@ -78,7 +77,8 @@ def command(terminal: Terminal, here: bool) -> None:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-async def _of_cluster(client: AsyncClient) -> list[Finding]:
+async def of_cluster(client: AsyncClient) -> list[Finding]:
+    """Return what nodes tell of themselves, in their statuses, metrics and quotas."""
     topology, statuses = await look(client)
     view = view_of(topology, statuses, at_s=time.monotonic())
     findings = [*of_view(view), *of_statuses(statuses)]
@@ -89,12 +89,14 @@ async def _of_cluster(client: AsyncClient) -> list[Finding]:
                 answers[node] = await client.at(node).call(
                     USAGE, pb.QuotaUsageRequest(), pb.QuotaUsageResponse
                 )
-            samples = await asyncio.to_thread(_samples, status.http_address, client.tls)
-            if isinstance(samples, str):
-                advice = f"let this machine reach http://{status.http_address}/metrics"
-                findings.append(Finding(node, f"its metrics cannot be read: {samples}", advice))
+            try:
+                text = await asyncio.to_thread(metrics_of, status.http_address, client.tls)
+            except OSError as error:
+                found = f"its metrics cannot be read: {getattr(error, 'reason', error)}"
+                advice = f"let this machine reach {status.http_address}"
+                findings.append(Finding(node, found, advice))
             else:
-                findings += of_metrics(node, samples, now_s=time.time())
+                findings += of_metrics(node, _samples(text), now_s=time.time())
     return [*findings, *of_quotas(usage_rows(answers))]
 
 
@@ -261,23 +263,22 @@ def _quantile(buckets: Sequence[tuple[float, float]], share: float) -> float:
     return bounds[-1] if bounds else 0.0
 
 
-def _samples(address: str, tls: Tls | None) -> Samples | str:
-    """Return the metrics of a node, or why they cannot be read."""
-    from prometheus_client.parser import text_string_to_metric_families
-
+def metrics_of(address: str, tls: Tls | None) -> str:
+    """Return the metrics of a node, for Prometheus; raises `OSError`."""
     context = ssl.create_default_context(cafile=str(tls.ca)) if tls else None
     if tls and tls.cert and tls.key and context:
         context.load_cert_chain(tls.cert, tls.key)
     url = f"http{'s' if tls else ''}://{address}/metrics"
-    try:
-        with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
-            text = answer.read().decode()
-    except URLError as error:
-        return str(error.reason)
-    except OSError as error:
-        return str(error)
+    with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def _samples(metrics: str) -> Samples:
+    from prometheus_client.parser import text_string_to_metric_families
+
     found: defaultdict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
-    for family in text_string_to_metric_families(text):
+    for family in text_string_to_metric_families(metrics):
         for sample in family.samples:
             found[sample.name].append((sample.labels, sample.value))
     return found

@@ -55,6 +55,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("completion", "Print the completion script of a shell.", lambda: completion),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
+    DeferredCommand("debug", "Gather what explains a fault.", _own("debug"), asks=True),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("doctor", "Find what to repair, and say how.", _own("doctor"), asks=True),
     DeferredCommand("group", "Give a group more shards.", _own("group"), asks=True),

@@ -34,6 +34,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "completion",
         "config",
         "controller",
+        "debug",
         "dev",
         "doctor",
         "group",
