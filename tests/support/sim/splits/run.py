@@ -13,7 +13,8 @@ from quorate.apply.members import is_forming
 from quorate.groups import node_shards
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of, slots_in
-from quorate.storage.families import DEADLINE_KEYS
+from quorate.storage.data.record import Pointer
+from quorate.storage.families import DEADLINE_KEYS, SLOTS
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import ShardRow
 
@@ -33,7 +34,16 @@ from tests.support.sim.simulation import Outcome
 from tests.support.sim.splits.clients import Clients, Load, OnceClient, Splitter, Watcher
 from tests.support.sim.splits.cluster import SplitCluster
 from tests.support.sim.splits.ledger import Ledger
-from tests.support.sim.splits.lists import GONE_OFF, LISTS, SIZE, SIZES, alarm_key, list_of, size_of
+from tests.support.sim.splits.lists import (
+    GONE_OFF,
+    HOSTING,
+    LISTS,
+    SIZE,
+    SIZES,
+    alarm_key,
+    list_of,
+    size_of,
+)
 from tests.support.sim.splits.process import HomedData, SplitProcess
 from tests.support.sim.v1.lists_pb2 import GoneOff, List
 from tests.support.sim.world import World
@@ -41,6 +51,9 @@ from tests.support.sim.world import World
 #: By then everything has come to rest once it is healed.
 _LATEST_S: Final = 60.0
 _STEP_S: Final = 0.25
+_LOOK_S: Final = 0.02
+#: What a shard says of rows of others of which it has forgotten none.
+_ALL_THERE: Final = cuts.Forgotten().encode()
 
 
 def splitting(seed: int, seconds: float = USUAL_S) -> Profile:
@@ -95,6 +108,7 @@ class SplitRun:
             OnceClient(self._load, number)
         self._watchers = [Watcher(self._load, each) for each in range(self._profile.watchers)]
         try:
+            self.world.at(_LOOK_S, self._look_at_copies)
             with patch.object(node_shards, "ShardData", HomedData), faults.started():
                 self.world.run(self._profile.seconds)
                 if not self.world.stopped:
@@ -117,6 +131,28 @@ class SplitRun:
         if self.history.violation is None:
             self.history.violation = violation
         self._stop()
+
+    def _look_at_copies(self) -> None:
+        """Demand that most have what a new shard began with before others forget it."""
+        for name in self.cluster.shards:
+            for each in self.cluster.replicas(name):
+                cut = each.shard.applier.cut
+                if cut is None or each.data.get(SLOTS, cuts.FOREIGN) == _ALL_THERE:
+                    continue
+                for part in cut.parts:
+                    self._judge_copies(each, f"{HOSTING.group}/{part.number}")
+        self.world.at(_LOOK_S, self._look_at_copies)
+
+    def _judge_copies(self, parent: Hosted, part: str) -> None:
+        nodes = self.cluster.nodes.values()
+        homes = [node.disk.homes[part] for node in nodes if part in node.disk.homes]
+        pointers = [pointer for home in homes if (pointer := home.pointer()) is not None]
+        held = sum(Pointer.decode(each).installed is not None for each in pointers)
+        if held <= len(nodes) // 2:
+            self._wrong(
+                "most have it before it is forgotten",
+                f"{parent.peer} of {parent.name} forgets what {held} nodes have in {part}",
+            )
 
     # The end.
 
