@@ -181,8 +181,9 @@ class Splits:
     def _are_safe(self, shard: Shard) -> bool:
         """Whether a majority has what every part of a shard began with."""
         cut = shard.applier.cut
-        parts = [] if cut is None else [ShardId(shard.id.group, each.number) for each in cut.parts]
-        for part in parts:
+        if cut is None:
+            return True
+        for part in (ShardId(shard.id.group, each.number) for each in cut.parts):
             row, copy = self._rows().get(part), self._get(part)
             if row is None or row.origin.epoch or row.parent.split != cut.split:
                 continue

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from quorate.apply import control, evaluator
+from quorate.apply import control, cuts, evaluator
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Refusal
 from quorate.groups import node_shards
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.routing import queries
 from quorate.groups.shard.shard import Shard
+from quorate.groups.snapshots import first_state
 from quorate.groups.splits import Splits
 from quorate.groups.watching.watches import Watch
 from quorate.node.splitting import Splitting
@@ -57,7 +58,7 @@ _LAGS: Final = replace(
     faults=replace(_PEACE.faults, every_s=0.3, partition=10, pause=6, slow_disk=6, slow_way=6),
 )
 
-_begin_part = node_shards.begin_part
+_begin_part = first_state.begin_part
 _offshoots = NodeShards.offshoots
 _step = Splits._step
 _take_rows = Watch._take_rows
@@ -96,7 +97,7 @@ def deadlines_left_behind(data: ShardData, number: int) -> None:
 
 
 def _begin_without(data: ShardData, number: int, families: Iterable[str]) -> None:
-    cut = control.cuts.last_cut(data)
+    cut = cuts.last_cut(data)
     if cut is not None and any(part.number == number for part in cut.parts):
         batch = Batch()
         for family in families:

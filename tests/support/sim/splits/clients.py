@@ -69,7 +69,10 @@ class Load:
             except Exception as error:  # noqa: BLE001 - nothing else may come of a call
                 self.ledger.fail("calls end as they may", f"{type(error).__name__}: {error}")
 
-        process.loop.post(0.0, lambda: process.loop.create_task(guarded()))
+        def begin() -> None:
+            process.loop.create_task(guarded())
+
+        process.loop.post(0.0, begin)
 
 
 class Clients:
