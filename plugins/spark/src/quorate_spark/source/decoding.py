@@ -248,8 +248,8 @@ def _fields(
 
 def _distinct(tags: NDArray[np.uint64]) -> list[int]:
     """Return what tags there are: of most tables each row has the same fields."""
-    first = tags[:1]
-    return first.tolist() if (tags == first).all() else np.unique(tags).tolist()
+    first = int(tags[0])
+    return [first] if (tags == first).all() else list(map(int, np.unique(tags)))
 
 
 def _bounds(data: Bytes, at: Numbers, kind: int) -> tuple[Numbers, Numbers]:
