@@ -21,8 +21,9 @@ def caller() -> Caller:
 
 
 def begin(made_by: Caller) -> None:
-    """Note in the task of a call who makes it."""
+    """Record in the task of a call who makes it; what an earlier call of the task asked is gone."""
     _caller.set(made_by)
+    _asked.set(None)
 
 
 def asked() -> Asked | None:
@@ -31,7 +32,7 @@ def asked() -> Asked | None:
 
 
 def ask(what: Asked | None) -> None:
-    """Note in the task of a call what was asked for, and granted."""
+    """Record in the task of a call what was asked for, and granted."""
     _asked.set(what)
 
 
