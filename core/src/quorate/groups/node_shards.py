@@ -602,16 +602,10 @@ class NodeShards:
         # It may have come back meanwhile.
         self._open_in_turns(new_shard)
 
-<<<<<<< HEAD
-    async def _remove(self, shard: ShardId, epoch: int) -> None:
-        """Remove the data and the log of a replica."""
-        await self._forks.drop(shard)
-        await self._loop.run_in_executor(None, self._homes(shard, epoch).destroy)
-=======
     async def _remove(self, shard: ShardId, left: Note) -> None:
         """Remove the data and the log of a replica, and note what is left of it."""
+        await self._forks.drop(shard)
         await self._loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
->>>>>>> wave
         failpoint("replica.destroyed")
         self._log.remove(replica_name(shard, left.epoch))
         self._notes.write(str(shard), left)

@@ -69,10 +69,18 @@ class HomedData(ObservedData):
     @classmethod
     def open(cls, home: Home, families: Iterable[str]) -> HomedData:
         """Open it."""
-        opened = super().open(home, families)
-        assert isinstance(home, _Home)
-        home.data = opened
-        return opened
+        return _homed(home, super().open(home, families))
+
+    @classmethod
+    def of_copy(cls, home: Home, families: tuple[str, ...]) -> HomedData:
+        """Open a copy."""
+        return _homed(home, super().of_copy(home, families))
+
+
+def _homed(home: Home, opened: HomedData) -> HomedData:
+    assert isinstance(home, _Home)
+    home.data = opened
+    return opened
 
 
 class SplitProcess(Process):

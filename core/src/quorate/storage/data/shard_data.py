@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final, Self
@@ -106,6 +107,14 @@ class ShardData:
             engine.close()
             raise
         return cls(home, wanted, _Database(folder, engine), record, installed)
+
+    @classmethod
+    def of_copy(cls, home: Home, families: tuple[str, ...]) -> Self:
+        """Open a copy that no pointer names yet."""
+        folder = _folder(None)
+        home.sync(folder)
+        engine = home.open(folder, families)
+        return cls(home, families, _Database(folder, engine), _record(home, engine, None), None)
 
     @property
     def record(self) -> AppliedRecord:
@@ -220,7 +229,7 @@ class ShardData:
         The copy takes what is committed from now on, too.
         """
         self._copy_to(home)
-        fork = Fork(home, self._wanted)
+        fork = Fork(partial(self.of_copy, home, self._wanted))
         self._forks[:] = [fork, *(each for each in self._forks if each.follows)]
         return fork
 
@@ -355,11 +364,10 @@ class Fork:
     the data.
     """
 
-    def __init__(self, home: Home, families: tuple[str, ...]) -> None:
+    def __init__(self, open_copy: Callable[[], ShardData]) -> None:
         #: Whether it lacks something: it is of no use any more.
         self.lost = False
-        self._home: Final = home
-        self._families: Final = families
+        self._open_copy: Final = open_copy
         self._data: ShardData | None = None
         #: What was committed while it was being opened.
         self._pending: list[tuple[Batch, AppliedRecord]] | None = []
@@ -371,11 +379,7 @@ class Fork:
 
     def open(self) -> None:
         """Open the copy."""
-        folder = _folder(None)
-        self._home.sync(folder)
-        engine = self._home.open(folder, self._families)
-        record, database = _record(self._home, engine, None), _Database(folder, engine)
-        self._data = ShardData(self._home, self._families, database, record, None)
+        self._data = self._open_copy()
 
     def catch_up(self) -> None:
         """Take what was committed while it was being opened."""
