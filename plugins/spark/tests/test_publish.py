@@ -164,6 +164,7 @@ def test_no_reader_sees_a_part_and_an_abort_leaves_nothing(site: Site) -> None:
 
 
 #: Of the leader of a shard, of metadata/0 that decides, or of the node that is asked to publish.
+LED: Final = ("mqtt/0", "metadata/0")
 STEPS: Final = (
     "publish.begun",
     "publish.closing",
@@ -176,9 +177,18 @@ STEPS: Final = (
 )
 
 
-@pytest.mark.parametrize("led", ["mqtt/0", "metadata/0"])
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.full
+@pytest.mark.parametrize(
+    ("step", "led"),
+    [
+        pytest.param(
+            step,
+            led,
+            marks=pytest.mark.ci if (step, led) == ("publish.closed", LED[0]) else pytest.mark.full,
+        )
+        for step in STEPS
+        for led in LED
+    ],
+)
 def test_a_publication_ends_whole_whoever_is_killed_at_any_step(
     site: Site, step: str, led: str
 ) -> None:
