@@ -197,7 +197,7 @@ async def answer(
         for each in rows:
             if each.DESCRIPTOR.full_name != row:
                 raise _not_answered_with(query, each.DESCRIPTOR.full_name, row)
-    return AsOf(shard.revision, age_ms, shard.applier.published.number), rows
+    return AsOf(shard.revision, age_ms, shard.published), rows
 
 
 def _check_slots(shard: Shard, part: QueryPart) -> None:

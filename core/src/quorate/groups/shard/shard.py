@@ -360,6 +360,11 @@ class Shard:
         timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
         return self._barrier.wait_for(index_of(revision), timeout)
 
+    @property
+    def published(self) -> int:
+        """The number of the newest publication whose files are in place."""
+        return self.applier.published.number
+
     async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
         """Return when no publication is under way that may change one of these families.
 

@@ -64,7 +64,7 @@ class HeldView:
         self.read_at = opened_at
         #: Taken in the same turn as the view.
         self.revision: Final = whole(data.applied)
-        self.published: Final = replica.applier.published.number
+        self.published: Final = replica.published
         self.estimated_rows: Final = data.estimates().get(family, 0)
         self._rows: View | None = data.view(family) if family in data.families else None
         #: Tells the rows of the shard's own slots; None: all are.
