@@ -14,13 +14,13 @@ from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.groups.files.file_sets import FileSets
-from quorate.groups.groups import Answer
 from quorate.groups.refusals import (
     NotProposedError,
     OutcomeUnknownError,
     ReadTimeoutError,
     UnreadableError,
 )
+from quorate.groups.routing.requests import Answer
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import Pause, end, every, pause
 from quorate.observe.failpoints import failpoint
