@@ -466,8 +466,8 @@ class NodeShards:
             if not self._unstarted or self._stopped:
                 return
             opened = self._unstarted.pop(next(iter(self._unstarted)))
-            if (row := self._rows.get(opened.id)) is not None:
-                self._start_member(opened, row, before, new_shard)
+            if opened.id in self._rows:
+                self._start_member(opened, self._rows[opened.id], before, new_shard)
             yield opened.id
 
     def _open_member(self, shard: ShardId, row: ShardRow, note: Note, new_shard: NewShard) -> None:
