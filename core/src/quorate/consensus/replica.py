@@ -59,6 +59,12 @@ class Replica(Electing):
         if patience_s is not None:
             self.election_deadline = min(self.election_deadline, self.clock() + patience_s)
 
+    def put_off(self, delay_s: float) -> None:
+        """Stand for election later by this time: other shards of the node begin first."""
+        if self.election_deadline <= self.clock():
+            self._draw_election_deadline()
+        self.election_deadline += delay_s
+
     def receive(self, message: Message) -> None:
         """Process a message of a peer; an invalid one is refused and counted."""
         self.on_message(message.source, message)
@@ -318,7 +324,7 @@ class Replica(Electing):
         """Return why a message is refused, as misaddressed or not from a member, or None.
 
         A sender with a later configuration than ours cannot be checked, and is accepted; so is
-        any leader while a learner has no configuration.
+        any leader while a learner has no configuration, and any candidate while a founder has none.
         """
         if message.target != self.me:
             return "it is addressed to another replica"
@@ -326,7 +332,9 @@ class Replica(Electing):
             return "it claims to come from this replica itself"
         if self.log.configuration is None:
             leads = isinstance(message.body, Append | Heartbeat | Rest)
-            return None if leads else "this replica has no configuration yet"
+            if leads or (self.founds and isinstance(message.body, RequestVote)):
+                return None
+            return "this replica has no configuration yet"
         if self.log.known(message.source, self.commit):
             return None
         if message.config_index > self.log.configuration_index:
