@@ -16,7 +16,7 @@ MOST = 500
 GAPS = {"1", "2", "3", "4", "5", "6", "9", "10", "11", "12", "13", "14", "16", "17"}
 
 #: The rules of what stands on consensus.
-RULES = {"install", "durability", "apply", "evaluation", "sessions", "reads", "watches"}
+RULES = {"install", "durability", "apply", "evaluation", "sessions", "reads", "watches", "splits"}
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(600)]
 

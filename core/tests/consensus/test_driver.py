@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
-from quorate.consensus.messages import Entry, Message, Peer
+from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import NotLeaderError
 
@@ -137,6 +137,49 @@ async def test_each_turn_applies_a_bounded_portion(host: Host) -> None:
 
     assert len(host.payloads) == 5
     assert [len(entries) for entries in host.applied[-5:]] == [1] * 5
+
+
+async def test_a_follower_applies_when_its_sync_has_ended_and_behind_others_at_once(
+    new_group: Callable[..., Group],
+) -> None:
+    """What waits for another sync each time would never be applied while entries come."""
+    group = new_group("ab")
+    replica, journal = group.replicas["b"], group.journals["b"]
+    host = Host(journal)
+    host.slow_disk = True
+    host.driver = Driver(replica, host, asyncio.get_running_loop(), host.alarms)
+
+    async def take(index: int) -> None:
+        entry = Entry(index, 1, EntryKind.COMMAND, b"%d" % index)
+        before = replica.log.last
+        append = Append(before.index, before.term, (entry,), before.index)
+        message = Message(group.replicas["a"].me, replica.me, 1, 1, append)
+        host.driver.call(lambda: replica.receive(message))
+        await turns()
+
+    async def sync(sequence: int) -> None:
+        host.driver.call(lambda: replica.synced(sequence))
+        await turns()
+
+    def indexes() -> list[int]:
+        return [entry.index for entries in host.applied for entry in entries]
+
+    await take(2)
+    await sync(journal.written)
+    assert indexes() == [1]
+    await take(3)
+    assert indexes() == [1]
+    running = journal.written
+    await take(4)
+    await sync(running)
+    assert replica.log.synced_sequence < journal.written
+    assert indexes() == [1, 2, 3]
+    await sync(journal.written)
+    await take(5)
+    await sync(journal.written)
+    host.driver.stop()
+
+    assert indexes() == [1, 2, 3, 4]
 
 
 async def test_a_host_may_apply_a_part_and_is_given_the_rest(host: Host) -> None:

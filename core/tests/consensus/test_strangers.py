@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.inherited import CANDIDATE, LEADER
+from quorate.consensus.journal import HardState
 from quorate.consensus.messages import (
     Append,
     AppendReply,
@@ -98,6 +99,17 @@ def test_an_empty_replica_votes_for_nobody_and_does_not_campaign(group: Group) -
     assert group.turn("b") == []
     assert replica.refused[group.peer("a"), "this replica has no configuration yet"] == 2
     assert group.journals["b"].hard_state.term == 0
+
+
+def test_an_empty_founder_votes_and_does_not_campaign(group: Group) -> None:
+    group.add("b").founds = True
+    ask = RequestVote(9, 9, False)
+    assert group.say("a", "b", ask, term=1)[0].body == VoteReply(True, False, 1)
+    assert group.say("c", "b", ask, term=1)[0].body == VoteReply(False, False, 1)
+    group.campaign("b")
+
+    assert group.turn("b") == []
+    assert group.journals["b"].hard_state == HardState(1, group.peer("a"))
 
 
 def test_an_empty_replica_follows_a_leader(group: Group) -> None:

@@ -3,6 +3,7 @@
 from asyncio import _get_running_loop
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 from typing import Final
 
 from quorate.consensus.messages import Peer
@@ -38,7 +39,7 @@ class Node:
         if self.process is None:
             self._lives += 1
             life = f"{self.name}/{self._lives}"
-            self.process = Process(self._cluster, self.disk, self.clock, life, self._rng)
+            self.process = self._cluster.new_process(self.disk, self.clock, life, self._rng)
             self.process.start()
 
     def kill(self) -> None:
@@ -73,7 +74,7 @@ class Cluster:
         self.profile: Final = profile
         self._tell: Final = tell
         numbers = range(profile.shards)
-        self.shards: Final = tuple(str(ShardId(hosting.group, number)) for number in numbers)
+        self.shards = tuple(str(ShardId(hosting.group, number)) for number in numbers)
         #: The slots that each shard is to own, and as their bitmap.
         self.bitmaps: Final = dict(zip(self.shards, even_cut(profile.shards), strict=True))
         self.slots: Final = {name: frozenset(slots_in(each)) for name, each in self.bitmaps.items()}
@@ -83,6 +84,10 @@ class Cluster:
         self.counts: Final[Counter[str]] = Counter()
         self._numbers = 0
         self.nodes: Final = {name: Node(name, self) for name in names}
+
+    def new_process(self, disk: Disk, clock: Clock, life: str, rng: Random) -> Process:
+        """Return the next life of a node."""
+        return Process(self, disk, clock, life, rng)
 
     def start(self) -> None:
         """Start every node."""

@@ -6,6 +6,7 @@ from quorate.consensus.messages import Peer
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.engine.memory import MemoryDisk
 from quorate.storage.log.witness import MemoryWitnesses
+from quorate.storage.notes import MemoryNotes
 
 
 def draw_replica_id(node: str, rng: Random) -> int:
@@ -25,6 +26,7 @@ class Disk:
         self.log = MemoryDisk()
         self.witnesses = MemoryWitnesses()
         self.homes = {shard: MemoryHome() for shard in shards}
+        self.notes = MemoryNotes()
 
     @property
     def databases(self) -> list[MemoryDisk]:

@@ -12,7 +12,8 @@ from tests.support.sim.loop import ProcessEndedError
 from tests.support.sim.network import Pair
 from tests.support.sim.operator import Operator
 
-#: Where a process may die: the steps of a snapshot from its making to its installation.
+#: Where a process may die: the steps of a snapshot from its making to its installation, and those
+#: of a split.
 FAILPOINTS: Final = (
     "install.begun",
     "install.closed",
@@ -31,8 +32,16 @@ FAILPOINTS: Final = (
     "snapshot.received",
     "snapshot.sent",
     "snapshot.verified",
+    "split.copied",
+    "split.cut",
+    "split.cutting",
+    "split.finished",
+    "split.finishing",
+    "split.flushed",
+    "split.forgetting",
+    "split.forked",
 )
-#: An install is over in a moment: its steps are worth more than those of a transfer.
+#: An install is over in a moment, as a split is: their steps are worth more than a transfer's.
 _SELDOM: Final = 10.0
 
 
@@ -76,7 +85,7 @@ class FaultInjector:
             if self._cluster.profile.faults.every_s != float("inf"):
                 self._cluster.world.at(0.5, self._go_on)
                 for name in FAILPOINTS:
-                    chance = _SELDOM if name.startswith(("install.", "pointer.")) else 1.0
+                    chance = _SELDOM if name.startswith(("install.", "pointer.", "split.")) else 1.0
                     armed.enter_context(arm(name, partial(self._die_here, chance)))
             yield
 

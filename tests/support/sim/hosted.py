@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.evaluator import Evaluation
+from quorate.apply.program import families_of
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Message, Peer
-from quorate.groups.shard.log_keeper import open_journal
+from quorate.groups.shard.log_keeper import TailJournal, open_journal
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Row
 from quorate.plugin.shard_id import ShardId
@@ -25,23 +26,23 @@ _END: Final = b"\xff" * 64
 
 
 class Hosted:
-    """Opens a `Shard` of real processes over observed data and an observed log."""
+    """A `Shard` of real processes over observed data and an observed log."""
 
-    def __init__(self, process: "Process", name: str) -> None:
+    def __init__(
+        self, process: "Process", name: str, data: ObservedData, journal: TailJournal
+    ) -> None:
         self.name: Final = name
         self.process: Final = process
         self.peer: Final[Peer] = process.disk.peer
         self._tell: Final = process.around.tell
-        hosting = process.around.hosting
-        self._families: Final = hosting.families
-        home = LivingHome(process.disk.homes[name], process.has_ended)
-        self.data: Final = ObservedData.open(home, self._families)
-        journal = open_journal(self, name, self.data)
         around = process.around
+        shard = ShardId.parse(name)
+        self._families: Final = families_of(around.hosting.catalog, shard.group)
+        self.data: Final = data
         self.shard: Final = Shard(
-            ShardId.parse(name),
+            shard,
             self.peer,
-            hosting.catalog,
+            around.hosting.catalog,
             self.data,
             journal,
             send=self._send,
@@ -64,6 +65,13 @@ class Hosted:
         self.data.committed = self._committed
         self.data.replaced = self._replaced
         self._tell_state()
+
+    @classmethod
+    def open(cls, process: "Process", name: str) -> "Hosted":
+        """Open what a process holds of a shard."""
+        home = LivingHome(process.disk.homes[name], process.has_ended)
+        data = ObservedData.open(home, process.around.hosting.families)
+        return cls(process, name, data, open_journal(_Log(process, data), name, data))
 
     @property
     def leads(self) -> bool:
@@ -128,10 +136,6 @@ class Hosted:
 
     # What is asked of the node around a shard.
 
-    def journal(self, shard: str, applied: int = 0) -> ObservedJournal:
-        """Open the shard's part of the node's log."""
-        return self.process.open_journal(shard, self.data, applied)
-
     def _send(self, name: str, messages: Sequence[Message]) -> None:
         around, node = self.process.around, self.peer.node
         for message in messages:
@@ -168,3 +172,15 @@ class Hosted:
     def _tell_state(self) -> None:
         checksum = self.data.record.checksum
         self._tell(facts.StateAt(self.name, self.peer, self.applied, self.data.content, checksum))
+
+
+class _Log:
+    """The node's log, of which a shard opens its part."""
+
+    def __init__(self, process: "Process", data: ObservedData) -> None:
+        self._process: Final = process
+        self._data: Final = data
+
+    def journal(self, shard: str, applied: int = 0) -> ObservedJournal:
+        """Open the shard's part."""
+        return self._process.open_journal(shard, self._data, applied)

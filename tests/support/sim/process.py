@@ -122,7 +122,7 @@ class Process:
             Transfers(self, around, rng), loop=self.loop, settings=settings
         )
         self.receiver: Final = SnapshotReceiver(self._shard, loop=self.loop, settings=settings)
-        self.watches: Final = Watches(
+        self.watches = Watches(
             CLUSTER,
             self._shard,
             _nowhere,
@@ -263,7 +263,7 @@ class Process:
         first = self.disk.first_entry
         for name in self.disk.homes:
             try:
-                hosted = Hosted(self, name)
+                hosted = Hosted.open(self, name)
                 hosted.shard.start(None if first is None else Configuration.decode(first))
             except (JournalDamagedError, ReplicaStoppedError, EngineError) as error:
                 self.around.tell(facts.Stopped(name, self.disk.peer, error))

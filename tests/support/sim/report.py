@@ -41,9 +41,13 @@ class Coverage:
         )
 
 
-def failure(outcome: Outcome, seconds: float, bug: str | None = None) -> str:
+def failure(
+    outcome: Outcome, seconds: float, bug: str | None = None, *, splits: bool = False
+) -> str:
     """Say what a run found, and the command that runs it again."""
     command = f"python -m tests.support.sim --seed {outcome.seed} --minutes {seconds / 60:g}"
+    if splits:
+        command += " --splits"
     if bug is not None:
         command += f" --bug {bug}"
     return (

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from math import ceil
 from typing import Final, Protocol
 
+from quorate.consensus.inherited import LEADER
 from quorate.consensus.messages import Entry, Message, Peer
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import RefusedError
@@ -92,6 +93,8 @@ class Driver:
         #: When it wakes the driver: at the replica's deadline, or earlier.
         self._timer_due = float("inf")
         self._sync_asked = 0
+        #: What was synced when all that was committed had last been applied.
+        self._applied_at = 0
         #: Committed entries that the host has not applied yet.
         self._left: list[Entry] = []
         self._stopped = False
@@ -134,7 +137,8 @@ class Driver:
             replica.tick()
         self._host.send(replica.take_messages())
         self._ask_sync()
-        self._apply()
+        if not self._acknowledges_first():
+            self._apply()
         outcomes = replica.take_reads()
         if outcomes:
             self._host.reads(outcomes)
@@ -154,6 +158,17 @@ class Driver:
             replica.applied_to(entries[count - 1].index)
             if self._left or replica.has_committed():
                 self.wake()
+        if not self._left and not replica.has_committed():
+            self._applied_at = replica.log.synced_sequence
+
+    def _acknowledges_first(self) -> bool:
+        """Whether a follower's entries wait to be applied until its sync has ended.
+
+        The leader waits for what is synced, and nobody for what is applied. They wait for one sync
+        at most, however many follow it.
+        """
+        synced = self.replica.log.synced_sequence
+        return self.replica.role != LEADER and self._sync_asked > synced == self._applied_at
 
     def _ask_sync(self) -> None:
         written = self.replica.log.journal.written

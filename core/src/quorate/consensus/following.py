@@ -49,10 +49,12 @@ class Following(Leading):
             held = self.log.term_of(entry.index)
             if held == entry.term:
                 continue
+            before = self.log.configuration_index
             if held is not None:
                 self._truncate_from(entry.index)
             self.log.append(append.entries[position:])
-            self._configuration_changed()
+            if held is not None or self.log.configuration_index != before:
+                self._configuration_changed()
             return
 
     def _truncate_from(self, index: int) -> None:

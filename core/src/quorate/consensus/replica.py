@@ -318,7 +318,7 @@ class Replica(Electing):
         """Return why a message is refused, as misaddressed or not from a member, or None.
 
         A sender with a later configuration than ours cannot be checked, and is accepted; so is
-        any leader while a learner has no configuration.
+        any leader while a learner has no configuration, and any candidate while a founder has none.
         """
         if message.target != self.me:
             return "it is addressed to another replica"
@@ -326,7 +326,9 @@ class Replica(Electing):
             return "it claims to come from this replica itself"
         if self.log.configuration is None:
             leads = isinstance(message.body, Append | Heartbeat | Rest)
-            return None if leads else "this replica has no configuration yet"
+            if leads or (self.founds and isinstance(message.body, RequestVote)):
+                return None
+            return "this replica has no configuration yet"
         if self.log.known(message.source, self.commit):
             return None
         if message.config_index > self.log.configuration_index:

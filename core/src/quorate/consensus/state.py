@@ -72,6 +72,9 @@ class State(Inherited):
         #: When a read round extends to all followers; infinite: it need not.
         self._round_due = float("inf")
         self._leader_seen_at = float("-inf")
+        #: Whether it may vote before it has a configuration: it is a member from the beginning, has
+        #: never voted in another life, and only lacks the first state, which others have.
+        self.founds = False
         #: When a leader last sent its commit index, and that index.
         self._agreed = float("-inf"), 0
         #: The last index at which this log is known to match the leader's of this term.

@@ -464,9 +464,15 @@ class NodeShards:
             if not self._is_forked(shard, row):
                 return
             if not is_first and self._begins(shard, row, note):
-                self._change(shard, self._assign(shard, note, new_shard))
+                # One that was never here may vote for whoever has a copy: few may have one.
+                founds = row.HasField("parent") and not row.origin.epoch
+                first = Note(
+                    note.epoch, past=True, founds=founds and (note.founds or not note.past)
+                )
+                self._change(shard, self._assign(shard, first, new_shard))
                 return
             opened = self._open(shard, row.origin.epoch, new_shard)
+            opened.replica.founds = note.founds
         except (*_UNOPENED, StoppedBeforeError) as error:
             self._break(shard, error)
             return
@@ -534,7 +540,7 @@ class NodeShards:
         The removal of its log may never have been made durable.
         """
         try:
-            await self._remove(shard, note.epoch)
+            await self._remove(shard, note)
             failpoint("replica.assigned")
             self._assigned.add(shard)
         except _UNOPENED as error:
@@ -582,7 +588,7 @@ class NodeShards:
                 for callback in self._on_close:
                     callback(old)
                 await old.close()
-            await self._remove(shard, epoch)
+            await self._remove(shard, Note(epoch, past=True))
         except _UNOPENED as error:
             _log.error(
                 "cannot remove the data of shard %s, which has moved: %s",
@@ -597,12 +603,12 @@ class NodeShards:
         # It may have come back meanwhile.
         self._open_in_turns(new_shard)
 
-    async def _remove(self, shard: ShardId, epoch: int) -> None:
-        """Remove the data and the log of a replica."""
-        await self._loop.run_in_executor(None, self._homes(shard, epoch).destroy)
+    async def _remove(self, shard: ShardId, left: Note) -> None:
+        """Remove the data and the log of a replica, and note what is left of it."""
+        await self._loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
         failpoint("replica.destroyed")
-        self._log.remove(replica_name(shard, epoch))
-        self._notes.write(str(shard), Note(epoch, past=True))
+        self._log.remove(replica_name(shard, left.epoch))
+        self._notes.write(str(shard), left)
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error

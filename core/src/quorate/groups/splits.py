@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 from quorate.apply import cuts
 from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.members import replicas_of
 from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
@@ -30,7 +31,7 @@ _log = logging.getLogger(__name__)
 #: The pause after a step that could not be taken, and how long one may take.
 _AGAIN_S: Final = 0.1
 _STEP_S: Final = 5.0
-#: How often a new shard stands for election until it has a leader.
+#: How soon a new shard stands for election again; each time later, up to an election's time.
 _CAMPAIGN_S: Final = 0.05
 #: The least pause between two deletions of foreign rows; longer ones leave the node to others.
 _BREATH_S: Final = 0.01
@@ -74,7 +75,16 @@ class Splits:
                 self._begin(("flush", shard.id), self._flush(shard))
             if shard.leads:
                 self._begin(("split", shard.id), self._carry_out(shard))
-        elif self._forgets(shard):
+        else:
+            self._look_at_foreign(shard)
+            if row.HasField("parent"):
+                # It waits until this one is safe.
+                parent = self._get(ShardId(row.group, row.parent.number))
+                if parent is not None:
+                    self._look_at_foreign(parent)
+
+    def _look_at_foreign(self, shard: Shard) -> None:
+        if self._forgets(shard):
             self._begin(("forget", shard.id), self._forget(shard))
 
     def opened(self, shard: Shard, parent: ShardId) -> None:
@@ -147,21 +157,43 @@ class Splits:
         return ShardRow() if stored is None else ShardRow.FromString(value_of(stored))
 
     async def _campaign(self, shard: Shard, parent: ShardId) -> None:
-        source = self._get(parent)
+        source, wait_s = self._get(parent), _CAMPAIGN_S
         while source is not None and source.leads and shard.leader is None:
             shard.campaign()
-            await pause(self._loop, _CAMPAIGN_S)
+            await pause(self._loop, wait_s)
+            wait_s = min(2 * wait_s, shard.settings.timing.election_max_s)
 
     def _forgets(self, shard: Shard) -> bool:
-        """Whether the map says of a shard that is led here what the shard says itself."""
+        """Whether the map says of a shard that is led here what the shard says itself.
+
+        And whether its parts are safe: until then its rows are the only other ones.
+        """
+        if not shard.applier.foreign or not shard.leads:
+            return False
         row = self._rows().get(shard.id)
         return (
             row is not None
-            and shard.leads
-            and shard.applier.foreign
             and not row.HasField("split")
             and row.version >= shard.applier.slots.version > 0
+            and self._are_safe(shard)
         )
+
+    def _are_safe(self, shard: Shard) -> bool:
+        """Whether a majority has what every part of a shard began with."""
+        cut = shard.applier.cut
+        if cut is None:
+            return True
+        for part in (ShardId(shard.id.group, each.number) for each in cut.parts):
+            row, copy = self._rows().get(part), self._get(part)
+            if row is None or row.origin.epoch or row.parent.split != cut.split:
+                continue
+            if all(each.node != shard.me.node for each in replicas_of(row)):
+                # It has moved away from here, which its leader did.
+                continue
+            # What it applied after the cut is on a majority, and stands on its first state.
+            if copy is None or copy.applied <= row.parent.index:
+                return False
+        return True
 
     async def _forget(self, shard: Shard) -> None:
         rows = 0

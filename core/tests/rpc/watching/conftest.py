@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import SimpleNamespace
@@ -65,11 +65,19 @@ class Replica:
         #: How many barriers were taken.
         self.barriers = 0
         self.barrier_error: Exception | None = None
+        #: Tells which rows are its own; None: all are.
+        self.owns: Callable[[bytes], bool] | None = None
         self._subscribers: dict[object, Callable[[int], None]] = {}
         self._replacing: dict[object, Callable[[], None]] = {}
 
-    def owner(self, family: str) -> None:
-        """All rows are its own."""
+    published = 0
+
+    async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
+        """Nothing is being published."""
+
+    def owner(self, family: str) -> Callable[[bytes], bool] | None:
+        """Tell which rows are its own."""
+        return self.owns
 
     @property
     def own_rows(self) -> ShardData:

@@ -11,7 +11,7 @@ from quorate.plugin import Invalid, keys
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.queues.keeping import HEADS, MESSAGES
-from quorate_mqtt.queues.resource import append_messages, check_append, delete_message
+from quorate_mqtt.queues.resource import append_messages, check_appends, delete_message
 from quorate_mqtt.retained_messages import LARGEST_MESSAGE
 from quorate_mqtt.sessions.apply import connect_sessions, delete_sessions, disconnect_sessions
 from quorate_mqtt.v1 import queued_messages_pb2 as pb, sessions_pb2
@@ -158,11 +158,12 @@ def test_a_queue_ends_with_its_session(txn: MemoryTxn, client: Client) -> None:
         {"qos": 3},
         {"payload": bytes(LARGEST_MESSAGE + 1)},
         {"packet_id": 65_536},
+        {"client_id": ""},
     ],
 )
 def test_what_no_client_waits_for_is_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(Invalid):
-        check_append(message(**wrong), "")
+    with pytest.raises(Invalid, match=r"^messages\[1\]\."):
+        check_appends(pb.AppendMessages(messages=[message(), message(**wrong)]))
 
 
 def test_queues_are_listed_and_counted(net: Any, client: Client) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -359,6 +359,21 @@ class Shard:
         """Return the applied index once the write of a revision is applied here."""
         timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
         return self._barrier.wait_for(index_of(revision), timeout)
+
+    @property
+    def published(self) -> int:
+        """The number of the newest publication whose files are in place."""
+        return self.applier.published.number
+
+    async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
+        """Return when no publication is under way that may change one of these families.
+
+        Ends as `read_barrier`.
+        """
+        timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
+        deadline = self._clock() + timeout
+        while (closed := self.applier.published.closed) and not set(closed).isdisjoint(families):
+            await self._barrier.wait_for(self.applied + 1, max(0.0, deadline - self._clock()))
 
     def staleness(self) -> Staleness:
         """Return the staleness of the rows here."""

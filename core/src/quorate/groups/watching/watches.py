@@ -307,7 +307,8 @@ class Watch:
     def _take_rows(self, shard: ShardId, page: Page) -> Portion | None:
         if page.listing:
             return Portion(token=b"", events=page.events, shard=shard)
-        self.revisions[shard] = self._began[shard] = page.revision
+        # A list at the very cut of a shard lacks the rows that went away with it.
+        self.revisions[shard], self._began[shard] = page.revision, page.revision + 1
         self._unlisted.popleft()
         if not self._unlisted:
             return self._bookmark()

@@ -48,8 +48,8 @@ class Verb:
     repeats: bool = False
     #: Refuses an item that is wrong whatever is stored, and is given the path of the item.
     check: Callable[[Any, str], None] | None = None
-    #: Refuses the whole command: then one wrong item refuses the others, unless `check`, too, is
-    #: given, by which the wrong ones are found.
+    #: Refuses the whole command, for its keys and items, too: nothing else checks those first. Then
+    #: one wrong item refuses the others, unless `check`, too, is given, which finds the wrong ones.
     validate: Callable[[Any], None] | None = None
     #: As in `Command`.
     admit: Callable[[NodeApi, Caller, Any], Awaitable[Any]] | None = None

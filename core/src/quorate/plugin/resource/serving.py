@@ -62,17 +62,10 @@ def check_item_of(binding: Binding, write: Write) -> Callable[[Message], CheckIt
 
 def validate_of(binding: Binding, write: Write) -> Callable[[Message], None]:
     """Return what refuses a command with a wrong item."""
-    whole = write.spec.validate
-    if whole is not None and write.spec.check is None:
-        return whole
+    if write.spec.validate is not None:
+        return write.spec.validate
     check_of = check_item_of(binding, write)
-
-    def validate(command: Message) -> None:
-        if whole is not None:
-            whole(command)
-        check_each(write.field, write.items(command), check_of(command))
-
-    return validate
+    return lambda command: check_each(write.field, write.items(command), check_of(command))
 
 
 def methods_of(binding: Binding) -> Mapping[str, Callable[[NodeApi, Any], Any]]:

@@ -212,6 +212,7 @@ class MemoryHome:
         assert isinstance(home, MemoryHome)
         engine.checkpoint(Path(folder + ".forked"))
         home._files[Path(folder)] = self._files.pop(Path(folder + ".forked"))
+        home._unsynced.add(Path(folder))
 
     def make(self, folder: str) -> None:
         self._files[Path(folder)] = {}

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Any, Final
 
 from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb, answer_each
+from quorate.plugin.checking import check_each
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.names import check_identity, check_topic_name
@@ -11,6 +12,7 @@ from quorate_mqtt.queues import keeping
 from quorate_mqtt.queues.keeping import MESSAGES
 from quorate_mqtt.retained_messages import LARGEST_MESSAGE
 from quorate_mqtt.sessions.families import SESSIONS
+from quorate_mqtt.sessions.validation import check_client
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import queued_messages_pb2 as pb
 from quorate_mqtt.v1.sessions_pb2 import Session
@@ -96,6 +98,7 @@ def _row_of(item: pb.AppendMessage, number: int, queued_at_ms: int) -> pb.Queued
 
 def check_append(item: pb.AppendMessage, path: str) -> None:
     """Refuse a message that no client waits for."""
+    check_client(item.tenant, item.client_id, path)
     check_topic_name(f"{path}topic", item.topic)
     if item.qos not in (1, 2):
         raise Invalid(f"{path}qos", f"must be 1 or 2, not {item.qos}: others do not wait")
@@ -107,11 +110,12 @@ def check_append(item: pb.AppendMessage, path: str) -> None:
         raise Invalid(f"{path}packet_id", f"must be at most 65,535, not {item.packet_id}")
 
 
-def check_bounds(command: pb.AppendMessages) -> None:
-    """Refuse a queue that is too long to be deleted at once."""
+def check_appends(command: pb.AppendMessages) -> None:
+    """Refuse a batch with a wrong message, or a queue that is too long to be deleted at once."""
     if command.most_messages > MOST_MESSAGES_EVER:
         reason = f"must be at most {MOST_MESSAGES_EVER:,}, not {command.most_messages:,}"
         raise Invalid("most_messages", reason)
+    check_each("messages", command.messages, check_append)
 
 
 def _key(item: Any) -> bytes:
@@ -135,7 +139,7 @@ QUEUED_MESSAGE: Final[Resource[pb.QueuedMessage]] = Resource(
             key=_key,
             repeats=True,
             check=check_append,
-            validate=check_bounds,
+            validate=check_appends,
             reply=pb.AppendReply,
             command_examples=(
                 pb.AppendMessages(

@@ -1,0 +1,164 @@
+"""Bugs in splits of shards: one at the least for each rule of theirs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from quorate.apply import control, cuts, evaluator
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Refusal
+from quorate.groups import node_shards
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.routing import queries
+from quorate.groups.shard.shard import Shard
+from quorate.groups.snapshots import first_state
+from quorate.groups.splits import Splits
+from quorate.groups.watching.watches import Watch
+from quorate.node.splitting import Splitting
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.home import MemoryHome
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import Batch
+from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES
+from quorate.v1.control_pb2 import FinishSplit
+
+from tests.support.sim.bugs.catalogue import bug
+from tests.support.sim.profile import Faults
+from tests.support.sim.splits.run import splitting
+
+#: They are looked for in a world of their own.
+GAP: Final = "splits"
+
+#: Splits all the time, and not much else goes wrong.
+_PEACE: Final = replace(
+    splitting(1),
+    nodes=3,
+    shards=1,
+    seconds=6.0,
+    tail=1_000,
+    rests=False,
+    lull_s=0.0,
+    delay_s=(0.0005, 0.004),
+    sync_s=(0.0005, 0.004),
+    proposals=80.0,
+    reads=20.0,
+    sessions=3,
+    watchers=2,
+    faults=Faults(every_s=1.5, membership=0, empty_disk=0, cluster_power_loss=0, failpoint=0.005),
+)
+#: Nodes die on the way, and come back with what was durable.
+_DEATHS: Final = replace(
+    _PEACE,
+    faults=replace(_PEACE.faults, every_s=0.5, crash=5, power_loss=10, failpoint=0.02),
+)
+#: Some hear late of what others do.
+_LAGS: Final = replace(
+    _PEACE,
+    tail=5,
+    faults=replace(_PEACE.faults, every_s=0.3, partition=10, pause=6, slow_disk=6, slow_way=6),
+)
+
+_begin_part = first_state.begin_part
+_offshoots = NodeShards.offshoots
+_step = Splits._step
+_take_rows = Watch._take_rows
+
+
+@bug(Shard, "_fork", GAP, _PEACE)
+def parent_goes_on_before_it_is_copied(self: Shard) -> None:
+    """Every replica copies the state at the cut itself."""
+    cut = self.applier.cut_here
+    if cut is not None and self.forker is not None:
+        self._loop.create_task(self.forker(self, cut))  # type: ignore[arg-type]
+
+
+@bug(evaluator._Turn, "_foreign", GAP, _PEACE)
+def departed_slots_still_accepted(self: Any, command: LoggedCommand) -> Refusal | None:
+    """A shard refuses commands of slots that it has given away."""
+    return None
+
+
+@bug(Splits, "_are_safe", GAP, _LAGS)
+def forgotten_before_a_majority_has_it(self: Splits, shard: Shard) -> bool:
+    """Rows are forgotten once a majority has the new shard."""
+    return True
+
+
+@bug(node_shards, "begin_part", GAP, _PEACE)
+def answers_left_behind(data: ShardData, number: int) -> None:
+    """The answers of exactly-once sessions come along."""
+    _begin_without(data, number, (ANSWERS,))
+
+
+@bug(node_shards, "begin_part", GAP, _PEACE)
+def deadlines_left_behind(data: ShardData, number: int) -> None:
+    """Deadlines come along."""
+    _begin_without(data, number, (DEADLINES, DEADLINE_KEYS))
+
+
+def _begin_without(data: ShardData, number: int, families: Iterable[str]) -> None:
+    cut = cuts.last_cut(data)
+    if cut is not None and any(part.number == number for part in cut.parts):
+        batch = Batch()
+        for family in families:
+            batch.delete_range(family, b"", b"\xff" * 32)
+        data.commit(batch, data.record)
+    _begin_part(data, number)
+
+
+@bug(control, "_forget_deadlines", GAP, _PEACE)
+def deadlines_of_others_kept(*_: Any) -> None:
+    """What is another shard's is forgotten with its deadlines."""
+
+
+@bug(evaluator._Turn, "_depart", GAP, _PEACE)
+def counts_not_divided(
+    self: Any, revision: int, below: Any, family: str, rows: Mapping[bytes, bytes]
+) -> None:
+    """What a shard counts of its rows is divided."""
+
+
+@bug(MemoryHome, "sync", GAP, _DEATHS)
+def led_before_its_base_is_durable(self: MemoryHome, folder: str) -> None:
+    """A new shard begins on what is durable."""
+
+
+@bug(Splits, "_step", GAP, _PEACE)
+async def map_changed_before_the_cut(self: Splits, shard: Shard) -> bool:
+    """The map changes once the shard was cut."""
+    row = await self._row(shard.id)
+    if row.HasField("split") and shard.applier.cut is None:
+        split, number = row.split.number, shard.id.number
+        early = FinishSplit(group=shard.id.group, number=number, split=split, index=shard.applied)
+        await self._submit(control.METADATA, early)
+        return True
+    return await _step(self, shard)
+
+
+@bug(Splitting, "cancel", GAP, _PEACE)
+async def taken_back_after_the_cut(self: Splitting, shard: ShardId) -> None:
+    """A split is taken back in its shard's log, where the cut is."""
+    row = await self._row(shard)
+    if row is not None and row.HasField("split"):
+        finish = FinishSplit(group=shard.group, number=shard.number, split=row.split.number)
+        await self._groups.propose_control(control.METADATA, finish)
+
+
+@bug(NodeShards, "offshoots", GAP, _PEACE)
+def watches_begin_too_late(self: NodeShards, shard: ShardId) -> list[tuple[ShardId, int]]:
+    """A watch goes on in a new shard with the first event after the cut."""
+    return [(each, revision + (3 << 20)) for each, revision in _offshoots(self, shard)]
+
+
+@bug(Watch, "_take_rows", GAP, replace(_LAGS, watchers=8))
+def list_at_the_cut_counts_for_new_shards(self: Watch, shard: ShardId, page: Any) -> Any:
+    """A list that was read at the cut lacks what went away: it is read again."""
+    portion = _take_rows(self, shard, page)
+    if shard in self._began:
+        self._began[shard] = self.revisions[shard]
+    return portion
+
+
+@bug(queries, "_check_slots", GAP, _PEACE)
+def old_plan_answered(shard: Shard, part: Any) -> None:
+    """A query that was planned before the cut is planned again."""

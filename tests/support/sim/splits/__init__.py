@@ -1,0 +1,1 @@
+"""A simulated cluster of whole nodes, whose shards are split while it is used."""
