@@ -287,7 +287,7 @@ class TimingSection(Section):
         description="Longest silence after which a replica calls an election, in ms.",
     )
     rest_ms: int = Field(
-        default=1_000,
+        default=200,
         ge=0,
         description=(
             "Time without commands and reads after which a shard rests, in ms: it has no "
