@@ -87,7 +87,9 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "ForgetSlotsReply",
     }
 
-    of_files = {f"quorate.v1.{each}FileSet" for each in ("Open", "Ingest", "Drop")}
+    of_files = {f"quorate.v1.{each}FileSet" for each in ("Open", "Ingest", "Drop", "Close")}
+    of_files |= {f"quorate.v1.{each}Publication" for each in ("Begin", "Report", "End")}
+    of_files |= {"quorate.v1.OpenPublished"}
     assert set(control.ROUTES) == of_files | messages - {f"quorate.v1.{part}" for part in parts}
 
 

@@ -113,6 +113,78 @@ def test_rows_of_files_are_there_with_their_entry_and_not_before(
     assert (kept.state, kept.ingested_at, kept.rows) == (pb.FileSet.INGESTED, entry.index, 3)
 
 
+def stage(machine: Machine, name: str = NAME, *files: pb.SortedFile, **counts: int) -> Outcome:
+    message = asked(*files, name=name, **counts)
+    message.stage = True
+    return machine.control(message)
+
+
+def close(machine: Machine, publication: int, name: str = NAME) -> Outcome:
+    asked = pb.CloseFileSet(name=name, command=SCRIPT, publication=publication)
+    return machine.control(asked)
+
+
+def test_staged_files_come_with_the_publication_that_closed_the_shard(
+    loading: Machine, tmp_path: Path
+) -> None:
+    found = opened(loading)
+    path, file = file_of(tmp_path, found.revision, ROWS, b"a", b"c")
+    assert refusal(close(loading, 7)) == "FAILED_PRECONDITION"
+    assert refusal(stage(loading, NAME, file, many=2)) == "LIMIT_REACHED"
+    assert refusal(stage(loading, NAME, file, all=2)) == ""
+    assert refusal(stage(loading, NAME, file, all=2)) == ""
+    assert refusal(loading.control(asked(file, all=2))) == "FAILED_PRECONDITION"
+    # Nothing is closed: rows come and go.
+    loading.do(["put", ROWS, "b", "other"])
+    assert loading.rows("tested.marks") == {}
+    loading.do(["delete", ROWS, "b"])
+
+    assert refusal(close(loading, 7)) == ""
+    assert refusal(close(loading, 7)) == ""
+    assert refusal(close(loading, 8)) == "FAILED_PRECONDITION"
+    assert refusal(loading.do(["put", ROWS, "b", "other"])) == "WRONG_SHARD"
+    assert refusal(loading.control(pb.DropFileSet(name=NAME))) == "PUBLISHING"
+    assert refusal(loading.control(control_pb2.ForgetSlots())) == "PUBLISHING"
+    assert ROWS in loading.applier.published.closed
+    # The next leader holds to it.
+    loading.evaluator.begin()
+    assert refusal(loading.do(["put", ROWS, "b", "other"])) == "WRONG_SHARD"
+
+    # Another publication does not open it.
+    other = pb.OpenPublished(name=NAME, publication=6, committed=True)
+    assert refusal(loading.control(other)) == ""
+    assert loading.applier.published.closing == 7
+    entry = loading.entry(command(pb.OpenPublished(name=NAME, publication=7, committed=True)))
+    [outcome] = loading.outcomes[entry.index]
+    loading.applier.prepared(pb.FileSet.FromString(outcome.reply), {ROWS: [path]})
+    loading.store(entry)
+    assert loading.rows(ROWS).keys() == {b"a", b"c"}
+    assert loading.rows("tested.marks") == {b"all": b"2"}
+    assert loading.applier.published == pb.PublicationMark(number=7)
+    again = pb.OpenPublished(name=NAME, publication=7, committed=True)
+    assert refusal(loading.control(again)) == ""
+    assert refusal(stage(loading, NAME, file, all=2)) == ""
+    assert refusal(loading.do(["put", ROWS, "b", "other"])) == ""
+
+
+def test_a_publication_that_is_aborted_leaves_what_was_staged(
+    loading: Machine, tmp_path: Path
+) -> None:
+    found = opened(loading)
+    _, file = file_of(tmp_path, found.revision, ROWS, b"a", b"c")
+    assert refusal(stage(loading, NAME, file, all=2)) == ""
+    before = loading.rows("core.file_sets")
+    assert refusal(close(loading, 7)) == ""
+    opening = pb.OpenPublished(name=NAME, publication=7)
+    assert refusal(loading.control(opening)) == ""
+    assert loading.rows("core.file_sets") == before
+    assert loading.applier.published == pb.PublicationMark()
+    assert refusal(loading.do(["put", ROWS, "b", "other"])) == ""
+    assert refusal(close(loading, 8)) == "ROWS_EXIST"
+    assert refusal(loading.do(["delete", ROWS, "b"])) == ""
+    assert refusal(close(loading, 8)) == ""
+
+
 def test_handlers_run_again_when_the_files_are_in_place(loading: Machine, tmp_path: Path) -> None:
     path, file = file_of(tmp_path, opened(loading).revision, ROWS, b"a")
     entry = loading.entry(command(asked(file)))

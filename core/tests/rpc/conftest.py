@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, nullcontext
 from functools import cache
 from importlib import import_module
@@ -118,6 +118,10 @@ class FakeReplica:
         return _now()
 
     revision = 7
+    published = 0
+
+    async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
+        return None
 
     def staleness(self) -> Age:
         return Age(7, 40)

@@ -31,6 +31,7 @@ def test_the_commands_that_people_see() -> None:
         "abort",
         "forget",
         "list",
+        "publish",
         "show",
     ]
 

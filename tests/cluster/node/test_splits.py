@@ -21,9 +21,9 @@ ROWS = 500
 
 #: Where the leader of the shard dies.
 LED = (
-    "split.prepared",
     "split.cutting",
     "split.cut",
+    "split.flushed",
     "split.copied",
     "split.forked",
     "split.finishing",
@@ -31,7 +31,7 @@ LED = (
     "split.forgetting",
 )
 #: Where another replica does.
-FOLLOWED = ("split.prepared", "split.copied", "split.forked")
+FOLLOWED = ("split.flushed", "split.copied", "split.forked")
 
 
 async def split(client: AsyncClient, shard: str, into: int) -> list[str]:

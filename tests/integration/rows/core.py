@@ -58,6 +58,7 @@ from quorate.v1.files_pb2 import (
     IngestFileSet,
     IngestFilesRequest,
     OpenFilesRequest,
+    PublishFilesRequest,
     ReadFileRequest,
     SendFileRequest,
 )
@@ -820,6 +821,14 @@ FILES: Final = {
         empty="ingest.name",
         large=((IngestFilesRequest(ingest=IngestFileSet(name=TEXT)), "ingest.name"),),
         wrong=((IngestFilesRequest(group="nothing", ingest=IngestFileSet(name="a")), "group"),),
+    ),
+    "Publish": Row(
+        empty="name",
+        large=((PublishFilesRequest(group="metadata", name=TEXT), "name"),),
+        wrong=(
+            (PublishFilesRequest(name="a", group="nothing"), "group"),
+            (PublishFilesRequest(name="a", group="metadata", command="nothing"), "command"),
+        ),
     ),
     "Drop": Row(
         empty="drop.name",

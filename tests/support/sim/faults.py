@@ -37,9 +37,9 @@ FAILPOINTS: Final = (
     "split.cutting",
     "split.finished",
     "split.finishing",
+    "split.flushed",
     "split.forgetting",
     "split.forked",
-    "split.prepared",
 )
 #: An install is over in a moment, as a split is: their steps are worth more than a transfer's.
 _SELDOM: Final = 10.0

@@ -12,7 +12,15 @@ from time import perf_counter
 from typing import Final
 from zlib import crc32
 
-from quorate.apply import cuts, deadlines, effects, file_sets, retention, slot_set
+from quorate.apply import (
+    cuts,
+    deadlines,
+    effects,
+    file_sets,
+    publications,
+    retention,
+    slot_set,
+)
 from quorate.apply.control import MirrorPosition, mirror_position
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
@@ -37,9 +45,18 @@ from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, EngineError, FullError, Segment, StalledError
 from quorate.storage.events import event_key
-from quorate.storage.families import COUNTS, EVENTS, FILE_SETS, MEMBERS, NODES, SHARDS, SLOTS
+from quorate.storage.families import (
+    COUNTS,
+    EVENTS,
+    FILE_SETS,
+    MEMBERS,
+    NODES,
+    PUBLICATIONS,
+    SHARDS,
+    SLOTS,
+)
 from quorate.v1.control_pb2 import CutShard
-from quorate.v1.files_pb2 import FileSet
+from quorate.v1.files_pb2 import FileSet, PublicationMark
 
 #: Maximum number of recent checksums to compare with the leader's.
 REMEMBERED: Final = 4_096
@@ -102,7 +119,8 @@ class Applier:
         self.counters: Final = ApplyCounters()
         #: The entry whose files are here, and the files.
         self._prepared: tuple[int, Mapping[str, Sequence[Path]]] = (0, {})
-        #: How many batches changed the shards or nodes; a replacement of the data counts, too.
+        #: How many batches changed the shards, nodes or publications; a replacement of the data
+        #: counts, too.
         self.cluster_changes = 0
         self._derive()
 
@@ -127,6 +145,11 @@ class Applier:
     def slots(self) -> SlotSet:
         """The slots that the shard owns."""
         return self._slots
+
+    @property
+    def published(self) -> PublicationMark:
+        """What the shard keeps of publications."""
+        return self._mark
 
     @property
     def generation(self) -> int:
@@ -269,7 +292,7 @@ class Applier:
             self._prepared = 0, {}
         if SLOTS in changed:
             self._derive_slots()
-        if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS)):
+        if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS, PUBLICATIONS)):
             self.cluster_changes += 1
         ring = self._checksums
         ring.update(turn.checksums)
@@ -291,6 +314,7 @@ class Applier:
     def _derive_slots(self) -> None:
         data = self._data
         self._slots = SlotSet.decode(data.get(SLOTS, slot_set.KEY))
+        self._mark = publications.mark(data)
         self._foreign = cuts.has_foreign(data)
         self._cut = cuts.last_cut(data)
 

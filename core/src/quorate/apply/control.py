@@ -15,6 +15,7 @@ from quorate.apply import (
     file_sets,
     members,
     placement,
+    publications,
     sessions,
     slot_set,
     splits,
@@ -87,6 +88,8 @@ class ShardState:
     #: The families with events, and those with a count.
     public: Collection[str]
     counted: Collection[str]
+    #: The families that nobody reads or writes while a publication is under way.
+    closed: frozenset[str] = frozenset()
     #: Takes rows of a family out of what the shard keeps of all its rows, in a layer.
     depart: Callable[[Layer, str, Mapping[bytes, bytes]], None] = lambda *_: None
 
@@ -323,9 +326,33 @@ def open_file_set(
     return file_sets.open_set(txn.layer, command, txn.revision, txn.now_ms, state.generation)
 
 
-def ingest_file_set(_: ShardTxn, __: files_pb2.IngestFileSet, ___: ShardState) -> None:
+def put_files(_: ShardTxn, __: Message, ___: ShardState) -> None:
     """Refuse what the evaluator carries out itself: it needs the handlers of plugins."""
-    raise Rejected(_INVALID, "an ingest is a write of its own")
+    raise Rejected(_INVALID, "files are put in place by a write of its own")
+
+
+def begin_publication(
+    txn: ShardTxn, command: files_pb2.BeginPublication, state: ShardState
+) -> files_pb2.Publication:
+    """Begin a publication."""
+    _demand_first(state)
+    return publications.begin(txn, command)
+
+
+def report_publication(
+    txn: ShardTxn, command: files_pb2.ReportPublication, state: ShardState
+) -> files_pb2.Publication:
+    """Record what became of a shard of a publication."""
+    _demand_first(state)
+    return publications.report(txn, command)
+
+
+def end_publication(
+    txn: ShardTxn, command: files_pb2.EndPublication, state: ShardState
+) -> files_pb2.Publication:
+    """Abort a publication, or forget it."""
+    _demand_first(state)
+    return publications.end(txn, command)
 
 
 def drop_file_set(txn: ShardTxn, command: files_pb2.DropFileSet, _: ShardState) -> None:
@@ -347,6 +374,7 @@ def finish_split(txn: ShardTxn, command: pb.FinishSplit, state: ShardState) -> N
 
 def cut_shard(txn: ShardTxn, command: pb.CutShard, state: ShardState) -> None:
     """Give slots away to the new shards of a split."""
+    _demand_open(state)
     cut = cuts.last_cut(txn.layer)
     if cut is not None and cut.split >= command.split:
         return
@@ -385,6 +413,7 @@ def abandon_split(txn: ShardTxn, command: pb.AbandonSplit, state: ShardState) ->
 
 def forget_slots(txn: ShardTxn, _: pb.ForgetSlots, state: ShardState) -> pb.ForgetSlotsReply:
     """Delete the next rows and deadlines of slots that the shard does not own, without events."""
+    _demand_open(state)
     row = txn.layer.get(SLOTS, cuts.FOREIGN)
     if row is None:
         return pb.ForgetSlotsReply(done=True)
@@ -472,7 +501,12 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.ForgetSlots, forget_slots),
             (pb.RaiseGeneration, raise_generation),
             (files_pb2.OpenFileSet, open_file_set),
-            (files_pb2.IngestFileSet, ingest_file_set),
+            (files_pb2.IngestFileSet, put_files),
+            (files_pb2.CloseFileSet, put_files),
+            (files_pb2.OpenPublished, put_files),
+            (files_pb2.BeginPublication, begin_publication),
+            (files_pb2.ReportPublication, report_publication),
+            (files_pb2.EndPublication, end_publication),
             (files_pb2.DropFileSet, drop_file_set),
         )
     }
@@ -483,6 +517,11 @@ def mirror_position(rows: Rows, family: str) -> MirrorPosition | None:
     """Return the position of the copy of a family; None before its start."""
     stored = rows.get(MIRRORS, family.encode())
     return None if stored is None else MirrorPosition(*_MIRROR.unpack(stored))
+
+
+def _demand_open(state: ShardState) -> None:
+    if state.closed:
+        raise Rejected(file_sets.PUBLISHING, f"shard {state.shard} is publishing files")
 
 
 def _demand_first(state: ShardState) -> None:

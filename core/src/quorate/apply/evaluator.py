@@ -16,7 +16,17 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.apply import control, cuts, effects, fences, file_sets, sessions, slot_set, writers
+from quorate.apply import (
+    control,
+    cuts,
+    effects,
+    fences,
+    file_sets,
+    publications,
+    sessions,
+    slot_set,
+    writers,
+)
 from quorate.apply.control import ShardState
 from quorate.apply.entries import Copies, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.file_sets import FindInFiles
@@ -45,7 +55,16 @@ from quorate.storage.engine.port import EngineError
 from quorate.storage.events import EventRow, Kind, Savepoint
 from quorate.storage.families import SLOTS
 from quorate.v1.command_pb2 import Command
-from quorate.v1.files_pb2 import FileSet, IngestFileSet
+from quorate.v1.files_pb2 import (
+    CloseFileSet,
+    FactRow,
+    FileSet,
+    IngestFileSet,
+    ItemCount,
+    OpenPublished,
+    PublicationMark,
+    SortedFile,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +90,9 @@ class EvaluationLimits:
     writers: bool = False
 
 
-_INGEST: Final = IngestFileSet.DESCRIPTOR.full_name
+_CLOSE: Final = CloseFileSet.DESCRIPTOR.full_name
+#: Each is the first write of its entry.
+_PUT: Final = frozenset({IngestFileSet.DESCRIPTOR.full_name, OpenPublished.DESCRIPTOR.full_name})
 
 #: Called with command, index and error when plugin code failed.
 OnFailure = Callable[[str, int, Exception], None]
@@ -142,7 +163,7 @@ class Evaluator:
         limits = self._limits
         outcomes: list[tuple[Outcome, ...]] = []
         for commands in writes:
-            if outcomes and commands[0].type == _INGEST:
+            if outcomes and commands[0].type in _PUT:
                 break
             outcomes.append(turn.run_all(commands))
             before, at = at, self._clock()
@@ -207,6 +228,7 @@ class Evaluator:
             foreign=cuts.has_foreign(self._data),
             public=self._program.watched,
             counted=self._program.counted,
+            closed=frozenset(publications.mark(self._data).closed),
         )
         self._recent = self._new_recent()
 
@@ -300,6 +322,8 @@ class _Turn:
             layer.merge_into(self.layer)
             return known
         refusal = self._foreign(command) or self._unknown(command)
+        if refusal is None and (handler := self._program.handlers.get(command.type)) is not None:
+            refusal = self._closed(command, handler)
         if refusal is not None:
             # Not carried out here, but perhaps later by another leader: record no outcome.
             return Outcome(revision, refusal=refusal)
@@ -314,7 +338,7 @@ class _Turn:
         handler = handler or self._program.handlers.get(command.type)
         if handler is None:
             return self._control(command, revision)
-        refusal = self._foreign(command)
+        refusal = self._foreign(command) or self._closed(command, handler)
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
         layer, start = Layer(self.layer), self.events.savepoint()
@@ -370,6 +394,8 @@ class _Turn:
             message = handler.parse(command.payload)
         except DecodeError:
             raise Rejected("INVALID_ARGUMENT", f"payload: is no {command.type}") from None
+        if not handler.scope.apart(self.state.closed):
+            return None
         if not self.state.slots.owned.issuperset(handler.slots(message)):
             return None
         layer, start = Layer(below), self.events.savepoint()
@@ -401,8 +427,8 @@ class _Turn:
         refusal = self._unknown(command)
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
-        if command.type == _INGEST:
-            return self._ingest(command, revision)
+        if command.type in _PUT or command.type == _CLOSE:
+            return self._of_files(command, revision)
         parse, apply = control.ROUTES[command.type]
         state = replace(self.state)
         self.state.depart = partial(self._depart, revision)
@@ -415,48 +441,117 @@ class _Turn:
             self.state = state
         return outcome
 
-    def _ingest(self, command: LoggedCommand, revision: int) -> Outcome:
-        """Put the files of a set in place, unless there are rows where they have some."""
-        asked = IngestFileSet.FromString(command.payload)
+    def _of_files(self, command: LoggedCommand, revision: int) -> Outcome:
+        """Put the files of a set in place, or stage or close or open it for a publication."""
         layer, start = Layer(self.layer), self.events.savepoint()
+        state = replace(self.state)
         try:
-            known = file_sets.find(layer, asked.name)
-            known = file_sets.check_ingest(asked, known, self.state.slots)
-            if known.state != FileSet.INGESTED:
-                find_in = self._evaluator.find_in_files
-                file_sets.check_room(layer, known, asked.files, find_in)
-                self._settle(layer, known.command, asked, revision, command.copies)
-                known = file_sets.ingest(layer, known, asked, self._index)
-        except Rejected as error:
-            self.events.rollback_to(start)
-            return Outcome(revision, refusal=Refusal(str(error.code), str(error.message)))
+            if command.type == _CLOSE:
+                known = self._close(layer, command, revision)
+            elif command.type == OpenPublished.DESCRIPTOR.full_name:
+                known = self._open(layer, OpenPublished.FromString(command.payload))
+            else:
+                known = self._ingest(layer, command, revision)
         except (MemoryError, EngineError):
             raise
-        except CopyBehind:
+        except (CopyBehind, Exception) as error:
             self.events.rollback_to(start)
+            self.state = state
+            if isinstance(error, Rejected):
+                return Outcome(revision, refusal=Refusal(str(error.code), str(error.message)))
+            if isinstance(error, Exception):
+                # A bug of a plugin is an outcome too.
+                return Outcome(revision, refusal=self._failed(command, revision, error))
             raise
-        except Exception as error:  # noqa: BLE001 - a bug of a plugin is an outcome too
-            self.events.rollback_to(start)
-            return Outcome(revision, refusal=self._failed(command, revision, error))
         if known.ingested_at == self._index:
             self.ingests = True
-            for family in sorted(file_sets.rows_by_family(asked.files)):
+            for family in sorted(file_sets.rows_by_family(known.files)):
                 if family in self._program.watched:
                     self.events.begin(family, Kind.INGESTED)
         layer.merge_into(self.layer)
         return Outcome(revision, _serialized(known))
 
+    def _ingest(self, layer: Layer, command: LoggedCommand, revision: int) -> FileSet:
+        """Put the files of a set in place or stage them, unless there are rows of theirs."""
+        asked = IngestFileSet.FromString(command.payload)
+        known = file_sets.find(layer, asked.name)
+        known = file_sets.check_ingest(asked, known, self.state.slots)
+        if known.state != FileSet.OPEN:
+            return known
+        find_in = self._evaluator.find_in_files
+        file_sets.check_room(layer, known, asked.files, find_in)
+        # What the plugin refuses is known before a publication.
+        below = Layer(layer) if asked.stage else layer
+        start = self.events.savepoint()
+        self._settle(below, known.command, asked.counts, revision, command.copies)
+        if asked.stage:
+            self.events.rollback_to(start)
+            return file_sets.stage(layer, known, asked)
+        self._count(layer, asked.files)
+        return file_sets.ingest(layer, known, asked, self._index)
+
+    def _close(self, layer: Layer, command: LoggedCommand, revision: int) -> FileSet:
+        """Keep what is written with the files of a set, and let nobody change what that is of."""
+        asked = CloseFileSet.FromString(command.payload)
+        known = file_sets.check_close(asked, file_sets.find(layer, asked.name), self.state.slots)
+        if known.state == FileSet.CLOSED:
+            return known
+        if self.state.closed:
+            raise Rejected(file_sets.PUBLISHING, f"shard {self.state.shard} publishes other files")
+        file_sets.check_room(layer, known, known.files, self._evaluator.find_in_files)
+        below, start = Layer(layer), self.events.savepoint()
+        handler = self._settle(below, known.command, known.counts, revision, command.copies)
+        self.events.rollback_to(start)
+        settled = [
+            FactRow(family=family, key=key, value=value)
+            for family, table in below.tables.items()
+            for key, value in table.rows.items()
+            if value is not None
+        ]
+        self.state.closed = frozenset(handler.scope.writes)
+        mark = publications.mark(layer)
+        mark.closed.extend(sorted(self.state.closed))
+        mark.closing, mark.name = asked.publication, asked.name
+        publications.put_mark(layer, mark)
+        return file_sets.close(layer, known, asked.publication, settled)
+
+    def _open(self, layer: Layer, asked: OpenPublished) -> FileSet:
+        """End a publication here; a repeated command changes nothing."""
+        known = file_sets.find(layer, asked.name)
+        if known is None or known.publication != asked.publication:
+            return known or FileSet()
+        files = list(known.files)
+        known = file_sets.open_published(layer, known, self._index, committed=asked.committed)
+        mark = PublicationMark(number=publications.mark(layer).number)
+        if asked.committed:
+            self._count(layer, files)
+            mark.number = max(mark.number, asked.publication)
+        publications.put_mark(layer, mark)
+        self.state.closed = frozenset()
+        return known
+
     def _settle(
-        self, layer: Layer, name: str, asked: IngestFileSet, revision: int, copies: Copies
-    ) -> None:
-        """Write what is kept about all rows of the files."""
+        self,
+        layer: Layer,
+        name: str,
+        counts: Iterable[ItemCount],
+        revision: int,
+        copies: Copies,
+    ) -> Handler:
+        """Write what is kept about all rows of the files; return the handler of their command."""
         handler, load = self._program.handlers.get(name), self._program.file_loads.get(name)
         if handler is None or load is None:
             raise Rejected(UNKNOWN_COMMAND, f"the leader loads no files with rows of {name}")
-        txn = self._txn(layer, handler.scope, revision, copies)
         if load.settle is not None:
-            load.settle(txn, {each.name: each.items for each in asked.counts})
-        for family, rows in file_sets.rows_by_family(asked.files).items():
+            txn = self._txn(layer, handler.scope, revision, copies)
+            load.settle(txn, {each.name: each.items for each in counts})
+            txn.end()
+        return handler
+
+    def _count(self, layer: Layer, files: Iterable[SortedFile]) -> None:
+        """Count the rows of files that are put in place."""
+        txn = self._txn(layer, control.SCOPE, revision_of(self._index, 0), Copies.FRESH)
+        for family, rows in file_sets.rows_by_family(files).items():
             if family in self._program.counted:
                 txn.count_more(family, rows)
         txn.end()
@@ -547,6 +642,16 @@ class _Turn:
             WRONG_SHARD,
             f"slot {missing} is not owned by shard {self.state.shard} in version"
             f" {slots.version} of its slots: route the command again",
+        )
+
+    def _closed(self, command: LoggedCommand, handler: Handler) -> Refusal | None:
+        """Return the refusal of a command that has to wait for the end of a publication."""
+        if not self.state.closed or handler.scope.apart(self.state.closed):
+            return None
+        return Refusal(
+            WRONG_SHARD,
+            f"shard {self.state.shard} is publishing files, which {command.type} waits for: send"
+            " it again",
         )
 
     def _unknown(self, command: LoggedCommand) -> Refusal | None:

@@ -21,6 +21,8 @@ from quorate.storage.families import FILE_SETS, SYSTEM
 from quorate.v1 import files_pb2 as pb
 
 ROWS_EXIST: Final = "ROWS_EXIST"
+#: A publication is under way that has the files, or may have them.
+PUBLISHING: Final = "PUBLISHING"
 ABORTED: Final = "LOAD_ABORTED"
 #: Maximum number of rows, in place where files have others, that are looked up in the files: their
 #: leader does nothing else meanwhile.
@@ -90,11 +92,26 @@ def check_ingest(asked: pb.IngestFileSet, known: pb.FileSet | None, slots: SlotS
     if known is None:
         raise Rejected("NOT_FOUND", f"there is no file set {asked.name}: open it first")
     _refuse_dropped(known)
-    if known.state == pb.FileSet.INGESTED:
+    if known.state != pb.FileSet.OPEN:
         if _rows_of(known.files) != _rows_of(asked.files):
             raise Rejected(
-                "OTHER_COMMAND", f"other rows of {asked.name} were ingested: choose another name"
+                "OTHER_COMMAND",
+                f"other rows of {asked.name} were ingested or staged: choose another name",
             )
+        if known.state != pb.FileSet.INGESTED and not asked.stage:
+            raise Rejected(
+                "FAILED_PRECONDITION", f"{asked.name} is staged in all shards: publish it"
+            )
+        return known
+    return check_files(asked, known, slots)
+
+
+def check_files(
+    asked: pb.IngestFileSet | pb.FileSet, known: pb.FileSet, slots: SlotSet
+) -> pb.FileSet:
+    """Return the set whose files can be put in place; raises `Rejected`."""
+    if not asked.files and isinstance(asked, pb.IngestFileSet) and asked.stage:
+        # Every shard takes part in a publication.
         return known
     if not asked.files:
         raise Rejected("INVALID_ARGUMENT", f"there are no files of {asked.name} to ingest")
@@ -164,12 +181,61 @@ def ingest(layer: Layer, known: pb.FileSet, asked: pb.IngestFileSet, index: int)
     return known
 
 
+def stage(layer: Layer, known: pb.FileSet, asked: pb.IngestFileSet) -> pb.FileSet:
+    """Keep the files of a set for a publication; return the set."""
+    known.state, known.slots = pb.FileSet.STAGED, asked.slots
+    known.files.extend(asked.files)
+    known.counts.extend(asked.counts)
+    _put(layer, known)
+    return known
+
+
+def check_close(asked: pb.CloseFileSet, known: pb.FileSet | None, slots: SlotSet) -> pb.FileSet:
+    """Return the set that can be closed for a publication, or is; raises `Rejected`."""
+    if known is None:
+        raise Rejected("NOT_FOUND", f"there is no file set {asked.name}: stage it first")
+    _refuse_dropped(known)
+    staged = known.state == pb.FileSet.STAGED and known.command == asked.command
+    if not staged and (known.state, known.publication) != (pb.FileSet.CLOSED, asked.publication):
+        raise Rejected("FAILED_PRECONDITION", f"the file set {asked.name} is not staged")
+    return check_files(known, known, slots) if known.files else known
+
+
+def close(
+    layer: Layer, known: pb.FileSet, publication: int, settled: Iterable[pb.FactRow]
+) -> pb.FileSet:
+    """Record that a publication may put the files of a set in place at any time; return the set."""
+    known.state, known.publication = pb.FileSet.CLOSED, publication
+    known.settled.extend(settled)
+    _put(layer, known)
+    return known
+
+
+def open_published(layer: Layer, known: pb.FileSet, index: int, *, committed: bool) -> pb.FileSet:
+    """Record that the entry at an index ends a publication of a set; return the set."""
+    settled = list(known.settled)
+    known.ClearField("settled")
+    known.ClearField("publication")
+    if not committed:
+        known.state = pb.FileSet.STAGED
+        _put(layer, known)
+        return known
+    for row in settled:
+        layer.put(row.family, row.key, row.value)
+    asked = pb.IngestFileSet(files=known.files, counts=known.counts)
+    for name in ("files", "counts", "slots"):
+        known.ClearField(name)
+    return ingest(layer, known, asked, index if asked.files else 0)
+
+
 def drop(layer: Layer, asked: pb.DropFileSet) -> None:
     """End a set for good, unless it was ingested; or forget it."""
+    known = find(layer, asked.name)
+    if known is not None and known.state == pb.FileSet.CLOSED:
+        raise Rejected(PUBLISHING, f"{asked.name} is being published: try again")
     if asked.forget:
         layer.delete(FILE_SETS, asked.name.encode())
         return
-    known = find(layer, asked.name)
     if known is None or known.state != pb.FileSet.INGESTED:
         _put(layer, pb.FileSet(name=asked.name, state=pb.FileSet.DROPPED))
 

@@ -90,6 +90,10 @@ class Scope:
             frozenset(timer.name for timer in declared.timers),
         )
 
+    def apart(self, families: frozenset[str]) -> bool:
+        """Whether none of these families is used."""
+        return families.isdisjoint(self.reads) and families.isdisjoint(self.writes)
+
     def undeclared_read(self, family: str) -> UndeclaredFamilyError:
         """Return the error for a read of a family."""
         return UndeclaredFamilyError(

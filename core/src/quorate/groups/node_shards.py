@@ -12,6 +12,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import partial
+from itertools import count
 from typing import Any, Final, Protocol
 
 from quorate.apply.control import METADATA
@@ -23,7 +24,6 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.forks import Forks
 from quorate.groups.members import Promotion
 from quorate.groups.moves import Moves
 from quorate.groups.routing.slot_map import SlotMap
@@ -172,13 +172,12 @@ class NodeShards:
         self._promotion: Final = Promotion(self.all, loop)
         self._moves: Moves | None = None
         self._splits: Splits | None = None
-        self._forks: Final = Forks(
-            lambda shard: homes(shard, 0), lambda: self._rows, self._notes, loop
-        )
         #: Shards whose replica here begins, starts again after a recovery, or ends.
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
         self._assigned: Final = set[ShardId]()
+        #: Replicas that are open, and start once all others are.
+        self._unstarted: Final[dict[ShardId, Shard]] = {}
         #: What is left to open, while that takes several turns of the loop.
         self._opening: Iterator[ShardId] | None = None
         #: The parents of new shards that were not cut here yet.
@@ -196,10 +195,9 @@ class NodeShards:
         metadata = self._open(METADATA, 0, new_shard)
         self._reopen = partial(self._open_members, new_shard)
         self._moves = Moves(self.get, submit, self._loop)
-        self._splits = Splits(self.get, lambda: self._rows, self._forks, submit, self._loop)
+        self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
         self._read_rows()
         self._check_configured()
-        self._forks.clear()
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
@@ -222,13 +220,13 @@ class NodeShards:
             await self._splits.close()
         await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
-        await self._forks.close()
 
     def on_open(self, callback: Callable[[Shard], None]) -> None:
-        """Call back with each open replica, now and later."""
+        """Call back with each open replica that has started, now and later."""
         self._on_open.append(callback)
         for shard in list(self._shards.values()):
-            callback(shard)
+            if shard.id not in self._unstarted:
+                callback(shard)
 
     def on_close(self, callback: Callable[[Shard], None]) -> None:
         """Call back with each replica that leaves this node, before it is closed."""
@@ -403,8 +401,7 @@ class NodeShards:
 
     def _open(self, shard: ShardId, epoch: int, new_shard: NewShard) -> Shard:
         name, stopped = replica_name(shard, epoch), self._notes.read(str(shard)).stopped
-        families = families_of(self._catalog, shard.group)
-        data = self._forks.take(shard) or ShardData.open(self._homes(shard, epoch), families)
+        data = ShardData.open(self._homes(shard, epoch), families_of(self._catalog, shard.group))
         try:
             self.left[shard] = data.record
             if stopped:
@@ -444,7 +441,10 @@ class NodeShards:
                 return
 
     def _open_each(self, new_shard: NewShard) -> Iterator[ShardId]:
-        """Open the shards that are to be here, and return each that took time."""
+        """Open the shards that are to be here, and return each that took time.
+
+        They start once all are open: until then it would cost more to elect leaders.
+        """
         for shard, row in self._rows.items():
             replicas = _peers(replicas_of(row))
             if self.me not in replicas or shard in self._changing or self._stopped:
@@ -462,15 +462,19 @@ class NodeShards:
                 continue
             self._open_member(shard, row, note, new_shard)
             yield shard
+        for before in count():
+            if not self._unstarted or self._stopped:
+                return
+            opened = self._unstarted.pop(next(iter(self._unstarted)))
+            if opened.id in self._rows:
+                self._start_member(opened, self._rows[opened.id], before, new_shard)
+            yield opened.id
 
     def _open_member(self, shard: ShardId, row: ShardRow, note: Note, new_shard: NewShard) -> None:
-        first_peers = _peers(row.members)
-        # A replica added later gets its members from the shard's leader.
-        is_first = self.me in first_peers and not row.origin.epoch
         try:
             if not self._is_forked(shard, row):
                 return
-            if not is_first and self._begins(shard, row, note):
+            if not self._founds(row) and self._begins(shard, row, note):
                 # One that was never here may vote for whoever has a copy: few may have one.
                 founds = row.HasField("parent") and not row.origin.epoch
                 first = Note(
@@ -480,17 +484,27 @@ class NodeShards:
                 return
             opened = self._open(shard, row.origin.epoch, new_shard)
             opened.replica.founds = note.founds
+            self._unstarted[shard] = opened
         except (*_UNOPENED, StoppedBeforeError) as error:
             self._break(shard, error)
-            return
-        opened.forker = partial(self._fork, new_shard)
-        opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
-        opened.subscribe(partial(self._applied, opened))
+
+    def _start_member(self, shard: Shard, row: ShardRow, before: int, new_shard: NewShard) -> None:
+        # A replica added later gets its members from the shard's leader.
+        first = map(Member, _peers(row.members)) if self._founds(row) else None
+        shard.forker = partial(self._fork, new_shard)
+        shard.start(None if first is None else Configuration.of(first), before=before)
+        shard.subscribe(partial(self._applied, shard))
         for callback in self._on_open:
-            callback(opened)
+            callback(shard)
         if row.HasField("parent"):
             assert self._splits is not None
-            self._splits.opened(opened, ShardId(row.group, row.parent.number))
+            self._splits.opened(shard, ShardId(row.group, row.parent.number))
+        # What it was sent since it is open may have been applied.
+        self._applied(shard, shard.applied)
+
+    def _founds(self, row: ShardRow) -> bool:
+        """Whether the replica here is one of the first of its shard, in its first history."""
+        return self.me in _peers(row.members) and not row.origin.epoch
 
     def _begins(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
         """Whether there is nothing here of a replica that is to be here."""
@@ -507,26 +521,34 @@ class NodeShards:
         """
         if not row.HasField("parent") or row.origin.epoch:
             return True
-        follows = self._forks.is_following(shard)
-        if not follows and (
-            self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past
-        ):
+        if self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past:
             return True
         parent = self._shards.get(ShardId(row.group, row.parent.number))
-        if (
-            follows
-            or is_forming(row)
-            or (parent is not None and parent.applied <= row.parent.index)
-        ):
+        if is_forming(row) or (parent is not None and parent.applied <= row.parent.index):
             self._uncut.add(ShardId(row.group, row.parent.number))
             return False
         return True
 
     async def _fork(self, new_shard: NewShard, parent: Shard, cut: CutShard) -> None:
         """Copy the data of a shard that was cut to the new shards, and open these."""
-        await self._forks.cut(parent, cut)
-        # The parent goes on first: opening those that were not opened before takes longer.
-        self._loop.call_soon(self._open_in_turns, new_shard)
+        await self._loop.run_in_executor(None, parent.data.flush)
+        failpoint("split.flushed")
+        for part in cut.parts:
+            shard = ShardId(parent.id.group, part.number)
+            home = self._homes(shard, 0)
+            # A replica that was here and has left must not begin anew: it may have voted.
+            if home.pointer() is None and not self._notes.read(str(shard)).past:
+                began = self._loop.time()
+                await self._loop.run_in_executor(None, parent.data.fork, home)
+                failpoint("split.forked")
+                took_ms = round((self._loop.time() - began) * 1_000)
+                _log.info("shard %s was copied to %s in %d ms", parent.id, shard, took_ms)
+        # The parent goes on first: opening databases takes longer than copying them.
+        self._loop.call_soon(self._open_forked, new_shard)
+
+    def _open_forked(self, new_shard: NewShard) -> None:
+        if not self._stopped:
+            self._open_in_turns(new_shard)
 
     def _change(self, shard: ShardId, change: Coroutine[Any, Any, None]) -> None:
         self._changing[shard] = self._loop.create_task(change)
@@ -567,7 +589,7 @@ class NodeShards:
         try:
             return self._notes.read(str(shard)).leaving
         except (DamagedError, OSError):
-            # Whoever opens it says so.
+            # The caller that opens it reports it.
             return False
 
     async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
@@ -584,8 +606,9 @@ class NodeShards:
             failpoint("replica.leaving")
             if old is not None:
                 del self._by_name[replica_name(shard, old.epoch)]
-                for callback in self._on_close:
-                    callback(old)
+                if self._unstarted.pop(shard, None) is None:
+                    for callback in self._on_close:
+                        callback(old)
                 await old.close()
             await self._remove(shard, Note(epoch, past=True))
         except _UNOPENED as error:
@@ -604,7 +627,6 @@ class NodeShards:
 
     async def _remove(self, shard: ShardId, left: Note) -> None:
         """Remove the data and the log of a replica, and note what is left of it."""
-        await self._forks.drop(shard)
         await self._loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
         failpoint("replica.destroyed")
         self._log.remove(replica_name(shard, left.epoch))
@@ -619,6 +641,7 @@ class NodeShards:
     async def _recover(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> None:
         """Move this replica from its history to the one in the row, and open it."""
         old = self._shards.pop(shard, None)
+        self._unstarted.pop(shard, None)
         self.broken.pop(shard, None)
         if old is not None:
             del self._by_name[replica_name(shard, old.epoch)]
@@ -677,8 +700,6 @@ class NodeShards:
                 return
             self._open_in_turns(new_shard)
             self._leave_moved(new_shard)
-            if self._splits is not None:
-                self._splits.tidy()
             for shard in self._shards.values():
                 self._look_at_changes(shard)
         self._look_at_changes(self._shards[METADATA])

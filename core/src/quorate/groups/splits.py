@@ -14,7 +14,6 @@ from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.members import replicas_of
 from quorate.apply.outcomes import Outcome
-from quorate.groups.forks import Forks
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
@@ -25,14 +24,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.port import EngineError
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of
-from quorate.v1.control_pb2 import (
-    CutShard,
-    FinishSplit,
-    ForgetSlots,
-    ForgetSlotsReply,
-    ShardRow,
-    ShardSplit,
-)
+from quorate.v1.control_pb2 import CutShard, FinishSplit, ForgetSlots, ForgetSlotsReply, ShardRow
 
 _log = logging.getLogger(__name__)
 
@@ -60,18 +52,16 @@ class Splits:
         self,
         get: Callable[[ShardId], Shard | None],
         rows: Callable[[], Mapping[ShardId, ShardRow]],
-        forks: Forks,
         submit: Submit,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._get: Final = get
         self._rows: Final = rows
-        self._forks: Final = forks
         self._submit: Final = submit
         self._loop: Final = loop
         self._tasks: Final[dict[object, asyncio.Task[None]]] = {}
-        #: The splits before which the data here was copied.
-        self._prepared: Final = set[int]()
+        #: The splits before which the data here was flushed.
+        self._flushed: Final = set[int]()
         self._closed = False
 
     def look_at(self, shard: Shard) -> None:
@@ -80,9 +70,9 @@ class Splits:
         if row is None or self._closed:
             return
         if row.HasField("split"):
-            if row.split.number not in self._prepared:
-                self._prepared.add(row.split.number)
-                self._begin(("prepare", shard.id), self._prepare(shard, row.split))
+            if row.split.number not in self._flushed:
+                self._flushed.add(row.split.number)
+                self._begin(("flush", shard.id), self._flush(shard))
             if shard.leads:
                 self._begin(("split", shard.id), self._carry_out(shard))
         else:
@@ -101,10 +91,6 @@ class Splits:
         """Have a new shard led where its parent is: the replicas have just been made everywhere."""
         self._begin(("campaign", shard.id), self._campaign(shard, parent))
 
-    def tidy(self) -> None:
-        """Remove what splits that were taken back have left."""
-        self._begin("tidy", self._forks.tidy())
-
     async def close(self) -> None:
         """Take no more steps."""
         self._closed = True
@@ -117,20 +103,15 @@ class Splits:
         task = self._tasks[key] = self._loop.create_task(work)
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
-    async def _prepare(self, shard: Shard, split: ShardSplit) -> None:
-        """Copy the data before the cut, which would have to wait for it."""
+    async def _flush(self, shard: Shard) -> None:
+        """Flush what the cut would have to wait for."""
         try:
-            await self._forks.prepare(shard, split)
-        except (EngineError, OSError) as error:
-            _log.warning("the data of shard %s could not be copied: %s", shard.id, error)
+            await self._loop.run_in_executor(None, shard.data.flush)
+        except EngineError as error:
+            _log.warning("the data of shard %s could not be flushed: %s", shard.id, error)
 
     async def _carry_out(self, shard: Shard) -> None:
-        said, began = "", self._loop.time()
-        preparing = self._tasks.get(("prepare", shard.id))
-        if preparing is not None:
-            await asyncio.wait([preparing])
-            # The other nodes began when this one did, and may need longer.
-            await pause(self._loop, self._loop.time() - began)
+        said = ""
         while shard.leads and not self._closed:
             try:
                 if await self._step(shard):
@@ -159,6 +140,7 @@ class Splits:
         if cuts.abandoned(shard.data) >= split:
             await self._submit(METADATA, FinishSplit(group=group, number=number, split=split))
             return True
+        await self._flush(shard)
         failpoint("split.cutting")
         command = CutShard(split=split, version=row.version + 1, parts=row.split.parts)
         await self._propose(shard, command, term)

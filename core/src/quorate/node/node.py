@@ -14,6 +14,7 @@ from quorate.config import Settings
 from quorate.control.growth import Growth
 from quorate.control.placement import Placement
 from quorate.groups.files.file_sets import FileSets
+from quorate.groups.files.publications import Publications
 from quorate.groups.groups import Groups
 from quorate.groups.members import MemberSteps
 from quorate.groups.routing.quotas import Quotas
@@ -243,6 +244,13 @@ class Node:
             guard,
             lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
         )
+        self._publications: Final = Publications(
+            self.shards.get,
+            self.shards.leading,
+            self._files,
+            self.groups.propose_control,
+            self._loop,
+        )
         self._serving: Final = Serving(
             settings,
             catalog,
@@ -256,7 +264,7 @@ class Node:
                 node_service,
                 CommandService(self.groups, catalog, limits),
                 ViewService(views, self.shards.get, catalog, self.api.readable),
-                FileService(self._files, catalog, authority),
+                FileService(self._files, self._publications, catalog, authority),
                 FilePeerService(self._files, self._durable_index, node_service.admit),
                 self.admin,
                 AuditService(self._audit_log, {ADMIN, *catalog.declared}, self.groups.reads),
@@ -355,6 +363,7 @@ class Node:
         await self._life.stop_settling()
         await self.leader_tasks.stop()
         await self._usage.stop()
+        await self._publications.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
         if handed:
             _log.info("handed over %s", ", ".join(str(shard.id) for shard in handed))
@@ -402,7 +411,9 @@ class Node:
         self.leader_tasks.start()
         self._usage.start()
         self._files.start()
+        self._publications.start()
         await authority_known(self._watching.caches)
+        await self._readiness.told(hosted)
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()

@@ -9,7 +9,7 @@ from typing import Final
 import grpc
 import grpc.aio
 
-from quorate.apply import cuts, effects, file_sets
+from quorate.apply import cuts, effects, file_sets, publications
 from quorate.apply.control import METADATA
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.groups import Groups
@@ -25,7 +25,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import BITMAP_BYTES
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.storage.data.checkpoint import Manifest
-from quorate.storage.families import FILE_SETS, SLOTS
+from quorate.storage.families import FILE_SETS, PUBLICATIONS, SLOTS
 from quorate.v1 import admin_pb2, control_pb2
 from quorate.v1.admin_pb2 import AppliedEntry, EntriesPart, RecoverShardRequest
 from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
@@ -73,6 +73,7 @@ class Backups:
         self._under_way = True
         cluster, shards = self._replicas.cluster, self._replicas.shards
         undivided = shards.slot_map
+        published = self._publications()
         data = {shard.id: shard.data for shard in shards.all() if shard.stopped is None}
         manifests: dict[ShardId, Manifest] = {}
         try:
@@ -82,6 +83,8 @@ class Backups:
                     raise BackupError(f"{missing[0]} has no replica on this node.")
                 data = {shard: data[shard] for shard in only}
             else:
+                if any(publications.under_way(self._replicas.metadata().data)):
+                    raise BackupError("files are being published: back up again in a moment.")
                 if undivided.splitting:
                     raise BackupError(
                         f"shard {undivided.splitting[0]} is being split: back up when `quorate"
@@ -101,6 +104,8 @@ class Backups:
                     cut = any(now.version(each) != undivided.version(each) for each in data)
                     if not only and (now.splitting or cut):
                         raise BackupError("a shard was split meanwhile: back up again.")
+                    if not only and self._publications() != published:
+                        raise BackupError("files were published meanwhile: back up again.")
                     yield part
         finally:
             self._under_way = False
@@ -108,6 +113,9 @@ class Backups:
     def stop(self) -> None:
         """End what is under way, with its next part."""
         self._stopped = True
+
+    def _publications(self) -> list[tuple[bytes, bytes]]:
+        return list(self._replicas.metadata().data.iterate(PUBLICATIONS, b"", None))
 
     async def entries(self, shard: ShardId, after: int) -> AsyncGenerator[EntriesPart, None]:
         """Yield the applied entries of a replica here that follow an index, and those to come.

@@ -10,6 +10,7 @@ import grpc.aio
 
 from quorate.consensus.peer.wire import Handshake
 from quorate.groups.files.file_sets import FETCH_S, FileSets
+from quorate.groups.files.publications import Publications
 from quorate.groups.refusals import ExhaustedError
 from quorate.plugin import Access, Invalid, Stub
 from quorate.plugin.access import OPERATIONS, Authority, denied, needed
@@ -39,6 +40,7 @@ class FileService:
     """Takes files of rows for the shards of this node."""
 
     _files: FileSets
+    _publications: Publications
     _catalog: Catalog
     _authority: Authority
 
@@ -50,9 +52,7 @@ class FileService:
         """Open a file set on the leader."""
         _check_name("name", request.name)
         shard = self._shard(request)
-        if request.command not in self._catalog.commands:
-            raise Invalid("command", f"{request.command!r} is no command of this cluster")
-        self._demand(request.command)
+        self._check_command(request.command)
         asked = pb.OpenFileSet(name=request.name, command=request.command)
         return await self._files.open(shard, asked, _timeout_s())
 
@@ -83,11 +83,28 @@ class FileService:
         found = await act(shard, request.ingest, _timeout_s())
         return pb.IngestFilesResponse(set=found)
 
+    async def Publish(
+        self, request: pb.PublishFilesRequest, context: Context
+    ) -> pb.PublishFilesResponse:
+        """Put the staged files of all shards of a group in place in one step."""
+        _check_name("name", request.name)
+        self._check_group(request.group)
+        self._check_command(request.command)
+        found = await self._publications.publish(request, _timeout_s())
+        return pb.PublishFilesResponse(publication=found)
+
     async def Drop(self, request: pb.DropFilesRequest, context: Context) -> pb.DropFilesResponse:
         """End a file set, or forget it."""
         _check_name("drop.name", request.drop.name)
-        await self._files.drop(self._shard(request), request.drop, _timeout_s())
+        shard, asked = self._shard(request), request.drop
+        await self._publications.end(shard.group, asked.name, forget=asked.forget)
+        await self._files.drop(shard, asked, _timeout_s())
         return pb.DropFilesResponse()
+
+    def _check_command(self, command: str) -> None:
+        if command not in self._catalog.commands:
+            raise Invalid("command", f"{command!r} is no command of this cluster")
+        self._demand(command)
 
     def _demand(self, command: str) -> None:
         """Refuse a caller that may not send the command whatever its items are."""
@@ -104,9 +121,12 @@ class FileService:
         | pb.IngestFilesRequest
         | pb.DropFilesRequest,
     ) -> ShardId:
-        if request.group not in self._catalog.groups:
-            raise Invalid("group", f"{request.group!r} is no group of this cluster")
+        self._check_group(request.group)
         return ShardId(request.group, request.shard)
+
+    def _check_group(self, group: str) -> None:
+        if group not in self._catalog.groups:
+            raise Invalid("group", f"{group!r} is no group of this cluster")
 
 
 @dataclass(eq=False)

@@ -95,7 +95,7 @@ class NodeForwarder:
             route = await self._channels.route(node, request.timeout_s)
             timeout_s = request.timeout_s + GRACE_S
             async for part in route.stub.Query(asked, timeout=timeout_s, metadata=route.metadata):
-                as_of = AsOf(part.revision, part.age_ms)
+                as_of = AsOf(part.revision, part.age_ms, part.published)
                 rows += part.rows
         except UnreachableError as error:
             raise UnreadableError(str(error)) from None

@@ -89,7 +89,10 @@ class NodeService:
         )
         for rows in parts(found.rows):
             yield pb.ShardQueryResponse(
-                revision=found.as_of.revision, age_ms=found.as_of.age_ms, rows=rows
+                revision=found.as_of.revision,
+                age_ms=found.as_of.age_ms,
+                published=found.as_of.published,
+                rows=rows,
             )
 
     async def Mark(self, request: pb.MarkRequest, context: Context) -> pb.MarkResponse:

@@ -60,7 +60,10 @@ class ViewService:
             caller_in(context),
         )
         opened = pb.OpenViewResponse(
-            view=view.name, revision=view.revision, estimated_rows=view.estimated_rows
+            view=view.name,
+            revision=view.revision,
+            estimated_rows=view.estimated_rows,
+            published=view.published,
         )
         ends = view.ends()
         if ends is not None:

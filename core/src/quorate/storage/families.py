@@ -26,6 +26,8 @@ WRITERS: Final = "core.writers"
 MIRRORS: Final = "core.mirrors"
 #: The sets of files that are loaded into the shard, by name.
 FILE_SETS: Final = "core.file_sets"
+#: The publications of file sets, by group and name: only in metadata/0.
+PUBLICATIONS: Final = "core.publications"
 #: The shards, and the declaration of each node: only in metadata/0.
 SHARDS: Final = "core.shards"
 NODES: Final = "core.nodes"
@@ -46,6 +48,7 @@ SYSTEM: Final = tuple(
             COUNTS,
             FENCES,
             FILE_SETS,
+            PUBLICATIONS,
             SLOTS,
             MIRRORS,
             SHARDS,
@@ -61,6 +64,18 @@ SYSTEM: Final = tuple(
 SMALL: Final = {
     family: bytes([number])
     for number, family in enumerate(
-        (APPLIED, SLOTS, SEQUENCES, COUNTS, FENCES, MIRRORS, SHARDS, NODES, MEMBERS), 1
+        (
+            APPLIED,
+            SLOTS,
+            SEQUENCES,
+            COUNTS,
+            FENCES,
+            MIRRORS,
+            SHARDS,
+            NODES,
+            MEMBERS,
+            PUBLICATIONS,
+        ),
+        1,
     )
 }

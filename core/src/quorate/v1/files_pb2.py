@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/files.proto\x12\nquorate.v1\"e\n\x11\x46\x65tchFilesRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12%\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04node\x18\x04 \x01(\t\"%\n\x12\x46\x65tchFilesResponse\x12\x0f\n\x07lacking\x18\x01 \x01(\t\"^\n\x0fReadFileRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\x0c\x12\x0e\n\x06offset\x18\x05 \x01(\x04\"2\n\x10ReadFileResponse\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\x1f\n\x0e\x41ppliedRequest\x12\r\n\x05shard\x18\x01 \x01(\t\"(\n\x0f\x41ppliedResponse\x12\x15\n\rdurable_index\x18\x01 \x01(\x04\"O\n\x10OpenFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x01(\t\"Y\n\x11OpenFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\x12\"\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x13.quorate.v1.FactRow\"5\n\x07\x46\x61\x63tRow\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\"\x84\x01\n\x0fSendFileRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12$\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0e\n\x06offset\x18\x05 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\x0c\"2\n\x10SendFileResponse\x12\x10\n\x08received\x18\x01 \x01(\x04\x12\x0c\n\x04\x66ull\x18\x02 \x01(\t\"q\n\x12IngestFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12)\n\x06ingest\x18\x03 \x01(\x0b\x32\x19.quorate.v1.IngestFileSet\x12\x12\n\ncheck_only\x18\x04 \x01(\x08\"7\n\x13IngestFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\"W\n\x10\x44ropFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12%\n\x04\x64rop\x18\x03 \x01(\x0b\x32\x17.quorate.v1.DropFileSet\"\x13\n\x11\x44ropFilesResponse\"\x83\x01\n\nSortedFile\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\x0c\n\x04rows\x18\x04 \x01(\x04\x12$\n\x06ranges\x18\x05 \x03(\x0b\x32\x14.quorate.v1.KeyRange\x12\x13\n\x0brows_digest\x18\x06 \x01(\x0c\"\'\n\x08KeyRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x0c\x12\x0c\n\x04last\x18\x02 \x01(\x0c\"\x97\x02\n\x07\x46ileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.quorate.v1.FileSet.State\x12\x10\n\x08revision\x18\x04 \x01(\x04\x12\x0e\n\x06now_ms\x18\x05 \x01(\x03\x12\x12\n\ngeneration\x18\x06 \x01(\x04\x12\x13\n\x0bingested_at\x18\x07 \x01(\x04\x12%\n\x05\x66iles\x18\x08 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04rows\x18\t \x01(\x04\"C\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\x0c\n\x08INGESTED\x10\x02\x12\x0b\n\x07\x44ROPPED\x10\x03\",\n\x0bOpenFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\"z\n\rIngestFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12%\n\x06\x63ounts\x18\x04 \x03(\x0b\x32\x15.quorate.v1.ItemCount\"(\n\tItemCount\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05items\x18\x02 \x01(\x04\"+\n\x0b\x44ropFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x66orget\x18\x02 \x01(\x08\x32\xa5\x02\n\x0b\x46ileService\x12\x43\n\x04Open\x12\x1c.quorate.v1.OpenFilesRequest\x1a\x1d.quorate.v1.OpenFilesResponse\x12\x41\n\x04Send\x12\x1b.quorate.v1.SendFileRequest\x1a\x1c.quorate.v1.SendFileResponse\x12I\n\x06Ingest\x12\x1e.quorate.v1.IngestFilesRequest\x1a\x1f.quorate.v1.IngestFilesResponse\x12\x43\n\x04\x44rop\x12\x1c.quorate.v1.DropFilesRequest\x1a\x1d.quorate.v1.DropFilesResponse2\xe0\x01\n\x0f\x46ilePeerService\x12\x46\n\x05\x46\x65tch\x12\x1d.quorate.v1.FetchFilesRequest\x1a\x1e.quorate.v1.FetchFilesResponse\x12\x41\n\x04Read\x12\x1b.quorate.v1.ReadFileRequest\x1a\x1c.quorate.v1.ReadFileResponse\x12\x42\n\x07\x41pplied\x12\x1a.quorate.v1.AppliedRequest\x1a\x1b.quorate.v1.AppliedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/files.proto\x12\nquorate.v1\"e\n\x11\x46\x65tchFilesRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12%\n\x05\x66iles\x18\x03 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04node\x18\x04 \x01(\t\"%\n\x12\x46\x65tchFilesResponse\x12\x0f\n\x07lacking\x18\x01 \x01(\t\"^\n\x0fReadFileRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66\x61mily\x18\x03 \x01(\t\x12\x0e\n\x06\x64igest\x18\x04 \x01(\x0c\x12\x0e\n\x06offset\x18\x05 \x01(\x04\"2\n\x10ReadFileResponse\x12\r\n\x05\x66ound\x18\x01 \x01(\x08\x12\x0f\n\x07\x63ontent\x18\x02 \x01(\x0c\"\x1f\n\x0e\x41ppliedRequest\x12\r\n\x05shard\x18\x01 \x01(\t\"(\n\x0f\x41ppliedResponse\x12\x15\n\rdurable_index\x18\x01 \x01(\x04\"O\n\x10OpenFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x04 \x01(\t\"Y\n\x11OpenFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\x12\"\n\x05\x66\x61\x63ts\x18\x02 \x03(\x0b\x32\x13.quorate.v1.FactRow\"5\n\x07\x46\x61\x63tRow\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\"\x84\x01\n\x0fSendFileRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0c\n\x04name\x18\x03 \x01(\t\x12$\n\x04\x66ile\x18\x04 \x01(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0e\n\x06offset\x18\x05 \x01(\x04\x12\x0f\n\x07\x63ontent\x18\x06 \x01(\x0c\"2\n\x10SendFileResponse\x12\x10\n\x08received\x18\x01 \x01(\x04\x12\x0c\n\x04\x66ull\x18\x02 \x01(\t\"q\n\x12IngestFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12)\n\x06ingest\x18\x03 \x01(\x0b\x32\x19.quorate.v1.IngestFileSet\x12\x12\n\ncheck_only\x18\x04 \x01(\x08\"C\n\x13PublishFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\"D\n\x14PublishFilesResponse\x12,\n\x0bpublication\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Publication\"7\n\x13IngestFilesResponse\x12 \n\x03set\x18\x01 \x01(\x0b\x32\x13.quorate.v1.FileSet\"W\n\x10\x44ropFilesRequest\x12\r\n\x05group\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12%\n\x04\x64rop\x18\x03 \x01(\x0b\x32\x17.quorate.v1.DropFileSet\"\x13\n\x11\x44ropFilesResponse\"\x83\x01\n\nSortedFile\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\x0e\n\x06\x64igest\x18\x02 \x01(\x0c\x12\x0c\n\x04size\x18\x03 \x01(\x04\x12\x0c\n\x04rows\x18\x04 \x01(\x04\x12$\n\x06ranges\x18\x05 \x03(\x0b\x32\x14.quorate.v1.KeyRange\x12\x13\n\x0brows_digest\x18\x06 \x01(\x0c\"\'\n\x08KeyRange\x12\r\n\x05\x66irst\x18\x01 \x01(\x0c\x12\x0c\n\x04last\x18\x02 \x01(\x0c\"\xa0\x03\n\x07\x46ileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\x12(\n\x05state\x18\x03 \x01(\x0e\x32\x19.quorate.v1.FileSet.State\x12\x10\n\x08revision\x18\x04 \x01(\x04\x12\x0e\n\x06now_ms\x18\x05 \x01(\x03\x12\x12\n\ngeneration\x18\x06 \x01(\x04\x12\x13\n\x0bingested_at\x18\x07 \x01(\x04\x12%\n\x05\x66iles\x18\x08 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\x0c\n\x04rows\x18\t \x01(\x04\x12\r\n\x05slots\x18\n \x01(\x0c\x12%\n\x06\x63ounts\x18\x0b \x03(\x0b\x32\x15.quorate.v1.ItemCount\x12\x13\n\x0bpublication\x18\x0c \x01(\x04\x12$\n\x07settled\x18\r \x03(\x0b\x32\x13.quorate.v1.FactRow\"[\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x08\n\x04OPEN\x10\x01\x12\x0c\n\x08INGESTED\x10\x02\x12\x0b\n\x07\x44ROPPED\x10\x03\x12\n\n\x06STAGED\x10\x04\x12\n\n\x06\x43LOSED\x10\x05\"P\n\x0fPublicationMark\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0e\n\x06\x63losed\x18\x02 \x03(\t\x12\x0f\n\x07\x63losing\x18\x03 \x01(\x04\x12\x0c\n\x04name\x18\x04 \x01(\t\"\xfe\x01\n\x0bPublication\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\x12\x0e\n\x06number\x18\x04 \x01(\x04\x12,\n\x05state\x18\x05 \x01(\x0e\x32\x1d.quorate.v1.Publication.State\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12*\n\x05parts\x18\x07 \x03(\x0b\x32\x1b.quorate.v1.PublicationPart\"G\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07\x43LOSING\x10\x01\x12\r\n\tCOMMITTED\x10\x02\x12\x0b\n\x07\x41\x42ORTED\x10\x03\"0\n\x0fPublicationPart\x12\r\n\x05shard\x18\x01 \x01(\r\x12\x0e\n\x06\x63losed\x18\x02 \x01(\x08\",\n\x0bOpenFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\"\x89\x01\n\rIngestFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12%\n\x05\x66iles\x18\x02 \x03(\x0b\x32\x16.quorate.v1.SortedFile\x12\r\n\x05slots\x18\x03 \x01(\x0c\x12%\n\x06\x63ounts\x18\x04 \x03(\x0b\x32\x15.quorate.v1.ItemCount\x12\r\n\x05stage\x18\x05 \x01(\x08\"(\n\tItemCount\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05items\x18\x02 \x01(\x04\"+\n\x0b\x44ropFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06\x66orget\x18\x02 \x01(\x08\"B\n\x0c\x43loseFileSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x02 \x01(\t\x12\x13\n\x0bpublication\x18\x03 \x01(\x04\"E\n\rOpenPublished\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bpublication\x18\x02 \x01(\x04\x12\x11\n\tcommitted\x18\x03 \x01(\x08\"@\n\x10\x42\x65ginPublication\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x63ommand\x18\x03 \x01(\t\"s\n\x11ReportPublication\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x13\n\x0bpublication\x18\x03 \x01(\x04\x12\r\n\x05shard\x18\x04 \x01(\r\x12\x0c\n\x04over\x18\x05 \x01(\x08\x12\x0f\n\x07\x66\x61ilure\x18\x06 \x01(\t\"=\n\x0e\x45ndPublication\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66orget\x18\x03 \x01(\x08\x32\xf3\x02\n\x0b\x46ileService\x12\x43\n\x04Open\x12\x1c.quorate.v1.OpenFilesRequest\x1a\x1d.quorate.v1.OpenFilesResponse\x12\x41\n\x04Send\x12\x1b.quorate.v1.SendFileRequest\x1a\x1c.quorate.v1.SendFileResponse\x12I\n\x06Ingest\x12\x1e.quorate.v1.IngestFilesRequest\x1a\x1f.quorate.v1.IngestFilesResponse\x12L\n\x07Publish\x12\x1f.quorate.v1.PublishFilesRequest\x1a .quorate.v1.PublishFilesResponse\x12\x43\n\x04\x44rop\x12\x1c.quorate.v1.DropFilesRequest\x1a\x1d.quorate.v1.DropFilesResponse2\xe0\x01\n\x0f\x46ilePeerService\x12\x46\n\x05\x46\x65tch\x12\x1d.quorate.v1.FetchFilesRequest\x1a\x1e.quorate.v1.FetchFilesResponse\x12\x41\n\x04Read\x12\x1b.quorate.v1.ReadFileRequest\x1a\x1c.quorate.v1.ReadFileResponse\x12\x42\n\x07\x41pplied\x12\x1a.quorate.v1.AppliedRequest\x1a\x1b.quorate.v1.AppliedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,30 +45,52 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SENDFILERESPONSE']._serialized_end=815
   _globals['_INGESTFILESREQUEST']._serialized_start=817
   _globals['_INGESTFILESREQUEST']._serialized_end=930
-  _globals['_INGESTFILESRESPONSE']._serialized_start=932
-  _globals['_INGESTFILESRESPONSE']._serialized_end=987
-  _globals['_DROPFILESREQUEST']._serialized_start=989
-  _globals['_DROPFILESREQUEST']._serialized_end=1076
-  _globals['_DROPFILESRESPONSE']._serialized_start=1078
-  _globals['_DROPFILESRESPONSE']._serialized_end=1097
-  _globals['_SORTEDFILE']._serialized_start=1100
-  _globals['_SORTEDFILE']._serialized_end=1231
-  _globals['_KEYRANGE']._serialized_start=1233
-  _globals['_KEYRANGE']._serialized_end=1272
-  _globals['_FILESET']._serialized_start=1275
-  _globals['_FILESET']._serialized_end=1554
-  _globals['_FILESET_STATE']._serialized_start=1487
-  _globals['_FILESET_STATE']._serialized_end=1554
-  _globals['_OPENFILESET']._serialized_start=1556
-  _globals['_OPENFILESET']._serialized_end=1600
-  _globals['_INGESTFILESET']._serialized_start=1602
-  _globals['_INGESTFILESET']._serialized_end=1724
-  _globals['_ITEMCOUNT']._serialized_start=1726
-  _globals['_ITEMCOUNT']._serialized_end=1766
-  _globals['_DROPFILESET']._serialized_start=1768
-  _globals['_DROPFILESET']._serialized_end=1811
-  _globals['_FILESERVICE']._serialized_start=1814
-  _globals['_FILESERVICE']._serialized_end=2107
-  _globals['_FILEPEERSERVICE']._serialized_start=2110
-  _globals['_FILEPEERSERVICE']._serialized_end=2334
+  _globals['_PUBLISHFILESREQUEST']._serialized_start=932
+  _globals['_PUBLISHFILESREQUEST']._serialized_end=999
+  _globals['_PUBLISHFILESRESPONSE']._serialized_start=1001
+  _globals['_PUBLISHFILESRESPONSE']._serialized_end=1069
+  _globals['_INGESTFILESRESPONSE']._serialized_start=1071
+  _globals['_INGESTFILESRESPONSE']._serialized_end=1126
+  _globals['_DROPFILESREQUEST']._serialized_start=1128
+  _globals['_DROPFILESREQUEST']._serialized_end=1215
+  _globals['_DROPFILESRESPONSE']._serialized_start=1217
+  _globals['_DROPFILESRESPONSE']._serialized_end=1236
+  _globals['_SORTEDFILE']._serialized_start=1239
+  _globals['_SORTEDFILE']._serialized_end=1370
+  _globals['_KEYRANGE']._serialized_start=1372
+  _globals['_KEYRANGE']._serialized_end=1411
+  _globals['_FILESET']._serialized_start=1414
+  _globals['_FILESET']._serialized_end=1830
+  _globals['_FILESET_STATE']._serialized_start=1739
+  _globals['_FILESET_STATE']._serialized_end=1830
+  _globals['_PUBLICATIONMARK']._serialized_start=1832
+  _globals['_PUBLICATIONMARK']._serialized_end=1912
+  _globals['_PUBLICATION']._serialized_start=1915
+  _globals['_PUBLICATION']._serialized_end=2169
+  _globals['_PUBLICATION_STATE']._serialized_start=2098
+  _globals['_PUBLICATION_STATE']._serialized_end=2169
+  _globals['_PUBLICATIONPART']._serialized_start=2171
+  _globals['_PUBLICATIONPART']._serialized_end=2219
+  _globals['_OPENFILESET']._serialized_start=2221
+  _globals['_OPENFILESET']._serialized_end=2265
+  _globals['_INGESTFILESET']._serialized_start=2268
+  _globals['_INGESTFILESET']._serialized_end=2405
+  _globals['_ITEMCOUNT']._serialized_start=2407
+  _globals['_ITEMCOUNT']._serialized_end=2447
+  _globals['_DROPFILESET']._serialized_start=2449
+  _globals['_DROPFILESET']._serialized_end=2492
+  _globals['_CLOSEFILESET']._serialized_start=2494
+  _globals['_CLOSEFILESET']._serialized_end=2560
+  _globals['_OPENPUBLISHED']._serialized_start=2562
+  _globals['_OPENPUBLISHED']._serialized_end=2631
+  _globals['_BEGINPUBLICATION']._serialized_start=2633
+  _globals['_BEGINPUBLICATION']._serialized_end=2697
+  _globals['_REPORTPUBLICATION']._serialized_start=2699
+  _globals['_REPORTPUBLICATION']._serialized_end=2814
+  _globals['_ENDPUBLICATION']._serialized_start=2816
+  _globals['_ENDPUBLICATION']._serialized_end=2877
+  _globals['_FILESERVICE']._serialized_start=2880
+  _globals['_FILESERVICE']._serialized_end=3251
+  _globals['_FILEPEERSERVICE']._serialized_start=3254
+  _globals['_FILEPEERSERVICE']._serialized_end=3478
 # @@protoc_insertion_point(module_scope)

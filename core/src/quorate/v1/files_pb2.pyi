@@ -124,6 +124,22 @@ class IngestFilesRequest(_message.Message):
     check_only: bool
     def __init__(self, group: _Optional[str] = ..., shard: _Optional[int] = ..., ingest: _Optional[_Union[IngestFileSet, _Mapping]] = ..., check_only: bool = ...) -> None: ...
 
+class PublishFilesRequest(_message.Message):
+    __slots__ = ("group", "name", "command")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    name: str
+    command: str
+    def __init__(self, group: _Optional[str] = ..., name: _Optional[str] = ..., command: _Optional[str] = ...) -> None: ...
+
+class PublishFilesResponse(_message.Message):
+    __slots__ = ("publication",)
+    PUBLICATION_FIELD_NUMBER: _ClassVar[int]
+    publication: Publication
+    def __init__(self, publication: _Optional[_Union[Publication, _Mapping]] = ...) -> None: ...
+
 class IngestFilesResponse(_message.Message):
     __slots__ = ("set",)
     SET_FIELD_NUMBER: _ClassVar[int]
@@ -169,17 +185,21 @@ class KeyRange(_message.Message):
     def __init__(self, first: _Optional[bytes] = ..., last: _Optional[bytes] = ...) -> None: ...
 
 class FileSet(_message.Message):
-    __slots__ = ("name", "command", "state", "revision", "now_ms", "generation", "ingested_at", "files", "rows")
+    __slots__ = ("name", "command", "state", "revision", "now_ms", "generation", "ingested_at", "files", "rows", "slots", "counts", "publication", "settled")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[FileSet.State]
         OPEN: _ClassVar[FileSet.State]
         INGESTED: _ClassVar[FileSet.State]
         DROPPED: _ClassVar[FileSet.State]
+        STAGED: _ClassVar[FileSet.State]
+        CLOSED: _ClassVar[FileSet.State]
     STATE_UNSPECIFIED: FileSet.State
     OPEN: FileSet.State
     INGESTED: FileSet.State
     DROPPED: FileSet.State
+    STAGED: FileSet.State
+    CLOSED: FileSet.State
     NAME_FIELD_NUMBER: _ClassVar[int]
     COMMAND_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -189,6 +209,10 @@ class FileSet(_message.Message):
     INGESTED_AT_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    PUBLICATION_FIELD_NUMBER: _ClassVar[int]
+    SETTLED_FIELD_NUMBER: _ClassVar[int]
     name: str
     command: str
     state: FileSet.State
@@ -198,7 +222,59 @@ class FileSet(_message.Message):
     ingested_at: int
     files: _containers.RepeatedCompositeFieldContainer[SortedFile]
     rows: int
-    def __init__(self, name: _Optional[str] = ..., command: _Optional[str] = ..., state: _Optional[_Union[FileSet.State, str]] = ..., revision: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., ingested_at: _Optional[int] = ..., files: _Optional[_Iterable[_Union[SortedFile, _Mapping]]] = ..., rows: _Optional[int] = ...) -> None: ...
+    slots: bytes
+    counts: _containers.RepeatedCompositeFieldContainer[ItemCount]
+    publication: int
+    settled: _containers.RepeatedCompositeFieldContainer[FactRow]
+    def __init__(self, name: _Optional[str] = ..., command: _Optional[str] = ..., state: _Optional[_Union[FileSet.State, str]] = ..., revision: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., ingested_at: _Optional[int] = ..., files: _Optional[_Iterable[_Union[SortedFile, _Mapping]]] = ..., rows: _Optional[int] = ..., slots: _Optional[bytes] = ..., counts: _Optional[_Iterable[_Union[ItemCount, _Mapping]]] = ..., publication: _Optional[int] = ..., settled: _Optional[_Iterable[_Union[FactRow, _Mapping]]] = ...) -> None: ...
+
+class PublicationMark(_message.Message):
+    __slots__ = ("number", "closed", "closing", "name")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_FIELD_NUMBER: _ClassVar[int]
+    CLOSING_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    closed: _containers.RepeatedScalarFieldContainer[str]
+    closing: int
+    name: str
+    def __init__(self, number: _Optional[int] = ..., closed: _Optional[_Iterable[str]] = ..., closing: _Optional[int] = ..., name: _Optional[str] = ...) -> None: ...
+
+class Publication(_message.Message):
+    __slots__ = ("group", "name", "command", "number", "state", "reason", "parts")
+    class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        STATE_UNSPECIFIED: _ClassVar[Publication.State]
+        CLOSING: _ClassVar[Publication.State]
+        COMMITTED: _ClassVar[Publication.State]
+        ABORTED: _ClassVar[Publication.State]
+    STATE_UNSPECIFIED: Publication.State
+    CLOSING: Publication.State
+    COMMITTED: Publication.State
+    ABORTED: Publication.State
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    name: str
+    command: str
+    number: int
+    state: Publication.State
+    reason: str
+    parts: _containers.RepeatedCompositeFieldContainer[PublicationPart]
+    def __init__(self, group: _Optional[str] = ..., name: _Optional[str] = ..., command: _Optional[str] = ..., number: _Optional[int] = ..., state: _Optional[_Union[Publication.State, str]] = ..., reason: _Optional[str] = ..., parts: _Optional[_Iterable[_Union[PublicationPart, _Mapping]]] = ...) -> None: ...
+
+class PublicationPart(_message.Message):
+    __slots__ = ("shard", "closed")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    CLOSED_FIELD_NUMBER: _ClassVar[int]
+    shard: int
+    closed: bool
+    def __init__(self, shard: _Optional[int] = ..., closed: bool = ...) -> None: ...
 
 class OpenFileSet(_message.Message):
     __slots__ = ("name", "command")
@@ -209,16 +285,18 @@ class OpenFileSet(_message.Message):
     def __init__(self, name: _Optional[str] = ..., command: _Optional[str] = ...) -> None: ...
 
 class IngestFileSet(_message.Message):
-    __slots__ = ("name", "files", "slots", "counts")
+    __slots__ = ("name", "files", "slots", "counts", "stage")
     NAME_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
+    STAGE_FIELD_NUMBER: _ClassVar[int]
     name: str
     files: _containers.RepeatedCompositeFieldContainer[SortedFile]
     slots: bytes
     counts: _containers.RepeatedCompositeFieldContainer[ItemCount]
-    def __init__(self, name: _Optional[str] = ..., files: _Optional[_Iterable[_Union[SortedFile, _Mapping]]] = ..., slots: _Optional[bytes] = ..., counts: _Optional[_Iterable[_Union[ItemCount, _Mapping]]] = ...) -> None: ...
+    stage: bool
+    def __init__(self, name: _Optional[str] = ..., files: _Optional[_Iterable[_Union[SortedFile, _Mapping]]] = ..., slots: _Optional[bytes] = ..., counts: _Optional[_Iterable[_Union[ItemCount, _Mapping]]] = ..., stage: bool = ...) -> None: ...
 
 class ItemCount(_message.Message):
     __slots__ = ("name", "items")
@@ -235,3 +313,59 @@ class DropFileSet(_message.Message):
     name: str
     forget: bool
     def __init__(self, name: _Optional[str] = ..., forget: bool = ...) -> None: ...
+
+class CloseFileSet(_message.Message):
+    __slots__ = ("name", "command", "publication")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    PUBLICATION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    command: str
+    publication: int
+    def __init__(self, name: _Optional[str] = ..., command: _Optional[str] = ..., publication: _Optional[int] = ...) -> None: ...
+
+class OpenPublished(_message.Message):
+    __slots__ = ("name", "publication", "committed")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PUBLICATION_FIELD_NUMBER: _ClassVar[int]
+    COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    publication: int
+    committed: bool
+    def __init__(self, name: _Optional[str] = ..., publication: _Optional[int] = ..., committed: bool = ...) -> None: ...
+
+class BeginPublication(_message.Message):
+    __slots__ = ("group", "name", "command")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    COMMAND_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    name: str
+    command: str
+    def __init__(self, group: _Optional[str] = ..., name: _Optional[str] = ..., command: _Optional[str] = ...) -> None: ...
+
+class ReportPublication(_message.Message):
+    __slots__ = ("group", "name", "publication", "shard", "over", "failure")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PUBLICATION_FIELD_NUMBER: _ClassVar[int]
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    OVER_FIELD_NUMBER: _ClassVar[int]
+    FAILURE_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    name: str
+    publication: int
+    shard: int
+    over: bool
+    failure: str
+    def __init__(self, group: _Optional[str] = ..., name: _Optional[str] = ..., publication: _Optional[int] = ..., shard: _Optional[int] = ..., over: bool = ..., failure: _Optional[str] = ...) -> None: ...
+
+class EndPublication(_message.Message):
+    __slots__ = ("group", "name", "forget")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FORGET_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    name: str
+    forget: bool
+    def __init__(self, group: _Optional[str] = ..., name: _Optional[str] = ..., forget: bool = ...) -> None: ...

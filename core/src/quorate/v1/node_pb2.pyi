@@ -107,14 +107,16 @@ class ShardQueryRequest(_message.Message):
     def __init__(self, shard: _Optional[str] = ..., type: _Optional[str] = ..., payload: _Optional[bytes] = ..., row: _Optional[str] = ..., stale: bool = ..., min_revision: _Optional[int] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., method: _Optional[str] = ..., request: _Optional[bytes] = ..., slots_version: _Optional[int] = ...) -> None: ...
 
 class ShardQueryResponse(_message.Message):
-    __slots__ = ("revision", "age_ms", "rows")
+    __slots__ = ("revision", "age_ms", "rows", "published")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     AGE_MS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     revision: int
     age_ms: int
     rows: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, revision: _Optional[int] = ..., age_ms: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    published: int
+    def __init__(self, revision: _Optional[int] = ..., age_ms: _Optional[int] = ..., rows: _Optional[_Iterable[bytes]] = ..., published: _Optional[int] = ...) -> None: ...
 
 class MarkRequest(_message.Message):
     __slots__ = ("shard", "timeout_ms")

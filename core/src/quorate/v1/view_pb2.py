@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/view.proto\x12\nquorate.v1\"@\n\x0fOpenViewRequest\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0e\n\x06ttl_ms\x18\x03 \x01(\x04\"\x84\x01\n\x10OpenViewResponse\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x16\n\x0e\x65stimated_rows\x18\x03 \x01(\x04\x12\x12\n\x05\x66irst\x18\x04 \x01(\x0cH\x00\x88\x01\x01\x12\x11\n\x04last\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x42\x08\n\x06_firstB\x07\n\x05_last\"m\n\x0fReadViewRequest\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x0c\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x0c\x12\r\n\x05limit\x18\x04 \x01(\x04\x12\x0e\n\x06packed\x18\x05 \x01(\x08\x12\x11\n\tkeys_only\x18\x06 \x01(\x08\"]\n\x10ReadViewResponse\x12!\n\x04rows\x18\x01 \x03(\x0b\x32\x13.quorate.v1.ViewRow\x12&\n\x06packed\x18\x02 \x01(\x0b\x32\x16.quorate.v1.PackedRows\"L\n\nPackedRows\x12\x0c\n\x04keys\x18\x01 \x01(\x0c\x12\x10\n\x08key_ends\x18\x02 \x01(\x0c\x12\x0c\n\x04rows\x18\x03 \x01(\x0c\x12\x10\n\x08row_ends\x18\x04 \x01(\x0c\"7\n\x07ViewRow\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x10\n\x08revision\x18\x03 \x01(\x04\" \n\x10\x43loseViewRequest\x12\x0c\n\x04view\x18\x01 \x01(\t\"\x13\n\x11\x43loseViewResponse2\xdb\x01\n\x0bViewService\x12\x41\n\x04Open\x12\x1b.quorate.v1.OpenViewRequest\x1a\x1c.quorate.v1.OpenViewResponse\x12\x43\n\x04Read\x12\x1b.quorate.v1.ReadViewRequest\x1a\x1c.quorate.v1.ReadViewResponse0\x01\x12\x44\n\x05\x43lose\x12\x1c.quorate.v1.CloseViewRequest\x1a\x1d.quorate.v1.CloseViewResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/view.proto\x12\nquorate.v1\"@\n\x0fOpenViewRequest\x12\x0e\n\x06\x66\x61mily\x18\x01 \x01(\t\x12\r\n\x05shard\x18\x02 \x01(\r\x12\x0e\n\x06ttl_ms\x18\x03 \x01(\x04\"\x97\x01\n\x10OpenViewResponse\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x16\n\x0e\x65stimated_rows\x18\x03 \x01(\x04\x12\x12\n\x05\x66irst\x18\x04 \x01(\x0cH\x00\x88\x01\x01\x12\x11\n\x04last\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x12\x11\n\tpublished\x18\x06 \x01(\x04\x42\x08\n\x06_firstB\x07\n\x05_last\"m\n\x0fReadViewRequest\x12\x0c\n\x04view\x18\x01 \x01(\t\x12\r\n\x05start\x18\x02 \x01(\x0c\x12\x0b\n\x03\x65nd\x18\x03 \x01(\x0c\x12\r\n\x05limit\x18\x04 \x01(\x04\x12\x0e\n\x06packed\x18\x05 \x01(\x08\x12\x11\n\tkeys_only\x18\x06 \x01(\x08\"]\n\x10ReadViewResponse\x12!\n\x04rows\x18\x01 \x03(\x0b\x32\x13.quorate.v1.ViewRow\x12&\n\x06packed\x18\x02 \x01(\x0b\x32\x16.quorate.v1.PackedRows\"L\n\nPackedRows\x12\x0c\n\x04keys\x18\x01 \x01(\x0c\x12\x10\n\x08key_ends\x18\x02 \x01(\x0c\x12\x0c\n\x04rows\x18\x03 \x01(\x0c\x12\x10\n\x08row_ends\x18\x04 \x01(\x0c\"7\n\x07ViewRow\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\r\n\x05value\x18\x02 \x01(\x0c\x12\x10\n\x08revision\x18\x03 \x01(\x04\" \n\x10\x43loseViewRequest\x12\x0c\n\x04view\x18\x01 \x01(\t\"\x13\n\x11\x43loseViewResponse2\xdb\x01\n\x0bViewService\x12\x41\n\x04Open\x12\x1b.quorate.v1.OpenViewRequest\x1a\x1c.quorate.v1.OpenViewResponse\x12\x43\n\x04Read\x12\x1b.quorate.v1.ReadViewRequest\x1a\x1c.quorate.v1.ReadViewResponse0\x01\x12\x44\n\x05\x43lose\x12\x1c.quorate.v1.CloseViewRequest\x1a\x1d.quorate.v1.CloseViewResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -24,19 +24,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OPENVIEWREQUEST']._serialized_start=37
   _globals['_OPENVIEWREQUEST']._serialized_end=101
   _globals['_OPENVIEWRESPONSE']._serialized_start=104
-  _globals['_OPENVIEWRESPONSE']._serialized_end=236
-  _globals['_READVIEWREQUEST']._serialized_start=238
-  _globals['_READVIEWREQUEST']._serialized_end=347
-  _globals['_READVIEWRESPONSE']._serialized_start=349
-  _globals['_READVIEWRESPONSE']._serialized_end=442
-  _globals['_PACKEDROWS']._serialized_start=444
-  _globals['_PACKEDROWS']._serialized_end=520
-  _globals['_VIEWROW']._serialized_start=522
-  _globals['_VIEWROW']._serialized_end=577
-  _globals['_CLOSEVIEWREQUEST']._serialized_start=579
-  _globals['_CLOSEVIEWREQUEST']._serialized_end=611
-  _globals['_CLOSEVIEWRESPONSE']._serialized_start=613
-  _globals['_CLOSEVIEWRESPONSE']._serialized_end=632
-  _globals['_VIEWSERVICE']._serialized_start=635
-  _globals['_VIEWSERVICE']._serialized_end=854
+  _globals['_OPENVIEWRESPONSE']._serialized_end=255
+  _globals['_READVIEWREQUEST']._serialized_start=257
+  _globals['_READVIEWREQUEST']._serialized_end=366
+  _globals['_READVIEWRESPONSE']._serialized_start=368
+  _globals['_READVIEWRESPONSE']._serialized_end=461
+  _globals['_PACKEDROWS']._serialized_start=463
+  _globals['_PACKEDROWS']._serialized_end=539
+  _globals['_VIEWROW']._serialized_start=541
+  _globals['_VIEWROW']._serialized_end=596
+  _globals['_CLOSEVIEWREQUEST']._serialized_start=598
+  _globals['_CLOSEVIEWREQUEST']._serialized_end=630
+  _globals['_CLOSEVIEWRESPONSE']._serialized_start=632
+  _globals['_CLOSEVIEWRESPONSE']._serialized_end=651
+  _globals['_VIEWSERVICE']._serialized_start=654
+  _globals['_VIEWSERVICE']._serialized_end=873
 # @@protoc_insertion_point(module_scope)

@@ -16,18 +16,20 @@ class OpenViewRequest(_message.Message):
     def __init__(self, family: _Optional[str] = ..., shard: _Optional[int] = ..., ttl_ms: _Optional[int] = ...) -> None: ...
 
 class OpenViewResponse(_message.Message):
-    __slots__ = ("view", "revision", "estimated_rows", "first", "last")
+    __slots__ = ("view", "revision", "estimated_rows", "first", "last", "published")
     VIEW_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     ESTIMATED_ROWS_FIELD_NUMBER: _ClassVar[int]
     FIRST_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
+    PUBLISHED_FIELD_NUMBER: _ClassVar[int]
     view: str
     revision: int
     estimated_rows: int
     first: bytes
     last: bytes
-    def __init__(self, view: _Optional[str] = ..., revision: _Optional[int] = ..., estimated_rows: _Optional[int] = ..., first: _Optional[bytes] = ..., last: _Optional[bytes] = ...) -> None: ...
+    published: int
+    def __init__(self, view: _Optional[str] = ..., revision: _Optional[int] = ..., estimated_rows: _Optional[int] = ..., first: _Optional[bytes] = ..., last: _Optional[bytes] = ..., published: _Optional[int] = ...) -> None: ...
 
 class ReadViewRequest(_message.Message):
     __slots__ = ("view", "start", "end", "limit", "packed", "keys_only")

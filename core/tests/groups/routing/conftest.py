@@ -66,6 +66,9 @@ class FakeShard:
         self.patient: bool | None = None
         self.barrier_error: Exception | None = None
         self.waited: list[int] = []
+        self.published = 0
+        #: What the next reads find published.
+        self.publishing: list[int] = []
         self.rows: Iterable[Any] = []
         self.reads: frozenset[str] = frozenset()
         self._loop = loop
@@ -117,6 +120,10 @@ class FakeShard:
     def wait_for(self, revision: int, timeout_s: float | None = None) -> asyncio.Future[int]:
         self.waited.append(revision)
         return self._done(None)
+
+    async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
+        if self.publishing:
+            self.published = self.publishing.pop(0)
 
     def staleness(self) -> Age:
         return Age(self.revision, self.age_ms)

@@ -79,6 +79,18 @@ def test_a_stale_read_asks_nobody_and_says_how_old_it_is(cluster: Cluster, pb: A
     assert answers.as_of == {shards[0]: AsOf(100, 0), shards[1]: AsOf(101, 0)}
 
 
+def test_shards_are_read_again_while_files_are_published(cluster: Cluster, pb: Any) -> None:
+    cluster.host(2)
+    fill(cluster, pb, "a", "b")
+    cluster.shard(0).publishing, cluster.shard(1).publishing = [0, 5], [5, 5]
+    assert listed(cluster, pb) == "ab"
+    assert [cluster.shard(number).barriers for number in range(2)] == [2, 2]
+    # A shard may have had no part in the newest one: another read tells that.
+    cluster.shard(0).publishing, cluster.shard(1).publishing = [5, 5, 5], [7, 8, 8]
+    assert listed(cluster, pb) == "ab"
+    assert [cluster.shard(number).barriers for number in range(2)] == [5, 5]
+
+
 def test_a_revision_is_waited_for_in_its_shard(cluster: Cluster, pb: Any) -> None:
     cluster.host(2)
     revisions = {ShardId("sample", 1): 55}

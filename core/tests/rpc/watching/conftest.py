@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from types import SimpleNamespace
@@ -69,6 +69,11 @@ class Replica:
         self.owns: Callable[[bytes], bool] | None = None
         self._subscribers: dict[object, Callable[[int], None]] = {}
         self._replacing: dict[object, Callable[[], None]] = {}
+
+    published = 0
+
+    async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
+        """Nothing is being published."""
 
     def owner(self, family: str) -> Callable[[bytes], bool] | None:
         """Tell which rows are its own."""

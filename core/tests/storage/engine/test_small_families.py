@@ -88,4 +88,5 @@ def test_a_number_is_never_given_again() -> None:
         "core.shards",
         "core.nodes",
         "core.members",
+        "core.publications",
     ]

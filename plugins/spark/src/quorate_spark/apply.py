@@ -21,6 +21,7 @@ def begin_load(txn: Txn, command: pb.BeginLoadCommand) -> Load:
             table=command.table,
             insert_only=command.insert_only,
             by_files=command.by_files,
+            atomic=command.atomic,
             began_at_ms=txn.proposed_at_ms,
         )
     _refuse_aborted(load)
@@ -59,7 +60,13 @@ def end_load(txn: Txn, command: pb.EndLoadCommand) -> Load:
     """Record that a load has ended, in one way or the other."""
     load = _demand(txn, command.load_id)
     _refuse_aborted(load)
-    load.state = Load.FAILED if command.failure else Load.FINISHED
+    if command.staged:
+        load.state = Load.STAGED
+    elif not command.failure:
+        load.state = Load.FINISHED
+    elif load.state != Load.STAGED:
+        # What is staged stays so whatever becomes of its publication.
+        load.state = Load.FAILED
     load.reason, load.ended_at_ms = command.failure, txn.proposed_at_ms
     _put(txn, load)
     return load
@@ -125,4 +132,6 @@ def _put(txn: Txn, load: Load) -> None:
 
 def _kind_of(load: Load | pb.BeginLoadCommand) -> str:
     kind = f"{load.table}, {'insert_only' if load.insert_only else 'upsert'}"
-    return f"{kind}, by files" if load.by_files else kind
+    if load.by_files:
+        kind += ", by files"
+    return f"{kind} and atomic" if load.atomic else kind

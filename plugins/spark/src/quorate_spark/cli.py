@@ -166,8 +166,9 @@ def spark() -> None:
 def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: int) -> None:
     """Check the columns and every row of files for a table, without a cluster and without Java.
 
-    It tells the first bad rows with their reasons, about how many bytes the rows take on each node,
-    and about how long the load takes. The exit code is 1 if there are bad rows.
+    It tells the first bad rows with their reasons, how many rows have the key of an earlier one,
+    about how many bytes the rows take on each node, and about how long the load takes. The exit
+    code is 1 if there are bad rows.
     """
     _demand_spark()
     with _told():
@@ -183,6 +184,7 @@ def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: in
                 "path": str(path),
                 "rows": found.rows,
                 "bad_rows": found.bad_rows,
+                "repeated_keys": found.repeated,
                 "bytes": found.size,
                 "seconds": round((found.rows - found.bad_rows) / rate, 1),
                 "first_bad": "; ".join(map(str, found.first_bad)),
@@ -195,7 +197,7 @@ def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: in
 
 @click.group()
 def loads() -> None:
-    """See the bulk loads, take them back, and forget them."""
+    """See the bulk loads, publish them, take them back, and forget them."""
 
 
 @loads.command("list")
@@ -212,6 +214,22 @@ def show(console: Console, load_id: str) -> None:
     """Show how far each part of a load has come."""
     view = _demand(console.client(), load_id)
     console.print(map(dict, map(columns_of, view.parts)))
+
+
+@loads.command()
+@click.argument("load_id")
+@click.option(
+    "--timeout", type=float, default=60.0, show_default=True, help="Seconds to wait for the end."
+)
+@click.pass_obj
+def publish(console: Console, load_id: str, timeout: float) -> None:
+    """Make all rows of a staged load visible in one step; it may be repeated."""
+    client = console.client()
+    with _told():
+        from quorate_spark.source.placing import publish as put_in_place
+
+        load = put_in_place(client, load_id, timeout)
+    console.print([{"load_id": load_id, "state": Load.State.Name(load.state).lower()}])
 
 
 @loads.command()

@@ -163,6 +163,7 @@ COMMANDS: Final[tuple[Command[Any], ...]] = (
     _command(
         pb.EndLoadCommand(load_id=_ID),
         pb.EndLoadCommand(load_id=_ID, failure="a row has no key"),
+        pb.EndLoadCommand(load_id=_ID, staged=True),
     ),
     _command(pb.BeginAbortCommand(load_id=_ID)),
     _command(pb.EndAbortCommand(load_id=_ID, removed=9)),

@@ -37,7 +37,7 @@ _FACT_BYTES: Final = 4 << 20
 #: How long another node may take to get the files that it lacks, unless the caller says.
 FETCH_S: Final = 60.0
 #: How often is looked for files that nobody needs any more.
-SWEEP_S: Final = 30.0
+SWEEP_S: Final = 5.0
 #: Files that no file set is known of are kept for as long: their set may not have come here yet.
 UNKNOWN_S: Final = 900.0
 _FULL_RETRY_MS: Final = 2_000
@@ -154,7 +154,7 @@ class FileSets:
         replica = self._leading(shard)
         known = file_sets.find(replica.data, asked.name)
         if known is None or known.state == pb.FileSet.OPEN:
-            await self._gather(replica, asked, timeout_s)
+            await self._gather(replica, asked.name, asked.files, timeout_s)
             failpoint("ingest.gathered")
         return await self._propose(replica, asked, pb.FileSet, timeout_s)
 
@@ -164,9 +164,15 @@ class FileSets:
         rows, slots = replica.data, replica.applier.slots
         known = file_sets.check_ingest(asked, file_sets.find(rows, asked.name), slots)
         if known.state == pb.FileSet.OPEN:
-            await self._gather(replica, asked, timeout_s)
+            await self._gather(replica, asked.name, asked.files, timeout_s)
             file_sets.check_room(replica.data, known, asked.files, partial(self.find, shard))
         return known
+
+    async def gather(self, replica: Shard, name: str, timeout_s: float) -> None:
+        """Raise unless a majority has the files of a staged set."""
+        known = file_sets.find(replica.data, name)
+        if known is not None and known.state == pb.FileSet.STAGED:
+            await self._gather(replica, name, known.files, timeout_s)
 
     async def drop(self, shard: ShardId, asked: pb.DropFileSet, timeout_s: float) -> None:
         """End a file set, or forget it."""
@@ -223,32 +229,34 @@ class FileSets:
 
     # Inside.
 
-    async def _gather(self, replica: Shard, asked: pb.IngestFileSet, timeout_s: float) -> None:
+    async def _gather(
+        self, replica: Shard, name: str, files: Sequence[pb.SortedFile], timeout_s: float
+    ) -> None:
         """Raise unless a majority has the files; every voter that answers has them."""
-        shard, files = replica.id, list(asked.files)
-        written = self._catalog.routes[self.command_of(shard, asked.name)].writes
+        shard = replica.id
+        written = self._catalog.routes[self.command_of(shard, name)].writes
         strange = {each.family for each in files} - {*written, DEADLINES, DEADLINE_KEYS}
         if strange:
             raise Invalid("ingest.files", f"its command writes no {', '.join(sorted(strange))}")
-        if self._staged.paths(str(shard), asked.name, files) is None:
+        if self._staged.paths(str(shard), name, files) is None:
             # Another node led when they were sent.
             for node in self._others(replica):
-                if not await self.fetch(shard, asked.name, files, node):
+                if not await self.fetch(shard, name, files, node):
                     break
             else:
                 raise Rejected(
                     "FILES_MISSING",
-                    f"{self._node} has not all files of {asked.name}: send them again",
+                    f"{self._node} has not all files of {name}: send them again",
                 )
         try:
-            await self._off_loop(partial(self._staged.look_into, str(shard), asked.name, files))
+            await self._off_loop(partial(self._staged.look_into, str(shard), name, files))
         except DamagedError as error:
             raise Rejected("DATA_LOSS", str(error)) from None
         configuration = replica.configuration
         voters = [] if configuration is None else [each.node for each in configuration.voters]
         others = [node for node in voters if node != self._node]
         answers = await asyncio.gather(
-            *(self._peers.fetch(node, shard, asked.name, files, timeout_s) for node in others)
+            *(self._peers.fetch(node, shard, name, files, timeout_s) for node in others)
         )
         lacking = {
             node: "it does not answer" if answer is None else answer
@@ -259,7 +267,7 @@ class FileSets:
         if told or (len(voters) - len(lacking)) * 2 <= len(voters):
             why = "; ".join(f"{node}: {reason}" for node, reason in sorted(lacking.items()))
             raise ExhaustedError(
-                f"not enough nodes of shard {shard} have the files of {asked.name}: {why}",
+                f"not enough nodes of shard {shard} have the files of {name}: {why}",
                 _FULL_RETRY_MS,
             )
 
@@ -338,7 +346,7 @@ class FileSets:
         if found is None:
             idle_s = self._staged.idle_s(str(replica.id), name, time.time())
             return idle_s > UNKNOWN_S
-        if found.state == pb.FileSet.OPEN:
+        if found.state in (pb.FileSet.OPEN, pb.FileSet.STAGED, pb.FileSet.CLOSED):
             return False
         if found.state == pb.FileSet.DROPPED:
             return True

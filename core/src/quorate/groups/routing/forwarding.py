@@ -63,6 +63,8 @@ class AsOf(NamedTuple):
     revision: int
     #: How old they may be; 0 for a linearizable read.
     age_ms: int
+    #: The number of the newest publication whose files are in place.
+    published: int = 0
 
 
 class ForwardedAnswers(NamedTuple):

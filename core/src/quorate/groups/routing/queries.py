@@ -178,6 +178,7 @@ async def answer(
     if min_revision:
         await shard.wait_for(min_revision, max(0.0, deadline - now()))
     if not stale:
+        await shard.opened(reads, deadline - now())
         _check_slots(shard, part)
     age_ms = shard.staleness().age_ms if stale else 0
     try:
@@ -189,13 +190,14 @@ async def answer(
                 f"the copies in this replica of shard {part.shard} may be stale: ask its leader"
             ) from None
         fresh = await shard.catch_up(min(CATCH_UP_S, (deadline - now()) / 2))
+        await shard.opened(reads, deadline - now())
         copies = Copies.FRESH if fresh else Copies.UNKNOWN
         rows = _run(query, shard.reader(reads, copies), part.message)
     if query.row is None:
         for each in rows:
             if each.DESCRIPTOR.full_name != row:
                 raise _not_answered_with(query, each.DESCRIPTOR.full_name, row)
-    return AsOf(shard.revision, age_ms), rows
+    return AsOf(shard.revision, age_ms, shard.published), rows
 
 
 def _check_slots(shard: Shard, part: QueryPart) -> None:

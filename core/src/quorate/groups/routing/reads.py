@@ -101,9 +101,17 @@ class Reads:
         deadline = self._deadline(timeout_s)
         query = queries.query_of(self._catalog, message)
         pause: Pause | None = None
+        before: Mapping[ShardId, int] = {}
         while True:
             try:
-                return await self._read(query, message, row, options, deadline)
+                found = await self._read(query, message, row, options, deadline)
+                published = {shard: as_of.published for shard, as_of in found.as_of.items()}
+                # Shards that have different publications in place were read while one came, unless
+                # another read finds the same: every shard that it changes waits for it.
+                apart = len(set(published.values())) > 1 and options.consistency != "stale"
+                if not apart or published == before:
+                    return found
+                before = published
             except WrongShardError:
                 # Slots have moved: the map of this node learns of it.
                 pause = pause or Pause(self._loop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,9 @@ C = TypeVar("C")
 
 #: Heartbeats before the first election of a new shard: the other replicas are opened within one.
 _FIRST_HEARTBEATS: Final = 1.5
+#: Between the elections of shards that start together: an election takes some milliseconds of all
+#: nodes, and they must not run into each other's timeouts.
+_APART_S: Final = 0.005
 #: Delay before writes to the data are retried, after a stall and on a full disk.
 _STALLED_S: Final = 0.05
 _FULL_S: Final = 1.0
@@ -267,12 +270,16 @@ class Shard:
 
     # Life.
 
-    def start(self, first: Configuration | None = None) -> None:
-        """Start; `first` is the configuration of a new shard."""
+    def start(self, first: Configuration | None = None, *, before: int = 0) -> None:
+        """Start; `first` is the configuration of a new shard.
+
+        `before` shards of the node have just started, and stand for election first.
+        """
 
         def act() -> None:
             if first is not None and self.replica.log.configuration is None:
                 self.replica.bootstrap(first, self._first_patience_s(first))
+            self.replica.put_off(before * _APART_S)
 
         # It may have ended between the cut and the copies.
         self._fork()
@@ -359,6 +366,21 @@ class Shard:
         """Return the applied index once the write of a revision is applied here."""
         timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
         return self._barrier.wait_for(index_of(revision), timeout)
+
+    @property
+    def published(self) -> int:
+        """The number of the newest publication whose files are in place."""
+        return self.applier.published.number
+
+    async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
+        """Return when no publication is under way that may change one of these families.
+
+        Ends as `read_barrier`.
+        """
+        timeout = self.settings.read_timeout_s if timeout_s is None else timeout_s
+        deadline = self._clock() + timeout
+        while (closed := self.applier.published.closed) and not set(closed).isdisjoint(families):
+            await self._barrier.wait_for(self.applied + 1, max(0.0, deadline - self._clock()))
 
     def staleness(self) -> Staleness:
         """Return the staleness of the rows here."""

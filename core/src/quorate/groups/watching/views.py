@@ -64,6 +64,7 @@ class HeldView:
         self.read_at = opened_at
         #: Taken in the same turn as the view.
         self.revision: Final = whole(data.applied)
+        self.published: Final = replica.published
         self.estimated_rows: Final = data.estimates().get(family, 0)
         self._rows: View | None = data.view(family) if family in data.families else None
         #: Tells the rows of the shard's own slots; None: all are.
@@ -145,6 +146,7 @@ class HeldViews:
             self._share.take(owner)
         try:
             await replica.read_barrier(timeout_s)
+            await replica.opened((family,), timeout_s)
         except BaseException:
             self._give(owner)
             raise

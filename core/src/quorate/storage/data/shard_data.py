@@ -1,10 +1,7 @@
 """The open data of a shard: its rows, and its applied and durable indexes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Final, Self
@@ -72,7 +69,6 @@ class ShardData:
         # Opening the database makes what was recovered durable.
         self._durable = record.position.index
         self._retired: Final[list[_Database]] = []
-        self._forks: Final[list[Fork]] = []
         self._tidying: Final = Lock()
         self._doubt: EngineError | None = None
         self._numbers = 0
@@ -107,14 +103,6 @@ class ShardData:
             engine.close()
             raise
         return cls(home, wanted, _Database(folder, engine), record, installed)
-
-    @classmethod
-    def of_copy(cls, home: Home, families: tuple[str, ...]) -> Self:
-        """Open a copy that no pointer names yet."""
-        folder = _folder(None)
-        home.sync(folder)
-        engine = home.open(folder, families)
-        return cls(home, families, _Database(folder, engine), _record(home, engine, None), None)
 
     @property
     def record(self) -> AppliedRecord:
@@ -189,8 +177,6 @@ class ShardData:
         else:
             self.touched.record(seen, self.applied + 1, record.position.index)
         self._record = record
-        for fork in self._forks:
-            fork.take(batch, record)
 
     def ingest(self, files: Mapping[str, Sequence[Path]]) -> None:
         """Put the rows of sorted files in place, by family; the entry that does so comes next.
@@ -199,7 +185,6 @@ class ShardData:
         """
         if self._doubt is not None:
             raise self._doubt
-        self._lose_forks()
         self.engine.ingest(files)
 
     def begin(self, batch: Batch, record: AppliedRecord) -> None:
@@ -218,33 +203,15 @@ class ShardData:
 
         Blocks, and nothing may be committed meanwhile; until it returns the home stays unused.
         """
-        self._copy_to(home)
-        home.sync(_folder(None))
-        failpoint("split.copied")
-        home.point(Pointer(1, self._record.position).encode())
-
-    def follow(self, home: Home) -> Fork:
-        """Copy the current database into a home that is not in use; quick after a flush.
-
-        The copy takes what is committed from now on, too.
-        """
-        self._copy_to(home)
-        fork = Fork(partial(self.of_copy, home, self._wanted))
-        self._forks[:] = [fork, *(each for each in self._forks if each.follows)]
-        return fork
-
-    def _copy_to(self, home: Home) -> None:
         folder = _folder(None)
         for leftover in home.folders():
             home.remove(leftover)
         self._database.unless_closed(lambda engine: self._home.fork(engine, home, folder))
         if folder not in home.folders():
             raise EngineError(f"{self._home} was closed before it was copied to {home}.")
-
-    def _lose_forks(self) -> None:
-        for fork in self._forks:
-            fork.lost = True
-        self._forks.clear()
+        home.sync(folder)
+        failpoint("split.copied")
+        home.point(Pointer(1, self._record.position).encode())
 
     # Durability.
 
@@ -315,7 +282,6 @@ class ShardData:
             raise ValueError(f"{record.position} is not ahead of {self._record.position}")
         number = int(incoming.folder.removeprefix(_DATA))
         failpoint("install.begun")
-        self._lose_forks()
         engine = incoming.take()
         try:
             self._home.point(Pointer(number, record.position).encode())
@@ -352,70 +318,8 @@ class ShardData:
 
     def close(self) -> None:
         """Close the database after all blocking calls."""
-        self._lose_forks()
         self.tidy()
         self._database.close()
-
-
-class Fork:
-    """A copy of a shard's data that takes what is committed there, too, until it begins by itself.
-
-    `open`, `begin` and `close` block, and may run in any thread; the rest belongs to the thread of
-    the data.
-    """
-
-    def __init__(self, open_copy: Callable[[], ShardData]) -> None:
-        #: Whether it lacks something: it is of no use any more.
-        self.lost = False
-        self._open_copy: Final = open_copy
-        self._data: ShardData | None = None
-        #: What was committed while it was being opened.
-        self._pending: list[tuple[Batch, AppliedRecord]] | None = []
-
-    @property
-    def follows(self) -> bool:
-        """Whether it takes what is committed."""
-        return not self.lost and (self._pending is not None or self._data is not None)
-
-    def open(self) -> None:
-        """Open the copy."""
-        self._data = self._open_copy()
-
-    def catch_up(self) -> None:
-        """Take what was committed while it was being opened."""
-        pending, self._pending = self._pending or [], None
-        for batch, record in pending:
-            self.take(batch, record)
-
-    def take(self, batch: Batch, record: AppliedRecord) -> None:
-        """Take what was committed to the data that it is a copy of."""
-        if self._pending is not None:
-            self._pending.append((batch, record))
-        elif self._data is not None and not self.lost:
-            try:
-                self._data.commit(batch, record)
-            except EngineError:
-                self.lost = True
-
-    def begin(self, record: AppliedRecord) -> ShardData | None:
-        """Take no more, durably; return the data, or None if it is not in that state."""
-        data, self._data = self._data, None
-        if data is None:
-            return None
-        if self.lost or data.record != record:
-            data.close()
-            return None
-        data.sync()
-        failpoint("split.copied")
-        data.begin(Batch(), record)
-        return data
-
-    def close(self) -> None:
-        """Close the copy, unless it has begun by itself."""
-        self.lost = True
-        data, self._data = self._data, None
-        if data is not None:
-            data.close()
 
 
 def _folder(pointer: Pointer | None) -> str:

@@ -159,8 +159,8 @@ class _Filing:
         self._uploads[shard] = Uploads(
             self._client, place, self._nodes[shard], self._options.timeout_s
         )
-        if opened.set.state == pb.FileSet.INGESTED:
-            # An attempt that is repeated: its files are only compared with those in place.
+        if opened.set.state != pb.FileSet.OPEN:
+            # An attempt that is repeated: its files are only compared with those that are there.
             self._ingested.add(shard)
 
     async def _make(self, batch: Batch) -> None:

@@ -15,6 +15,7 @@ T = TypeVar("T", int, float)
 Conflict = Literal["upsert", "insert_only"]
 BadRows = Literal["fail", "dead_letter"]
 LoadMode = Literal["auto", "rpc", "files"]
+Publish = Literal["shards", "atomic", "later"]
 
 #: Small requests wait on a node for as long as one batch is applied.
 BATCH_ROWS: Final = 1_000
@@ -27,6 +28,7 @@ _MOST_BATCH_ROWS: Final = 10_000
 #: Both `bad_rows` = `dead_letter` and `dead_letter_path`.
 _SIDE_TABLE: Final = "bad.rows"
 _BOTH: Final = frozenset({"table", "endpoints", "timeout_s", "tls_ca", "tls_cert", "tls_key"})
+_PUBLISH: Final = ("shards", "atomic", "later")
 _WRITE: Final = _BOTH | {
     "load_id",
     "conflict",
@@ -36,6 +38,7 @@ _WRITE: Final = _BOTH | {
     "max_bad_rows",
     "dead_letter_path",
     "load.mode",
+    "publish",
 }
 _READ: Final = _BOTH | {"columns", "ranges_per_shard", "view_ttl_s"}
 
@@ -61,6 +64,8 @@ class WriteOptions:
     dead_letter_path: str
     #: By commands, or as files that are put in place at the end.
     load_mode: LoadMode = "auto"
+    #: Each shard by itself at the end, all in one step, or in one step when an operator says so.
+    publish: Publish = "shards"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +107,22 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
         bad_rows=cast("BadRows", bad_rows),
         max_bad_rows=options.number("max_bad_rows", MAX_BAD_ROWS, 0),
         dead_letter_path=dead_letter_path,
-        load_mode=cast("LoadMode", options.choice("load.mode", ("auto", "rpc", "files"))),
+        load_mode=_load_mode(options),
+        publish=cast("Publish", options.choice("publish", _PUBLISH)),
     )
+
+
+def _load_mode(options: _Given) -> LoadMode:
+    """Return how rows come; those that are published in one step come as files."""
+    mode = cast("LoadMode", options.choice("load.mode", ("auto", "rpc", "files")))
+    if options.choice("publish", _PUBLISH) == "shards":
+        return mode
+    if mode == "rpc":
+        raise SourceError(
+            "publish needs files: leave load.mode out, or leave publish out to load by commands,"
+            " whose rows are seen as they come"
+        )
+    return "files"
 
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
@@ -165,7 +184,9 @@ def feed_options(given: Mapping[str, str]) -> FeedOptions:
     )
 
 
-_SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight", "load.mode"} | {"operation"}
+_SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight", "load.mode", "publish"} | {
+    "operation"
+}
 #: What Spark gives on with the options of a sink, and is its own.
 _OF_SPARK: Final = frozenset({"checkpointlocation", "queryname"})
 

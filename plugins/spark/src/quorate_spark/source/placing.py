@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from quorate.client import Client, RejectedError
+from quorate.plugin.slots import BITMAP_BYTES
 from quorate.v1 import files_pb2 as pb, view_pb2 as views
 
 from quorate_spark.client import Loads
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.shards import ShardPlan, plan_of
-from quorate_spark.source.tables import FoundTable
+from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.source.uploading import opened_sets, set_name
+from quorate_spark.v1.commands_pb2 import EndLoadCommand
+from quorate_spark.v1.rows_pb2 import Load
 
 if TYPE_CHECKING:
     from quorate_spark.source.filing import Filed
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 _FILES: Final = "/quorate.v1.FileService"
 _VIEWS: Final = "/quorate.v1.ViewService"
 _HASH_BYTES: Final = 8
+#: How long an abort waits for a publication that is under way.
+_PUBLISHED_S: Final = 60.0
+_AGAIN_S: Final = 0.2
 
 
 def opened(client: Client, options: WriteOptions, found: FoundTable) -> dict[int, bytes] | None:
@@ -59,7 +66,10 @@ def opened(client: Client, options: WriteOptions, found: FoundTable) -> dict[int
 def put_in_place(
     client: Client, options: WriteOptions, found: FoundTable, filed: Sequence[Filed]
 ) -> None:
-    """Put what all partitions have sent in place; raises `SourceError` and `QuorateError`."""
+    """Put what all partitions have sent in place, or stage it for `publish`.
+
+    Raises `SourceError` and `QuorateError`.
+    """
     # Whoever takes loads back needs none of these.
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -72,15 +82,52 @@ def put_in_place(
     if pc.count_distinct(numbers).as_py() != count:
         raise duplicate(options.load_id, "partitions have")
     plan = plan_of(client.topology(), found.group)
-    requests = [
-        _request(options, found, shard, filed)
-        for shard in sorted({shard for each in filed for shard in each.shards})
-    ]
+    atomic = options.publish != "shards"
+    # Every shard takes part in a publication.
+    shards = plan.leaders if atomic else {shard for each in filed for shard in each.shards}
+    requests = [_request(options, found, shard, filed) for shard in sorted(shards)]
     # What one shard refuses is to be known before another has its rows.
-    for check_only in (True, False):
+    for check_only in (False,) if atomic else (True, False):
         for request in requests:
-            request.check_only = check_only
+            request.check_only, request.ingest.stage = check_only, atomic
             _ingest(client, options, plan, request)
+
+
+def publish(client: Client, load_id: str, timeout_s: float) -> Load:
+    """Make the rows of a staged load visible in one step over all shards; return the load.
+
+    Raises `SourceError` when none is, and `QuorateError`; it may be repeated.
+    """
+    view = Loads(client).get(load_id)
+    if view is None:
+        raise SourceError(f"there is no load {load_id}; `quorate loads list` shows all")
+    if view.load.state == Load.FINISHED and view.load.atomic:
+        return view.load
+    if view.load.state != Load.STAGED:
+        state = Load.State.Name(view.load.state).lower()
+        raise SourceError(
+            f"load {load_id} is {state}, and only a staged load can be published: one of a job with"
+            " the option publish that has ended"
+        )
+    found = find(view.load.table)
+    request = pb.PublishFilesRequest(
+        group=found.group, name=set_name(load_id), command=found.write.message.DESCRIPTOR.full_name
+    )
+    try:
+        client.call(
+            f"{_FILES}/Publish",
+            request,
+            pb.PublishFilesResponse,
+            # Once published it is answered in the same way.
+            read=True,
+            timeout_s=timeout_s,
+        )
+    except RejectedError as error:
+        raise SourceError(
+            f"load {load_id} is not published, and none of its rows is seen: {error}. Publish it"
+            " again, or abort it"
+        ) from error
+    return client.execute(EndLoadCommand(load_id=load_id), Load)
 
 
 def _ingest(
@@ -109,14 +156,24 @@ def dropped(
 ) -> None:
     """End the file set of a load on a shard, or forget it."""
     drop = pb.DropFileSet(name=set_name(load_id), forget=forget)
-    client.call(
-        f"{_FILES}/Drop",
-        pb.DropFilesRequest(group=plan.group, shard=shard, drop=drop),
-        pb.DropFilesResponse,
-        group=plan.group,
-        shard_key=plan.some_key(shard),
-        read=True,
-    )
+    until_s = time.monotonic() + _PUBLISHED_S
+    while True:
+        try:
+            client.call(
+                f"{_FILES}/Drop",
+                pb.DropFilesRequest(group=plan.group, shard=shard, drop=drop),
+                pb.DropFilesResponse,
+                group=plan.group,
+                shard_key=plan.some_key(shard),
+                read=True,
+            )
+        except RejectedError as error:
+            # It was published at the same time, or was not: the shard knows that soon.
+            if error.code != "PUBLISHING" or time.monotonic() > until_s:
+                raise
+            time.sleep(_AGAIN_S)
+        else:
+            return
 
 
 def _request(
@@ -133,7 +190,7 @@ def _request(
         ingest=pb.IngestFileSet(
             name=set_name(options.load_id),
             files=[pb.SortedFile.FromString(file) for part in parts for file in part.files],
-            slots=slots.to_bytes(len(parts[0].bitmap), "little"),
+            slots=slots.to_bytes(BITMAP_BYTES, "little"),
             counts=[pb.ItemCount(name=name, items=items) for name, items in sorted(counts.items())],
         ),
     )

@@ -18,7 +18,7 @@ from quorate_spark.source.decoding import Decoder
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import FeedOptions, ReadOptions
 from quorate_spark.source.ranges import KeyRange
-from quorate_spark.source.shards import plan_of
+from quorate_spark.source.shards import ShardPlan, plan_of
 from quorate_spark.source.tables import find
 
 #: Approximate number of rows of a task.
@@ -76,12 +76,20 @@ def planned(
     Tasks that run at the same time read different shards, and so different nodes, if they can.
     """
     plan = plan_of(client.topology(), group)
+    opened = _views(client, plan, family, view_ttl_s)
+    while len({view.published for view in opened.values()}) > 1:
+        # They were taken while files were published, unless views taken now say the same.
+        before, opened = opened, _views(client, plan, family, view_ttl_s)
+        for shard, view in before.items():
+            request = views.CloseViewRequest(view=view.view)
+            client.at(plan.leaders[shard]).call(
+                f"{_SERVICE}/Close", request, views.CloseViewResponse
+            )
+        if all(opened[shard].published == view.published for shard, view in before.items()):
+            break
     parts: list[tuple[int, ShardRange]] = []
-    for shard, node in sorted(plan.leaders.items()):
-        if not node:
-            raise UnavailableError(f"shard {group}/{shard} has no leader; wait for one")
-        request = views.OpenViewRequest(family=family, shard=shard, ttl_ms=int(view_ttl_s * 1_000))
-        view = client.at(node).call(f"{_SERVICE}/Open", request, views.OpenViewResponse)
+    for shard, view in opened.items():
+        node = plan.leaders[shard]
         if not view.HasField("first"):
             continue
         hit = [each for each in wanted if ranges.overlap(each, view.first, view.last)]
@@ -103,6 +111,19 @@ def _few(client: Client, part: ShardRange) -> bool:
     """Tell whether a part has so few rows that it is not worth dividing: their keys are counted."""
     found = pages(client, part, keys_only=True, limit=_FEW_ROWS)
     return sum(len(page.key_ends) // 4 for page in found) < _FEW_ROWS
+
+
+def _views(
+    client: Client, plan: ShardPlan, family: str, ttl_s: float
+) -> dict[int, views.OpenViewResponse]:
+    """Take a view of every shard."""
+    opened = {}
+    for shard, node in sorted(plan.leaders.items()):
+        if not node:
+            raise UnavailableError(f"shard {plan.group}/{shard} has no leader; wait for one")
+        request = views.OpenViewRequest(family=family, shard=shard, ttl_ms=int(ttl_s * 1_000))
+        opened[shard] = client.at(node).call(f"{_SERVICE}/Open", request, views.OpenViewResponse)
+    return opened
 
 
 def pages(

@@ -69,7 +69,10 @@ class TableWriter(DataSourceArrowWriter):
             raise SourceError(f"load {self.options.load_id} has failed: {failure}; {others} loaded")
         if self.opened is not None:
             self._put_in_place(filed)
-        self._end("")
+        if self.options.publish == "shards":
+            self._end("")
+        else:
+            self._publish()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Record that the load has failed; the same load id goes on with it."""
@@ -89,6 +92,18 @@ class TableWriter(DataSourceArrowWriter):
         except SourceError as error:
             self._end(str(error))
             raise
+
+    def _publish(self) -> None:
+        """Record that all is staged, and publish it unless an operator does that."""
+        options = self.options
+        _ask(options, EndLoadCommand(load_id=options.load_id, staged=True))
+        if options.publish == "later":
+            return
+        try:
+            with _client(options) as client:
+                placing.publish(client, options.load_id, options.timeout_s)
+        except QuorateError as error:
+            raise source_error(error, options.load_id) from error
 
     def _end(self, failure: str) -> None:
         _ask(self.options, EndLoadCommand(load_id=self.options.load_id, failure=failure))
@@ -117,6 +132,7 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
                 table=options.table,
                 insert_only=options.conflict == "insert_only",
                 by_files=opened is not None,
+                atomic=options.publish != "shards",
             )
             client.execute(command, Load)
     except QuorateError as error:

@@ -5,16 +5,18 @@ from typing import ClassVar as _ClassVar, Optional as _Optional
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class BeginLoadCommand(_message.Message):
-    __slots__ = ("load_id", "table", "insert_only", "by_files")
+    __slots__ = ("load_id", "table", "insert_only", "by_files", "atomic")
     LOAD_ID_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     INSERT_ONLY_FIELD_NUMBER: _ClassVar[int]
     BY_FILES_FIELD_NUMBER: _ClassVar[int]
+    ATOMIC_FIELD_NUMBER: _ClassVar[int]
     load_id: str
     table: str
     insert_only: bool
     by_files: bool
-    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., by_files: bool = ...) -> None: ...
+    atomic: bool
+    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., by_files: bool = ..., atomic: bool = ...) -> None: ...
 
 class ReportPartitionCommand(_message.Message):
     __slots__ = ("load_id", "partition", "rows", "bad_rows", "batches", "finished")
@@ -33,12 +35,14 @@ class ReportPartitionCommand(_message.Message):
     def __init__(self, load_id: _Optional[str] = ..., partition: _Optional[int] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., finished: bool = ...) -> None: ...
 
 class EndLoadCommand(_message.Message):
-    __slots__ = ("load_id", "failure")
+    __slots__ = ("load_id", "failure", "staged")
     LOAD_ID_FIELD_NUMBER: _ClassVar[int]
     FAILURE_FIELD_NUMBER: _ClassVar[int]
+    STAGED_FIELD_NUMBER: _ClassVar[int]
     load_id: str
     failure: str
-    def __init__(self, load_id: _Optional[str] = ..., failure: _Optional[str] = ...) -> None: ...
+    staged: bool
+    def __init__(self, load_id: _Optional[str] = ..., failure: _Optional[str] = ..., staged: bool = ...) -> None: ...
 
 class BeginAbortCommand(_message.Message):
     __slots__ = ("load_id",)

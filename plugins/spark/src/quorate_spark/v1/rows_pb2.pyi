@@ -6,7 +6,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Load(_message.Message):
-    __slots__ = ("load_id", "table", "insert_only", "state", "began_at_ms", "ended_at_ms", "reason", "removed", "by_files")
+    __slots__ = ("load_id", "table", "insert_only", "state", "began_at_ms", "ended_at_ms", "reason", "removed", "by_files", "atomic")
     class State(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         STATE_UNSPECIFIED: _ClassVar[Load.State]
@@ -15,12 +15,14 @@ class Load(_message.Message):
         FAILED: _ClassVar[Load.State]
         ABORTING: _ClassVar[Load.State]
         ABORTED: _ClassVar[Load.State]
+        STAGED: _ClassVar[Load.State]
     STATE_UNSPECIFIED: Load.State
     LOADING: Load.State
     FINISHED: Load.State
     FAILED: Load.State
     ABORTING: Load.State
     ABORTED: Load.State
+    STAGED: Load.State
     LOAD_ID_FIELD_NUMBER: _ClassVar[int]
     TABLE_FIELD_NUMBER: _ClassVar[int]
     INSERT_ONLY_FIELD_NUMBER: _ClassVar[int]
@@ -30,6 +32,7 @@ class Load(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
     BY_FILES_FIELD_NUMBER: _ClassVar[int]
+    ATOMIC_FIELD_NUMBER: _ClassVar[int]
     load_id: str
     table: str
     insert_only: bool
@@ -39,7 +42,8 @@ class Load(_message.Message):
     reason: str
     removed: int
     by_files: bool
-    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., state: _Optional[_Union[Load.State, str]] = ..., began_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., reason: _Optional[str] = ..., removed: _Optional[int] = ..., by_files: bool = ...) -> None: ...
+    atomic: bool
+    def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., state: _Optional[_Union[Load.State, str]] = ..., began_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., reason: _Optional[str] = ..., removed: _Optional[int] = ..., by_files: bool = ..., atomic: bool = ...) -> None: ...
 
 class LoadPartition(_message.Message):
     __slots__ = ("partition", "rows", "bad_rows", "batches", "finished")
