@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import grpc.aio
 from figures import names, percentiles, report, resident_each_mb, run, tell
 from nodes import pids, restarted
 from quorate.client import AsyncClient
@@ -130,7 +131,14 @@ async def write(cluster: Cluster, groups: Sequence[str], offset: int) -> list[fl
             ]
         )
         began = time.perf_counter()
-        answer = await stub.CommitOffsets(request, timeout=10)
+        while True:
+            try:
+                answer = await stub.CommitOffsets(request, timeout=10)
+                break
+            except grpc.aio.AioRpcError as error:
+                # Without a leader nothing was proposed: callers ask again, and it counts.
+                if error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    raise
         took.append(time.perf_counter() - began)
         if answer.refusals:
             raise RuntimeError(f"an offset was refused: {answer.refusals[0]}")
