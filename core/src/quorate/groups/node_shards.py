@@ -589,7 +589,7 @@ class NodeShards:
         try:
             return self._notes.read(str(shard)).leaving
         except (DamagedError, OSError):
-            # Whoever opens it says so.
+            # The caller that opens it reports it.
             return False
 
     async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
