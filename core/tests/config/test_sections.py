@@ -18,7 +18,7 @@ def test_defaults_are_those_of_the_design() -> None:
         "election_min_ms": 500,
         "election_max_ms": 1_000,
         "max_linger_ms": 3,
-        "rest_ms": 1000,
+        "rest_ms": 200,
         "max_behind_ms": 25,
         "write_timeout_ms": 30_000,
         "slow_write_ms": 1_000,

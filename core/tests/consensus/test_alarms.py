@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
+import time
 
 import pytest
 import uvloop
@@ -53,6 +55,30 @@ async def test_one_that_sets_the_same_moment_twice_rings_once_for_both() -> None
         while len(rung) < 2:
             await asyncio.sleep(0.001)
     assert rung == [second, first]
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_after_a_standstill_it_rings_after_what_came_meanwhile(new_loop: type) -> None:
+    async def try_it() -> None:
+        loop = asyncio.get_running_loop()
+        happened: list[str] = []
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+            loop.add_reader(ours, lambda: happened.append(ours.recv(10).decode()))
+            Alarms(loop).set(0.01, lambda _: happened.append("rings"))
+            theirs.send(b"read")
+            time.sleep(0.2)
+            while len(happened) < 2:
+                await asyncio.sleep(0.001)
+            loop.remove_reader(ours)
+        assert happened == ["read", "rings"]
+
+    loop = new_loop()
+    try:
+        loop.run_until_complete(asyncio.wait_for(try_it(), 10))
+    finally:
+        loop.close()
 
 
 def test_leaders_send_heartbeats_at_the_same_moments_and_never_late() -> None:

@@ -11,7 +11,17 @@ from quorate.client import AsyncClient, RejectedError
 from quorate.config import load
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.forwarding import Asked
-from quorate.plugin import Caller, NodeApi, Rejected, RowEvent, UndeclaredFamilyError
+from quorate.node.api import PluginNode
+from quorate.plugin import (
+    Access,
+    Caller,
+    Grant,
+    NodeApi,
+    Rejected,
+    RowEvent,
+    UndeclaredFamilyError,
+)
+from quorate.plugin.access import Open, Rights
 from quorate.plugin.node import NODE
 from quorate.rpc import callers
 
@@ -165,3 +175,34 @@ async def test_controllers_act_for_the_node_in_whatever_context(nodes: Nodes) ->
         assert (node.api.caller().name, node.api._asked()) == ("ada", callers.asked())
         anyones: Any = None
         assert node.leader_tasks.runner._node(anyones).caller() == NODE
+
+
+class Knows(Open):
+    """Knows ada, who has these grants."""
+
+    enabled: bool | None = True
+
+    def __init__(self, *grants: Grant) -> None:
+        self._grants = grants
+
+    def rights(self, name: str) -> Rights:
+        return Rights(name, self._grants if name == "ada" else ())
+
+
+@pytest.mark.parametrize(
+    ("grant", "allowed"),
+    [
+        (Grant(right="write", domain="kv"), True),
+        (Grant(right="admin", domain="kv"), True),
+        (Grant(right="read", domain="kv"), False),
+        (Grant(right="write", domain="kv", prefix="a"), False),
+        (Grant(right="write", domain="kv", tenant="acme"), False),
+        (Grant(right="write", domain="mqtt"), False),
+    ],
+)
+def test_a_port_of_a_plugin_asks_for_all_of_its_domain(grant: Grant, allowed: bool) -> None:
+    none: Any = None
+    node = PluginNode(none, none, none, (), none, none, none, Knows(grant))
+
+    assert node.allows("ada", Access(right="write", domain="kv")) is allowed
+    assert not node.allows("eve", Access(right="write", domain="kv"))

@@ -9,6 +9,7 @@ import pytest
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.routing.slot_map import SlotMap
+from quorate.groups.shard.barrier import Staleness
 from quorate.groups.shard.shard import ShardClosedError
 from quorate.node import readiness
 from quorate.node.readiness import Readiness
@@ -27,6 +28,10 @@ class Replica:
         self.timeouts = timeouts
         self.stopped: Exception | None = None
         self.told: Callable[[int], None] | None = None
+        self.age_ms = -1
+
+    def staleness(self) -> Staleness:
+        return Staleness(1, self.age_ms)
 
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
         self.told = callback
@@ -56,6 +61,10 @@ class Shards:
         self.moving: set[ShardId] = set()
         self.metadata = Replica(METADATA)
         self.here = [self.metadata]
+        self.opened: Callable[[Replica], None] = lambda _: None
+
+    def on_open(self, callback: Callable[[Replica], None]) -> None:
+        self.opened = callback
 
     def replica(self, shard: ShardId) -> Replica:
         assert shard == METADATA
@@ -77,7 +86,7 @@ class Shards:
 
     def open(self, number: int) -> None:
         self.here.append(Replica(ShardId("kv", number)))
-        self.tell()
+        self.opened(self.here[-1])
 
     def tell(self) -> None:
         assert self.metadata.told is not None
@@ -199,3 +208,16 @@ async def test_a_shard_is_ready_once_it_has_caught_up(
     assert [r.levelno for r in caplog.records] == [logging.WARNING] * 2
     assert "shard metadata/0: there is no leader" in caplog.messages[0]
     assert not any("caught up" in each for each in found.missing())
+
+
+async def test_a_shard_whose_leader_says_what_it_committed_is_not_asked(
+    shards: Shards, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readiness, "_UNTOLD_S", 0.05)
+    found, silent = ready(shards), Replica(ShardId("kv", 0), timeouts=1)
+    told = Replica(ShardId("kv", 1), timeouts=1)
+    told.age_ms = 0
+    await found.told(cast(Any, [silent, told]))
+
+    assert await found.tried(cast(Any, told))
+    assert not await found.tried(cast(Any, silent))

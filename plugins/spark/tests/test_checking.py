@@ -48,6 +48,8 @@ def test_rows_that_can_be_loaded(check: Check, tmp_path: Path) -> None:
 
     assert code == 0
     assert (told["rows"], told["bad_rows"], told["seconds"], told["first_bad"]) == (2_000, 0, 2, "")
+    # The second file has the keys of the first one.
+    assert told["repeated_keys"] == 1_000
     assert 2_000 * 104 < told["bytes"] < 2_000 * 150
 
 
@@ -59,7 +61,7 @@ def test_the_first_bad_rows_are_told_with_their_reasons(check: Check, tmp_path: 
 
     code, told = check(parquet(tmp_path / "rows.parquet", columns))
 
-    assert (code, told["rows"], told["bad_rows"]) == (1, 4, 3)
+    assert (code, told["rows"], told["bad_rows"], told["repeated_keys"]) == (1, 4, 3, 0)
     first, second, third = told["first_bad"].split("; ")
     assert first.startswith("row 2, column key: ")
     assert second == "row 3, column value: is null"

@@ -160,7 +160,7 @@ class ClusterPlan:
 
 
 def plan(demand: Demand, machine: Machine, nodes: int | None = None) -> ClusterPlan:
-    """Return the plan for so many machines, or for the fewest that carry it.
+    """Return the plan for a number of machines, or for the fewest that carry it.
 
     When no number of machines does, it is the one that comes nearest.
     """

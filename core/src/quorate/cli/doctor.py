@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from quorate.config import Settings
 
 _DAY_S: Final = 86_400
-#: A certificate that ends within so many seconds is to be replaced.
+#: Remaining lifetime below which a certificate should be replaced, in seconds.
 _ENDS_S: Final = 14 * _DAY_S
 #: An fsync that takes longer makes every write slow.
 _SYNC_S: Final = 0.05

@@ -19,7 +19,7 @@ from quorate.v1.admin_pb2 import ShardPlace, TopologyRequest, TopologyResponse
 
 #: What is older is asked for again beside the next call, unless a node tells of changes.
 _FRESH_S: Final = 2.0
-#: A client that makes no calls for this time is told of no more changes.
+#: A client that makes no calls for this time gets no more changes.
 _IDLE_S: Final = 30.0
 #: How long nobody is asked to tell of changes after one who did has ended.
 _AGAIN_S: Final = 1.0
@@ -52,7 +52,7 @@ class Place:
 
 
 class Topology:
-    """The nodes and shards of a cluster: asked for at first, and told by a node from then on.
+    """The nodes and shards of a cluster: asked for at first, and sent by a node from then on.
 
     What nodes refuse corrects it meanwhile. Without a node that tells, it is asked for again.
     """
@@ -61,7 +61,7 @@ class Topology:
         self._endpoints: Final = tuple(endpoints)
         self._connections: Final = connections
         self._addresses: dict[str, str] = {}
-        self._told: dict[ShardId, ShardPlace] = {}
+        self._reported: dict[ShardId, ShardPlace] = {}
         self._places: dict[ShardId, Place] = {}
         self._owners: dict[str, list[Place | None]] = {}
         self._cluster_id = b""
@@ -236,18 +236,18 @@ class Topology:
 
     def _learn(self, answer: TopologyResponse) -> None:
         earlier = self._places if answer.cluster_id == self._cluster_id else {}
-        told = {ShardId(each.group, each.number): each for each in answer.shards}
-        for shard, each in told.items():
-            before = self._told.get(shard)
+        reported = {ShardId(each.group, each.number): each for each in answer.shards}
+        for shard, each in reported.items():
+            before = self._reported.get(shard)
             # Nor does it know who owns slots that have moved since.
             if earlier and before is not None and before.version > each.version:
                 each.slots, each.version = before.slots, before.version
-        self._told = self._told | told if answer.changes_only and earlier else told
+        self._reported = self._reported | reported if answer.changes_only and earlier else reported
         self._cluster_id = answer.cluster_id
         self._addresses = {each.node: each.address for each in answer.nodes}
         self._places = {}
         self._owners = {}
-        for shard, each in self._told.items():
+        for shard, each in self._reported.items():
             place = Place(shard, each.version, each.leader, each.term)
             known = earlier.get(place.shard)
             # A node that lags does not know the leader of a later term.

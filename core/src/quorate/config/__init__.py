@@ -4,14 +4,12 @@
 hands in the sections of the installed plugins, so that nothing here knows what a plugin is.
 """
 
+from quorate.config.addresses import is_loopback, join_address, split_address
 from quorate.config.rendering import render, render_defaults, schema
 from quorate.config.sections import (
     CoreSections,
     LimitsSection,
     TimingSection,
-    is_loopback,
-    join_address,
-    split_address,
 )
 from quorate.config.settings import PREFIX, PluginModels, Settings, load, section_fault
 from quorate.config.validation import ConfigError, ConfigProblem

@@ -1,12 +1,10 @@
 """The core sections of the file: what may be set, its unit, its default and its limits."""
 
-import ipaddress
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -18,6 +16,15 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+
+from quorate.config.addresses import (
+    Address,
+    Host,
+    Port,
+    is_loopback,
+    join_address,
+    split_address,
+)
 
 #: A node's HTTP port is its gRPC port plus this, unless it is set.
 HTTP_PORT_DISTANCE: Final = 100
@@ -45,57 +52,6 @@ def clash(what: str, fix: str, *keys: tuple[str, ...]) -> PydanticCustomError:
     return PydanticCustomError(CLASH, "{what}", {"what": what, "fix": fix, "keys": keys})
 
 
-def join_address(host: str, port: int) -> str:
-    """Return `host:port`, with an IPv6 host in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """Return host and port of `host:port` or `[ipv6]:port`; raise ValueError for anything else."""
-    host, colon, port = address.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-        if not _is_ipv6(host):
-            raise ValueError("must have an IPv6 address in its brackets, as in [::1]:7401")
-    elif ":" in host:
-        raise ValueError("an IPv6 host stands in brackets, as in [::1]:7401")
-    digits = port.isascii() and port.isdigit()
-    if not colon or not digits or not 1 <= int(port) <= 65535 or not _is_host(host):
-        raise ValueError("must be host:port, as in 127.0.0.1:7401")
-    return host, int(port)
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach a listener on `host`; names are not resolved."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _is_host(host: str) -> bool:
-    return bool(host) and host.isprintable() and not set(host) & set(" /[]@")
-
-
-def _is_ipv6(host: str) -> bool:
-    try:
-        ipaddress.IPv6Address(host)
-    except ValueError:
-        return False
-    return True
-
-
-def _check_host(host: str) -> str:
-    if not _is_host(host) or (":" in host and not _is_ipv6(host)):
-        raise ValueError("must be an address or a host name, without a port")
-    return host
-
-
-def _check_address(address: str) -> str:
-    split_address(address)
-    return address
-
-
 def _check_workers(workers: object) -> object:
     if workers != AUTO and (type(workers) is not int or not 1 <= workers <= MOST_WORKERS):
         raise ValueError(f'must be a number of processes from 1 to {MOST_WORKERS}, or "{AUTO}"')
@@ -106,9 +62,6 @@ def _check_workers(workers: object) -> object:
 DEFAULT_TOKEN: Final = "quorate"
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=64)]
-Host = Annotated[str, AfterValidator(_check_host)]
-Port = Annotated[int, Field(ge=1, le=65535)]
-Address = Annotated[str, AfterValidator(_check_address)]
 PositiveInt = Annotated[int, Field(ge=1)]
 Workers = Annotated[int | Literal["auto"], BeforeValidator(_check_workers)]
 
@@ -334,7 +287,7 @@ class TimingSection(Section):
         description="Longest silence after which a replica calls an election, in ms.",
     )
     rest_ms: int = Field(
-        default=1_000,
+        default=200,
         ge=0,
         description=(
             "Time without commands and reads after which a shard rests, in ms: it has no "

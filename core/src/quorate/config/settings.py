@@ -101,8 +101,8 @@ def _settle(
         if is_table
         else plugins
     )
-    told, problems = read_files(CoreSections, {**tree, "plugins": core_plugins}, (), origins)
-    core, faults = check(CoreSections, told, (), origins)
+    resolved, problems = read_files(CoreSections, {**tree, "plugins": core_plugins}, (), origins)
+    core, faults = check(CoreSections, resolved, (), origins)
     problems += faults
     problems = [_misplaced(problem, sections) for problem in problems]
     tables = {k: v for k, v in plugins.items() if k not in core_plugins} if is_table else {}
@@ -131,8 +131,8 @@ def _settle(
                     origins.problem(path, f"plugin {name!r} has no settings", "remove the section")
                 )
             continue
-        told, unread = read_files(model, tables.get(name, {}), path, origins)
-        section, faults = check(model, told, path, origins)
+        resolved, unread = read_files(model, tables.get(name, {}), path, origins)
+        section, faults = check(model, resolved, path, origins)
         faults += unread
         if section is not None and not unread:
             plugin_sections[name] = section

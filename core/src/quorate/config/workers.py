@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from quorate.config.sections import AUTO, MOST_WORKERS, join_address, split_address
+from quorate.config.addresses import join_address, split_address
+from quorate.config.sections import AUTO, MOST_WORKERS
 from quorate.config.settings import Settings
 from quorate.config.validation import ConfigError, ConfigProblem
 

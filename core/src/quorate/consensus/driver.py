@@ -17,6 +17,9 @@ APPLY_BYTES: Final = 1 << 20
 _PER_S: Final = 1_000
 #: Milliseconds that rounding and two clock reads may add to a common deadline.
 _NOISE: Final = 0.05
+#: After a standstill of so many milliseconds alarms ring after what has come meanwhile was read.
+_STOOD_STILL: Final = 100
+_READ_S: Final = 0.001
 
 
 class Alarms:
@@ -38,9 +41,16 @@ class Alarms:
         due = self._due.get(moment)
         if due is None:
             due = self._due[moment] = {}
-            self._loop.call_at(moment / _PER_S, self._ring, moment)
+            self._loop.call_at(moment / _PER_S, self._come, moment)
         due[ring] = None
         return moment
+
+    def _come(self, moment: int) -> None:
+        # Timers come before what can be read: a leader would seem to have been silent.
+        if self._loop.time() * _PER_S - moment > _STOOD_STILL:
+            self._loop.call_later(_READ_S, self._ring, moment)
+        else:
+            self._ring(moment)
 
     def _ring(self, moment: int) -> None:
         for ring in self._due.pop(moment):

@@ -16,11 +16,21 @@ class Sleeper(Protocol):
         """Wake: a node that it watches fell silent, came back, or lost a leader at rest."""
 
 
+#: A node is silent after this multiple of its longest gap, which each heartbeat makes count for
+#: less, and at the latest after that multiple of the usual time.
+_PATIENCE: Final = 2.0
+_LONGEST: Final = 4.0
+_FADES: Final = 0.95
+
+
 class _Heard(NamedTuple):
     at: float
     epoch: int
     #: False once it was found to be silent.
     alive: bool
+    #: The longest time between two of its heartbeats lately: on machines with too much to do nodes
+    #: stand still for a while, and waking all shards each time would be more to do.
+    gap_s: float = 0.0
 
 
 class Liveness:
@@ -57,9 +67,8 @@ class Liveness:
         self._excused = late and not self._excused
         if self._excused:
             return
-        silent_since = now - self._silent_s
         for node, heard in list(self._heard.items()):
-            if heard.alive and heard.at < silent_since:
+            if heard.alive and not self._is_recent(heard):
                 self._heard[node] = heard._replace(alive=False)
                 self._rouse(node)
 
@@ -69,7 +78,10 @@ class Liveness:
         if known is None or known.epoch != epoch or not known.alive:
             # Whoever wakes must not take this heartbeat for one of the former life.
             self._rouse(node)
-        self._heard[node] = _Heard(now, epoch, alive=True)
+        gap_s = 0.0
+        if known is not None and known.epoch == epoch:
+            gap_s = max(now - known.at, _FADES * known.gap_s)
+        self._heard[node] = _Heard(now, epoch, alive=True, gap_s=gap_s)
 
     def renew(self) -> None:
         """Let every replica of other nodes wake that relies on a leader of this one."""
@@ -98,7 +110,8 @@ class Liveness:
             watchers.pop(sleeper, None)
 
     def _is_recent(self, heard: _Heard) -> bool:
-        return heard.alive and heard.at >= self._clock() - self._silent_s
+        patience_s = min(max(self._silent_s, _PATIENCE * heard.gap_s), _LONGEST * self._silent_s)
+        return heard.alive and heard.at >= self._clock() - patience_s
 
     def _rouse(self, node: str) -> None:
         for sleeper in list(self._watchers.get(node, ())):

@@ -59,6 +59,12 @@ class Replica(Electing):
         if patience_s is not None:
             self.election_deadline = min(self.election_deadline, self.clock() + patience_s)
 
+    def put_off(self, delay_s: float) -> None:
+        """Stand for election later by this time: other shards of the node begin first."""
+        if self.election_deadline <= self.clock():
+            self._draw_election_deadline()
+        self.election_deadline += delay_s
+
     def receive(self, message: Message) -> None:
         """Process a message of a peer; an invalid one is refused and counted."""
         self.on_message(message.source, message)

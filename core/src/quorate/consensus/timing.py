@@ -18,7 +18,7 @@ class Timing:
     #: How long a commit index waits for entries to carry it.
     news_s: float = 0.0
     #: A shard rests after this time without traffic; infinite: never.
-    rest_s: float = 1.0
+    rest_s: float = 0.2
 
     def __post_init__(self) -> None:
         if not 0 < self.heartbeat_s <= self.election_min_s <= self.election_max_s:

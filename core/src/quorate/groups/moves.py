@@ -63,7 +63,7 @@ def move_step(
 class Moves:
     """Brings the members of the shards that are led here to where their rows want them.
 
-    The rows in metadata/0 and the members are all that there is of a move: whoever leads the shard
+    The rows in metadata/0 and the members are all that there is of a move: any leader of the shard
     next goes on with it.
     """
 

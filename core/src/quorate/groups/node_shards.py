@@ -12,6 +12,7 @@ from collections.abc import (
     Sequence,
 )
 from functools import partial
+from itertools import count
 from typing import Any, Final, Protocol
 
 from quorate.apply.control import METADATA
@@ -175,6 +176,8 @@ class NodeShards:
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
         self._assigned: Final = set[ShardId]()
+        #: Replicas that are open, and start once all others are.
+        self._unstarted: Final[dict[ShardId, Shard]] = {}
         #: What is left to open, while that takes several turns of the loop.
         self._opening: Iterator[ShardId] | None = None
         #: The parents of new shards that were not cut here yet.
@@ -219,10 +222,11 @@ class NodeShards:
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
 
     def on_open(self, callback: Callable[[Shard], None]) -> None:
-        """Call back with each open replica, now and later."""
+        """Call back with each open replica that has started, now and later."""
         self._on_open.append(callback)
         for shard in list(self._shards.values()):
-            callback(shard)
+            if shard.id not in self._unstarted:
+                callback(shard)
 
     def on_close(self, callback: Callable[[Shard], None]) -> None:
         """Call back with each replica that leaves this node, before it is closed."""
@@ -437,7 +441,10 @@ class NodeShards:
                 return
 
     def _open_each(self, new_shard: NewShard) -> Iterator[ShardId]:
-        """Open the shards that are to be here, and return each that took time."""
+        """Open the shards that are to be here, and return each that took time.
+
+        They start once all are open: until then it would cost more to elect leaders.
+        """
         for shard, row in self._rows.items():
             replicas = _peers(replicas_of(row))
             if self.me not in replicas or shard in self._changing or self._stopped:
@@ -455,15 +462,19 @@ class NodeShards:
                 continue
             self._open_member(shard, row, note, new_shard)
             yield shard
+        for before in count():
+            if not self._unstarted or self._stopped:
+                return
+            opened = self._unstarted.pop(next(iter(self._unstarted)))
+            if opened.id in self._rows:
+                self._start_member(opened, self._rows[opened.id], before, new_shard)
+            yield opened.id
 
     def _open_member(self, shard: ShardId, row: ShardRow, note: Note, new_shard: NewShard) -> None:
-        first_peers = _peers(row.members)
-        # A replica added later gets its members from the shard's leader.
-        is_first = self.me in first_peers and not row.origin.epoch
         try:
             if not self._is_forked(shard, row):
                 return
-            if not is_first and self._begins(shard, row, note):
+            if not self._founds(row) and self._begins(shard, row, note):
                 # One that was never here may vote for whoever has a copy: few may have one.
                 founds = row.HasField("parent") and not row.origin.epoch
                 first = Note(
@@ -473,17 +484,27 @@ class NodeShards:
                 return
             opened = self._open(shard, row.origin.epoch, new_shard)
             opened.replica.founds = note.founds
+            self._unstarted[shard] = opened
         except (*_UNOPENED, StoppedBeforeError) as error:
             self._break(shard, error)
-            return
-        opened.forker = partial(self._fork, new_shard)
-        opened.start(Configuration.of(map(Member, first_peers)) if is_first else None)
-        opened.subscribe(partial(self._applied, opened))
+
+    def _start_member(self, shard: Shard, row: ShardRow, before: int, new_shard: NewShard) -> None:
+        # A replica added later gets its members from the shard's leader.
+        first = map(Member, _peers(row.members)) if self._founds(row) else None
+        shard.forker = partial(self._fork, new_shard)
+        shard.start(None if first is None else Configuration.of(first), before=before)
+        shard.subscribe(partial(self._applied, shard))
         for callback in self._on_open:
-            callback(opened)
+            callback(shard)
         if row.HasField("parent"):
             assert self._splits is not None
-            self._splits.opened(opened, ShardId(row.group, row.parent.number))
+            self._splits.opened(shard, ShardId(row.group, row.parent.number))
+        # What it was sent since it is open may have been applied.
+        self._applied(shard, shard.applied)
+
+    def _founds(self, row: ShardRow) -> bool:
+        """Whether the replica here is one of the first of its shard, in its first history."""
+        return self.me in _peers(row.members) and not row.origin.epoch
 
     def _begins(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
         """Whether there is nothing here of a replica that is to be here."""
@@ -568,7 +589,7 @@ class NodeShards:
         try:
             return self._notes.read(str(shard)).leaving
         except (DamagedError, OSError):
-            # Whoever opens it says so.
+            # The caller that opens it reports it.
             return False
 
     async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
@@ -585,8 +606,9 @@ class NodeShards:
             failpoint("replica.leaving")
             if old is not None:
                 del self._by_name[replica_name(shard, old.epoch)]
-                for callback in self._on_close:
-                    callback(old)
+                if self._unstarted.pop(shard, None) is None:
+                    for callback in self._on_close:
+                        callback(old)
                 await old.close()
             await self._remove(shard, Note(epoch, past=True))
         except _UNOPENED as error:
@@ -619,6 +641,7 @@ class NodeShards:
     async def _recover(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> None:
         """Move this replica from its history to the one in the row, and open it."""
         old = self._shards.pop(shard, None)
+        self._unstarted.pop(shard, None)
         self.broken.pop(shard, None)
         if old is not None:
             del self._by_name[replica_name(shard, old.epoch)]

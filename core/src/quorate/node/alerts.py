@@ -1,4 +1,4 @@
-"""What operators are told of, by the metric that shows it."""
+"""The alerts for operators, by the metric that shows each."""
 
 from collections.abc import Mapping
 from typing import Final

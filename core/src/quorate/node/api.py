@@ -175,7 +175,10 @@ class PluginNode:
         enabled = self._authority.enabled
         if not enabled:
             return enabled is False
-        return not self._authority.rights(user).lacks(access, access.domain, request)
+        rights = self._authority.rights(user)
+        if request is None:
+            return rights.covers(access.domain, access.right)
+        return not rights.lacks(access, access.domain, request)
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
         caller = self.caller()

@@ -115,7 +115,7 @@ class NodeDirectory:
 
 
 def check_processes(node: NodeSection, workers: int) -> None:
-    """Raise `OtherProcessesError` unless a directory is new, or one of so many workers."""
+    """Raise `OtherProcessesError` unless a directory is new, or one of this number of workers."""
     path, further = node.dir.absolute(), worker_name(node.name, workers + 1)
     if workers and _is_nodes(path):
         raise OtherProcessesError(

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from quorate.apply.control import METADATA
 from quorate.apply.members import OVER
-from quorate.config.sections import Name, split_address
+from quorate.config.addresses import split_address
+from quorate.config.sections import Name
 from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError

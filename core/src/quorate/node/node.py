@@ -403,6 +403,7 @@ class Node:
         self._files.start()
         self._publications.start()
         await authority_known(self._watching.caches)
+        await self._readiness.told(hosted)
         # What one shard lacks keeps nobody from the others.
         await asyncio.gather(*map(self._readiness.tried, hosted))
         await self._serving.welcome()

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from quorate.apply.control import METADATA
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import Pause
 from quorate.plugin.shard_id import ShardId
 
 STOPPING: Final = "this node is stopping; ask another node"
@@ -88,6 +89,8 @@ _log = logging.getLogger(__name__)
 
 #: How often it is said what is waited for.
 _TELL_S: Final = 10.0
+#: Leaders that say nothing for this time are asked.
+_UNTOLD_S: Final = 2.0
 
 
 def ended(shards: NodeShards) -> list[tuple[ShardId, str]]:
@@ -117,6 +120,7 @@ class Readiness:
         changed = asyncio.Event()
         metadata = self._shards.replica(METADATA)
         cancel = metadata.subscribe(lambda _: changed.set()) if metadata is not None else None
+        self._shards.on_open(lambda _: changed.set())
         try:
             while True:
                 missing = self._missing()
@@ -131,6 +135,19 @@ class Readiness:
         finally:
             if cancel is not None:
                 cancel()
+
+    async def told(self, hosted: Iterable[Shard]) -> None:
+        """Wait for the shards whose leaders say by themselves what they had committed.
+
+        A question wakes a shard. Return once all have said it, or none has for some time.
+        """
+        left, pause = list(hosted), Pause(self._loop)
+        until = self._loop.time() + _UNTOLD_S
+        while left and await pause.until(until):
+            untold = [shard for shard in left if shard.staleness().age_ms < 0]
+            if len(untold) < len(left):
+                self._caught_up.update({shard.id for shard in left} - {each.id for each in untold})
+                left, until = untold, self._loop.time() + _UNTOLD_S
 
     async def caught_up(self, shard: Shard) -> None:
         """Return once a shard has what its leader had committed, or its replica here has ended."""
@@ -170,7 +187,7 @@ class Readiness:
 
     def _missing(self) -> list[str]:
         """Return the groups without shards, and the shards of this node that are not open."""
-        here = {shard.id for shard in self._shards.all()}
+        here = {shard.id for shard in self._shards.all()} | self._shards.broken.keys()
         missing: list[str] = []
         for group, declared in self._shards.declared.items():
             try:
@@ -185,7 +202,7 @@ class Readiness:
             missing += [
                 f"replica of {shard}"
                 for shard in shards
-                if shard not in here | self._shards.broken.keys()
+                if shard not in here
                 and self._shards.me in self._shards.slot_map.members(shard)
                 # Others serve a shard until its new replica here votes.
                 and not self._shards.is_moving(shard)

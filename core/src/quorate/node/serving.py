@@ -8,7 +8,8 @@ from typing import Final, Protocol
 from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
-from quorate.config.sections import DEFAULT_TOKEN, is_loopback
+from quorate.config.addresses import is_loopback
+from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
 from quorate.node import admin_service, tuning
 from quorate.node.certificates import Certificates

@@ -21,10 +21,10 @@ def tell(state: str) -> None:
     address = os.environ.get(_SOCKET)
     if not address:
         return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as told:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notified:
         # A leading @ stands for a name without a file.
-        told.connect(f"\0{address[1:]}" if address[0] == "@" else address)
-        told.send(state.encode())
+        notified.connect(f"\0{address[1:]}" if address[0] == "@" else address)
+        notified.send(state.encode())
 
 
 async def keep_alive() -> None:

@@ -97,15 +97,15 @@ class TopologyFeed:
                 newest, before = _Snapshot.of(self._read()), self._newest
                 if before is None or newest.whole != before.whole:
                     self._newest = newest
-                    self._tell().set_result(newest)
+                    self._next().set_result(newest)
         except Exception as error:  # noqa: BLE001 - those who follow get it
-            told = self._tell()
-            told.set_exception(error)
+            update = self._next()
+            update.set_exception(error)
             # Nobody may be there.
-            told.exception()
+            update.exception()
         finally:
             self._newest = None
 
-    def _tell(self) -> "asyncio.Future[_Snapshot]":
-        told, self._changed = self._changed, self._loop.create_future()
-        return told
+    def _next(self) -> "asyncio.Future[_Snapshot]":
+        update, self._changed = self._changed, self._loop.create_future()
+        return update

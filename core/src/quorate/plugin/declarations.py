@@ -305,7 +305,7 @@ class ConsolePage:
     #: What the page and the link to it are called.
     title: str
     #: What the tables show, by their titles: commands of the plugin that only read and print rows
-    #: on their `Console`, with their arguments. They ask as whoever looks at the page.
+    #: on their `Console`, with their arguments. They ask with the rights of the page's reader.
     tables: Mapping[str, Sequence[str]]
 
 

@@ -208,6 +208,9 @@ class NodeApi(Protocol):
     def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
         """Return whether a user was granted what something needs; True where nobody is asked.
 
+        Without a request it needs the right in all of the domain: one that is restricted to a
+        tenant or to keys is too little.
+
         For doors of a plugin that are no gRPC services: the plugin asks their callers itself.
         """
 

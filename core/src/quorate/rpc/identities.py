@@ -49,7 +49,7 @@ class Identities:
     _certificates: bool = False
     _is_node: Callable[[Context], bool] = lambda _: False
     _unasked: Collection[str] = ()
-    #: The calls of those who were told by a token, and what it was.
+    #: The calls whose callers have shown a token, and the token.
     _open: dict[asyncio.Task[Any], str] = field(default_factory=dict, init=False)
     _ended: dict[asyncio.Task[Any], Rejected] = field(default_factory=dict, init=False)
     _following: asyncio.Task[None] | None = field(default=None, init=False)
@@ -116,7 +116,7 @@ class Identities:
         return served
 
     def _identify(self, context: Context) -> tuple[Caller, str]:
-        """Return who calls, and the token that told it, if any."""
+        """Return who calls, and the token that it has shown, if any."""
         if self._authority.enabled:
             for key, value in context.invocation_metadata() or ():
                 if key == _AUTHORIZATION:

@@ -279,7 +279,7 @@ class Room:
                 waiter: asyncio.Future[None] = self._loop.create_future()
                 self._waiting[waiter] = who
                 try:
-                    # Whoever was woken may have had nothing to send, and wakes nobody.
+                    # One that was woken may have had nothing to send, and wakes nobody.
                     await asyncio.wait([waiter], timeout=LOOK_S)
                 finally:
                     del self._waiting[waiter]

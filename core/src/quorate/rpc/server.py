@@ -13,7 +13,8 @@ from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]  #
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha._async import ReflectionServicer
 
-from quorate.config.sections import LimitsSection, TlsSection, is_loopback, join_address
+from quorate.config.addresses import is_loopback, join_address
+from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.peer.streams import StreamLimits, server_options
 from quorate.plugin import Access, NodeApi
 from quorate.plugin.access import OPERATIONS

@@ -176,7 +176,7 @@ class WatchService:
         for events in _commands(portion.events):
             response = pb.WatchResponse(listed=not listing)
             shard = portion.shard.number
-            response.events.extend(self._told(seen, shard, listing=listing) for seen in events)
+            response.events.extend(self._sent(seen, shard, listing=listing) for seen in events)
             if not listing:
                 response.token = watch.token_at(portion.shard, events[-1].revision)
             responses.append(response)
@@ -184,7 +184,7 @@ class WatchService:
         responses[-1].token = portion.token
         return responses
 
-    def _told(self, seen: Seen, shard: int, *, listing: bool) -> pb.WatchEvent:
+    def _sent(self, seen: Seen, shard: int, *, listing: bool) -> pb.WatchEvent:
         event = seen.event
         if not isinstance(event, RowEvent):
             return pb.WatchEvent(

@@ -20,7 +20,8 @@ from quorate.plugin.resource import Resource
 from quorate.plugin.singles import batch_of
 from quorate.plugin.slots import slot_of
 from quorate.plugin.splicing import encoded
-from quorate.testing.node import MemoryNode, copy_of
+from quorate.testing.answers import copy_of
+from quorate.testing.node import MemoryNode
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 

@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, Final, Literal, Self, TypeVar, cast
+from typing import Any, Final, Literal, Self, TypeVar
 
-from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 from pydantic import BaseModel
 
@@ -34,7 +33,6 @@ from quorate.plugin import (
     Fence,
     Invalid,
     OrderedCommands,
-    Query,
     Rejected,
     RowEvent,
     SessionRef,
@@ -52,6 +50,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.plugin.slots import even_cut
 from quorate.storage.families import SLOTS
+from quorate.testing.answers import copy_of, reply_of, run_query, shard_reply, shown, typed
 from quorate.testing.installed import catalog_of
 from quorate.testing.metrics import CountedMetrics
 from quorate.testing.mirrors import Copies
@@ -302,8 +301,8 @@ class MemoryNode:
         parts = queries.parts(query, message, self._slot_map)
         await asyncio.sleep(0)
         asked = [(self._readable(part.shard), part) for part in parts]
-        found = _run_query(self.catalog, message, asked, min_revision)
-        return Answers(rows=_shown(query, found, row), age_ms=0)
+        found = run_query(self.catalog, message, asked, min_revision)
+        return Answers(rows=shown(query, found, row), age_ms=0)
 
     async def read_shards(
         self,
@@ -326,8 +325,8 @@ class MemoryNode:
             except LeaderlessError as error:
                 failures.append((part, error))
                 continue
-            found = _run_query(self.catalog, message, [(shard, part)], 0)
-            rows = _shown(declared, found, row)
+            found = run_query(self.catalog, message, [(shard, part)], 0)
+            rows = shown(declared, found, row)
             yield ShardAnswers(shard=shard.number, positions=part.positions, rows=rows)
         if failures and len(failures) == len(parts):
             raise failures[0][1]
@@ -508,15 +507,15 @@ class MemoryNode:
         self.proposals.append(logged)
         if declared.items is None:
             shard = shards[commands[0].shard.number]
-            return _reply(logged, self._commit(shard, logged, session, fence), reply)
+            return reply_of(logged, self._commit(shard, logged, session, fence), reply)
         outcomes = [
             self._commit(shards[each.shard.number], each.message, session, fence)
             for each in commands
         ]
         if any(outcome.forgotten for outcome in outcomes):
             return reply()
-        answers = list(map(_shard_reply, commands, outcomes))
-        return _typed(logged, splitting.join(answers), reply)
+        answers = list(map(shard_reply, commands, outcomes))
+        return typed(logged, splitting.join(answers), reply)
 
     async def _admitted(self, declared: Command[Any], command: Message, caller: Caller) -> Message:
         given = copy_of(command)
@@ -620,77 +619,6 @@ def _shard(catalog: Catalog, group: str, number: int, slots: bytes) -> MemorySha
     shard.load([(SLOTS, slot_set.KEY, SlotSet(1, slots).encode())])
     shard.evaluator.begin()
     return shard
-
-
-def copy_of(message: M) -> M:
-    """Return a message that nobody else holds."""
-    copy = type(message)()
-    copy.CopyFrom(message)
-    return copy
-
-
-def _reply(command: Message, outcome: Outcome, kind: type[M]) -> M:
-    if outcome.failure is not None:
-        raise outcome.failure
-    if outcome.answered is None or kind is Empty:
-        return kind()
-    _check_type(command, outcome.answered, kind)
-    return cast("M", outcome.answered.FromString(outcome.reply))
-
-
-def _shard_reply(command: splitting.ShardCommand, outcome: Outcome) -> splitting.ShardReply:
-    if isinstance(outcome.failure, Rejected):
-        reply = splitting.refused(command, outcome.failure.code, outcome.failure.message)
-    else:
-        reply = _reply(command.message, outcome, BatchReply)
-    return splitting.ShardReply(command=command, revision=outcome.revision, reply=reply)
-
-
-def _typed(asked: Message, answer: Message, kind: type[M]) -> M:
-    _check_type(asked, type(answer), kind)
-    return copy_of(cast("M", answer))
-
-
-def _shown(query: Query[Any], found: Sequence[Any], kind: type[A]) -> Sequence[A]:
-    """Return answers as they were asked for; nobody changes what another one gets."""
-    expected: Any = kind
-    if query.row is None:
-        return [_typed(query.message(), each, expected) for each in found]
-    if expected is not bytes:
-        _check_type(query.message(), query.row, expected)
-    return queries.shown(query, found, kind)
-
-
-def _check_type(asked: Message, answered: type[Message], kind: type[Message]) -> None:
-    if not issubclass(answered, kind):
-        raise TypeError(
-            f"{asked.DESCRIPTOR.full_name} is answered with {answered.DESCRIPTOR.full_name}; "
-            f"{kind.DESCRIPTOR.full_name} was asked for"
-        )
-
-
-def _run_query(
-    catalog: Catalog,
-    message: Message,
-    asked: Sequence[tuple[MemoryShard, queries.QueryPart]],
-    min_revision: int,
-) -> Sequence[Any]:
-    """Ask each shard what it is asked of a query; return what `query.run` yields on all of them.
-
-    Raises `TimeoutError` when no shard has reached `min_revision`: nothing in memory is on its way.
-    """
-    name = message.DESCRIPTOR.full_name
-    query: Query[Any] = catalog.queries[name]
-    if max((shard.revision for shard, _ in asked), default=min_revision) < min_revision:
-        raise TimeoutError(f"query {name} waits for revision {min_revision}, not yet reached")
-    reads = queries.reads_of(catalog, query)
-    answers = [
-        queries.bounded(
-            name, query.run(shard.reader(reads), part.message), encoded=query.row is not None
-        )
-        for shard, part in asked
-    ]
-    return queries.joined(query, [part for _, part in asked], answers)
 
 
 def _due_commands(

@@ -166,8 +166,9 @@ def spark() -> None:
 def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: int) -> None:
     """Check the columns and every row of files for a table, without a cluster and without Java.
 
-    It tells the first bad rows with their reasons, about how many bytes the rows take on each node,
-    and about how long the load takes. The exit code is 1 if there are bad rows.
+    It tells the first bad rows with their reasons, how many rows have the key of an earlier one,
+    about how many bytes the rows take on each node, and about how long the load takes. The exit
+    code is 1 if there are bad rows.
     """
     _demand_spark()
     with _told():
@@ -183,6 +184,7 @@ def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: in
                 "path": str(path),
                 "rows": found.rows,
                 "bad_rows": found.bad_rows,
+                "repeated_keys": found.repeated,
                 "bytes": found.size,
                 "seconds": round((found.rows - found.bad_rows) / rate, 1),
                 "first_bad": "; ".join(map(str, found.first_bad)),

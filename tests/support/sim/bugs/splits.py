@@ -13,8 +13,6 @@ from quorate.groups.routing import queries
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
 from quorate.groups.splits import Splits
-from quorate.groups.watching.watches import Watch
-from quorate.node.splitting import Splitting
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
@@ -51,17 +49,10 @@ _DEATHS: Final = replace(
     _PEACE,
     faults=replace(_PEACE.faults, every_s=0.5, crash=5, power_loss=10, failpoint=0.02),
 )
-#: Some hear late of what others do.
-_LAGS: Final = replace(
-    _PEACE,
-    tail=5,
-    faults=replace(_PEACE.faults, every_s=0.3, partition=10, pause=6, slow_disk=6, slow_way=6),
-)
 
 _begin_part = first_state.begin_part
 _offshoots = NodeShards.offshoots
 _step = Splits._step
-_take_rows = Watch._take_rows
 
 
 @bug(Shard, "_fork", GAP, _PEACE)
@@ -76,12 +67,6 @@ def parent_goes_on_before_it_is_copied(self: Shard) -> None:
 def departed_slots_still_accepted(self: Any, command: LoggedCommand) -> Refusal | None:
     """A shard refuses commands of slots that it has given away."""
     return None
-
-
-@bug(Splits, "_are_safe", GAP, _LAGS)
-def forgotten_before_a_majority_has_it(self: Splits, shard: Shard) -> bool:
-    """Rows are forgotten once a majority has the new shard."""
-    return True
 
 
 @bug(node_shards, "begin_part", GAP, _PEACE)
@@ -135,28 +120,10 @@ async def map_changed_before_the_cut(self: Splits, shard: Shard) -> bool:
     return await _step(self, shard)
 
 
-@bug(Splitting, "cancel", GAP, _PEACE)
-async def taken_back_after_the_cut(self: Splitting, shard: ShardId) -> None:
-    """A split is taken back in its shard's log, where the cut is."""
-    row = await self._row(shard)
-    if row is not None and row.HasField("split"):
-        finish = FinishSplit(group=shard.group, number=shard.number, split=row.split.number)
-        await self._groups.propose_control(control.METADATA, finish)
-
-
 @bug(NodeShards, "offshoots", GAP, _PEACE)
 def watches_begin_too_late(self: NodeShards, shard: ShardId) -> list[tuple[ShardId, int]]:
     """A watch goes on in a new shard with the first event after the cut."""
     return [(each, revision + (3 << 20)) for each, revision in _offshoots(self, shard)]
-
-
-@bug(Watch, "_take_rows", GAP, replace(_LAGS, watchers=8))
-def list_at_the_cut_counts_for_new_shards(self: Watch, shard: ShardId, page: Any) -> Any:
-    """A list that was read at the cut lacks what went away: it is read again."""
-    portion = _take_rows(self, shard, page)
-    if shard in self._began:
-        self._began[shard] = self.revisions[shard]
-    return portion
 
 
 @bug(queries, "_check_slots", GAP, _PEACE)

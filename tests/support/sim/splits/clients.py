@@ -144,6 +144,8 @@ class OnceClient:
         self._session = 0
         self._sequence = 0
         self._append: Append | None = None
+        #: Whether the last answer got lost on its way.
+        self._lost = False
         self._tries = 0
         self._world.at(1.0, self._go_on)
 
@@ -197,7 +199,9 @@ class OnceClient:
         self._load.cluster.counts["session commands"] += 1
         self._load.ledger.answered(append, Appended.FromString(answer.reply))
         if self._append is append:
-            self._append = None
+            self._lost = not self._lost and self._load.rng.random() < 0.6
+            if not self._lost:
+                self._append = None
             self._next(tries)
 
     def _next(self, tries: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -66,13 +66,9 @@ class _Home(LivingHome):
 class HomedData(ObservedData):
     """Told to its home, so that its log can be observed, too."""
 
-    @classmethod
-    def open(cls, home: Home, families: Iterable[str]) -> HomedData:
-        """Open it."""
-        opened = super().open(home, families)
-        assert isinstance(home, _Home)
-        home.data = opened
-        return opened
+    def __init__(self, home: _Home, *opened: Any) -> None:
+        super().__init__(home, *opened)
+        home.data = self
 
 
 class SplitProcess(Process):

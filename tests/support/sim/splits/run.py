@@ -13,6 +13,7 @@ from quorate.apply.members import is_forming
 from quorate.groups import node_shards
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of, slots_in
+from quorate.storage.data import shard_data
 from quorate.storage.data.record import Pointer
 from quorate.storage.families import DEADLINE_KEYS, SLOTS
 from quorate.storage.rows import value_of
@@ -109,7 +110,11 @@ class SplitRun:
         self._watchers = [Watcher(self._load, each) for each in range(self._profile.watchers)]
         try:
             self.world.at(_LOOK_S, self._look_at_copies)
-            with patch.object(node_shards, "ShardData", HomedData), faults.started():
+            with (
+                patch.object(node_shards, "ShardData", HomedData),
+                patch.object(shard_data, "ShardData", HomedData),
+                faults.started(),
+            ):
                 self.world.run(self._profile.seconds)
                 if not self.world.stopped:
                     faults.heal()

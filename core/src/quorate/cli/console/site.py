@@ -106,6 +106,8 @@ class ConsoleSite:
                 page = Page(title="There is no such page", tables=[])
         except RejectedError as error:
             if error.code == "UNAUTHENTICATED":
+                if request.password:
+                    self._forget(request.password)
                 headers = {"WWW-Authenticate": 'Basic realm="Quorate: the token is the password"'}
                 return Answer(HTTPStatus.UNAUTHORIZED, f"{error}\n".encode(), headers=headers)
             denied = error.code == "PERMISSION_DENIED"
@@ -170,6 +172,13 @@ class ConsoleSite:
                 Link(title_of(resource).capitalize(), path)
             )
         yield from ((name.replace("_", " "), links) for name, links in by_plugin.items())
+
+    def _forget(self, token: str) -> None:
+        """Keep no connection for a token that is not accepted."""
+        with self._lock:
+            client = self._clients.pop(token, None)
+        if client is not None:
+            client.close()
 
     def _client(self, token: str) -> Client:
         from quorate.client import Client

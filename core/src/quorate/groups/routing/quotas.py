@@ -52,10 +52,10 @@ def subject_of(caller: Caller) -> Subject:
 
 
 class Rate:
-    """Lets so much through in a second, and what was let through of one before; a token bucket.
+    """A token bucket: lets an amount through in a second, and what was left over of one before.
 
-    It holds the tokens of a second. Whoever finds one may take as many as it needs, so that a large
-    batch goes through, and the next ones wait until that is paid.
+    It holds the tokens of a second. A caller that finds one may take as many as it needs, so that
+    a large batch goes through, and the next ones wait until that is paid.
     """
 
     __slots__ = ("_before", "_count", "_second", "_tokens", "_upto", "per_s")

@@ -59,6 +59,9 @@ C = TypeVar("C")
 
 #: Heartbeats before the first election of a new shard: the other replicas are opened within one.
 _FIRST_HEARTBEATS: Final = 1.5
+#: Between the elections of shards that start together: an election takes some milliseconds of all
+#: nodes, and they must not run into each other's timeouts.
+_APART_S: Final = 0.005
 #: Delay before writes to the data are retried, after a stall and on a full disk.
 _STALLED_S: Final = 0.05
 _FULL_S: Final = 1.0
@@ -267,12 +270,16 @@ class Shard:
 
     # Life.
 
-    def start(self, first: Configuration | None = None) -> None:
-        """Start; `first` is the configuration of a new shard."""
+    def start(self, first: Configuration | None = None, *, before: int = 0) -> None:
+        """Start; `first` is the configuration of a new shard.
+
+        `before` shards of the node have just started, and stand for election first.
+        """
 
         def act() -> None:
             if first is not None and self.replica.log.configuration is None:
                 self.replica.bootstrap(first, self._first_patience_s(first))
+            self.replica.put_off(before * _APART_S)
 
         # It may have ended between the cut and the copies.
         self._fork()

@@ -114,7 +114,7 @@ class Watch:
         self._waiter: asyncio.Future[None] | None = None
         #: Whether the reader's token is out of date.
         self._moved = False
-        self._told_at = loop.time()
+        self._reported_at = loop.time()
         #: The last event of a watch that was lost.
         self._ended: Portion | None = None
         #: Called when changes were passed over of which nothing is for this watch, once all that is
@@ -325,7 +325,7 @@ class Watch:
         self._moved = not page.events
         if not page.events:
             return None
-        self._told_at = self._clock()
+        self._reported_at = self._clock()
         return Portion(token=self._token(), events=page.events, shard=shard, behind=behind)
 
     def _events(self, portion: Portion) -> Iterator[WatchedEvent]:
@@ -354,11 +354,11 @@ class Watch:
         """Return when a bookmark is due; None while the reader's token is up to date."""
         if not self._moved:
             return None
-        return max(0.0, self._told_at + self._bookmark_s - self._clock())
+        return max(0.0, self._reported_at + self._bookmark_s - self._clock())
 
     def _bookmark(self) -> Portion:
         self._moved = False
-        self._told_at = self._clock()
+        self._reported_at = self._clock()
         return Portion(token=self._token())
 
     def _token(self, at: Mapping[ShardId, int] | None = None) -> bytes:

@@ -24,7 +24,7 @@ TENANTS: Final = "tenant.tenants"
 #: How much tenants and callers may have and do, and what tenants have stored.
 QUOTAS: Final = "tenant.quotas"
 USAGES: Final = "tenant.usages"
-#: The name of the quota of whoever has none.
+#: The name of the quota of tenants without one of their own.
 EVERYONE: Final = "*"
 #: The extension point through which plugins take part in the deletion of a tenant.
 CASCADES: Final = "tenant.cascades"

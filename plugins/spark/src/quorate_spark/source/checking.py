@@ -34,6 +34,10 @@ class Checked:
     #: About what the rows take on each node.
     size: int = 0
     first_bad: list[BadRow] = field(default_factory=list)
+    #: Rows whose key an earlier row has.
+    repeated: int = 0
+    #: Of the rows that are not bad.
+    keys: set[bytes] = field(default_factory=set)
 
 
 def check(table: str, path: Path, form: Format | None = None) -> Checked:
@@ -96,6 +100,7 @@ def _check_rows(found: FoundTable, batch: pa.RecordBatch, checked: Checked) -> N
         else [None] * batch.num_rows
         for each in table.columns
     ]
+    places = [[each.name for each in table.columns].index(name) for name in table.key]
     for at, row in enumerate(zip(*values, strict=True)):
         checked.rows += 1
         column, reason = "", ""
@@ -107,6 +112,9 @@ def _check_rows(found: FoundTable, batch: pa.RecordBatch, checked: Checked) -> N
                     raise Invalid(declared.name, "is null")
             item = table.to_item(*row)
             checked.size += item.ByteSize() + _ROW_BYTES
+            key = table.to_key(*(row[place] for place in places))
+            checked.repeated += key in checked.keys
+            checked.keys.add(key)
             continue
         except Invalid as error:
             column, reason = error.field, error.reason

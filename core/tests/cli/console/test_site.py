@@ -1,0 +1,48 @@
+"""For whom the console keeps connections."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+import pytest
+from quorate.cli.console.cluster import Cluster
+from quorate.cli.console.html import Page
+from quorate.cli.console.site import ConsoleSite
+from quorate.client import RejectedError
+from quorate.observe.http import Request
+from quorate.plugin.catalog import build
+from quorate.plugin.discovery import installed
+
+
+class Connection:
+    """A client that knows its token, and whether it was closed."""
+
+    def __init__(self, address: str, *, token: str, **_: Any) -> None:
+        self.token = token
+        self.closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def overview(_: Cluster, client: Connection) -> Page:
+    assert not client.closed
+    if client.token != "right":
+        raise RejectedError("UNAUTHENTICATED", "the token is not known")
+    return Page(title="Overview", tables=[])
+
+
+def test_passwords_that_are_wrong_end_no_connection_of_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("quorate.client.Client", Connection)
+    monkeypatch.setattr(Cluster, "overview", overview)
+    catalog = build([each for each in installed() if each.distribution == "quorate"])
+    site = ConsoleSite(catalog, "127.0.0.1:1", None)
+
+    asked = ["right", *(f"wrong{number}" for number in range(40)), "", "right"]
+    statuses = [site(Request("", {}, each)).status for each in asked]
+
+    assert statuses == [HTTPStatus.OK, *[HTTPStatus.UNAUTHORIZED] * 41, HTTPStatus.OK]
+    assert sorted(site._clients) == ["", "right"]
