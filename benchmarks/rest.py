@@ -1,11 +1,11 @@
 """What many shards cost while nobody asks for them: start, processor, memory, and a first write.
 
 Three nodes form a cluster with so many shards of the group `offset`, at one shard of every other
-group. Told are how long forming takes until every shard has a leader, what share of a core each
+group. Told are how long forming takes until every node is ready, what share of a core each
 node uses in a window at rest, what it holds in memory and how many files it has open, how long the
 first write to a resting shard takes (each goes to another shard, one after the other, through one
-node), and how long one node takes to come back. Every shard that is written to was written to once
-before it came to rest.
+node), how long one node takes to come back, and how long all do that were killed together. Every
+shard that is written to was written to once before it came to rest.
 
 python benchmarks/rest.py [--shards 16,128] [--nodes 3] [--window 10] [--writes 200]
                           [--settle 90] [--seconds 300] [--directory DIR] [--json]
@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import grpc.aio
 from figures import names, percentiles, report, resident_each_mb, run, tell
 from nodes import pids, restarted
 from quorate.client import AsyncClient
@@ -45,7 +46,7 @@ class Rest:
     """What a number of shards costs each node."""
 
     shards: int
-    #: Until every shard has a leader.
+    #: Until every node is ready: all of its shards have caught up with their leaders.
     formed_s: float
     #: In percent of a core, in the window.
     core: tuple[float, ...]
@@ -56,21 +57,31 @@ class Rest:
     p99_ms: float
     #: Until a node that was started again is ready.
     restarted_s: float
+    #: Until all nodes are ready that were killed together.
+    started_s: float
 
 
-async def led(cluster: Cluster, shards: int, seconds: float) -> None:
-    """Wait until some node leads each shard of the group."""
-    until = time.perf_counter() + seconds
-    found: set[str] = set()
-    while len(found) < shards:
-        if time.perf_counter() > until:
-            raise TimeoutError(f"{len(found)} of {shards} shards have a leader after {seconds:g} s")
-        for node in cluster.nodes.values():
-            status = await asyncio.to_thread(node.report)
-            for each in [] if status is None else status.shards:
-                if each.role == "leader" and each.shard.startswith("offset/"):
-                    found.add(each.shard)
-        await asyncio.sleep(0.2)
+async def ready(cluster: Cluster, seconds: float) -> None:
+    """Wait until all shards have caught up with their leaders on every node."""
+    async with asyncio.timeout(seconds):
+        while not await asyncio.to_thread(are_ready, cluster):
+            await asyncio.sleep(0.2)
+
+
+def are_ready(cluster: Cluster) -> bool:
+    """Return whether every node is."""
+    return all(node.is_ready for node in cluster.nodes.values())
+
+
+async def started(cluster: Cluster, seconds: float) -> float:
+    """Kill all nodes and start them again; return how long they take to be ready."""
+    for node in cluster.nodes.values():
+        node.kill()
+    began = time.perf_counter()
+    for node in cluster.nodes.values():
+        node.start()
+    await ready(cluster, seconds)
+    return time.perf_counter() - began
 
 
 async def rested(processes: Sequence[int], seconds: float) -> None:
@@ -120,7 +131,14 @@ async def write(cluster: Cluster, groups: Sequence[str], offset: int) -> list[fl
             ]
         )
         began = time.perf_counter()
-        answer = await stub.CommitOffsets(request, timeout=10)
+        while True:
+            try:
+                answer = await stub.CommitOffsets(request, timeout=10)
+                break
+            except grpc.aio.AioRpcError as error:
+                # Without a leader nothing was proposed: callers ask again, and it counts.
+                if error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    raise
         took.append(time.perf_counter() - began)
         if answer.refusals:
             raise RuntimeError(f"an offset was refused: {answer.refusals[0]}")
@@ -140,7 +158,7 @@ async def create_tenant(cluster: Cluster) -> None:
 
 async def measure(cluster: Cluster, shards: int, began: float, options: argparse.Namespace) -> Rest:
     """Wait until the shards rest, and look at them."""
-    await led(cluster, shards, options.seconds)
+    await ready(cluster, options.seconds)
     formed_s = time.perf_counter() - began
     tell(f"{shards} shards: formed in {formed_s:.1f} s")
     await create_tenant(cluster)
@@ -155,6 +173,7 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
     took = await write(cluster, groups, 2)
     p50_ms, p99_ms = percentiles(took)
     restarted_s = await restarted(next(iter(cluster.nodes.values())))
+    started_s = await started(cluster, options.seconds)
     return Rest(
         shards=shards,
         formed_s=formed_s,
@@ -164,6 +183,7 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
         p50_ms=p50_ms,
         p99_ms=p99_ms,
         restarted_s=restarted_s,
+        started_s=started_s,
     )
 
 

@@ -5,6 +5,7 @@ known to be by few looks.
 """
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -81,6 +82,28 @@ def check_import(command: pb.ImportSession, path: str) -> None:
             "must be at least 1: a session without one ends with its connection",
         )
     _check_payload(command.payload, path)
+
+
+def is_usual_import(
+    tenant: str, client_id: str, expiry_interval_s: int, payload: bytes | None
+) -> bool:
+    """Tell whether these are surely those of a session that `check_import` lets pass."""
+    return (
+        0 < len(client_id) <= _SHORT
+        and client_id.isprintable()
+        and expiry_interval_s > 0
+        and (payload is None or len(payload) <= LARGEST_PAYLOAD)
+        and _is_name(tenant)
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _is_name(tenant: str) -> bool:
+    try:
+        check_name("tenant", tenant)
+    except Invalid:
+        return False
+    return True
 
 
 def check_client(tenant: str, client_id: str, path: str = "") -> None:

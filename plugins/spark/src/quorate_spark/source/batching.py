@@ -12,6 +12,7 @@ from typing import Any, Final
 import pyarrow as pa
 from google.protobuf.message import Message
 from quorate.plugin import Invalid
+from quorate.plugin.slots import slot_of
 
 from quorate_spark.source.columns import normalized
 from quorate_spark.source.dead_letters import BadRow, values_of
@@ -34,7 +35,17 @@ Source = tuple[int, pa.RecordBatch]
 class Batch:
     """Rows of one shard, by the number that names them there."""
 
-    __slots__ = ("items", "keys", "number", "rows", "shard", "shard_key", "size", "sources")
+    __slots__ = (
+        "items",
+        "keys",
+        "number",
+        "rows",
+        "shard",
+        "shard_key",
+        "size",
+        "slots",
+        "sources",
+    )
 
     def __init__(self, shard: int, number: int, shard_key: bytes, source: Source) -> None:
         self.shard: Final = shard
@@ -47,6 +58,8 @@ class Batch:
         #: Where its rows come from, in the order of the rows; nothing else is kept in memory.
         self.sources: Final[list[Source]] = [source]
         self.keys: Final[set[bytes]] = set()
+        #: Of its rows.
+        self.slots: Final[set[int]] = set()
         self.size = 0
 
     def bad_row(self, at: int, column: str, reason: str) -> BadRow:
@@ -83,7 +96,7 @@ class Batching:
         columns = normalized(self._table, record_batch)
         values = [column.to_pylist() for column in columns]
         # Every row comes through this loop: it calls as little as it can.
-        key_of, shard_key_of, shard_of = self._key, self._shard_key, self._plan.shard_of
+        key_of, shard_key_of, holders = self._key, self._shard_key, self._plan.holders
         unfilled, source = self._open, (first, record_batch)
         for at, item in enumerate(self._items(record_batch, columns, values, first)):
             if item is None:
@@ -98,7 +111,8 @@ class Batching:
                 key = shard_key
             else:
                 key = self._key_of(values, at) if key_of is None else key_of(item)
-            shard = shard_of(shard_key)
+            slot = slot_of(shard_key)
+            shard = holders[slot]
             filling = unfilled.get(shard)
             if filling is not None and key in filling.keys:
                 # No batch names a key twice; the later row comes in a later one.
@@ -109,6 +123,7 @@ class Batching:
             elif filling.sources[-1] is not source:
                 filling.sources.append(source)
             filling.keys.add(key)
+            filling.slots.add(slot)
             filling.items.append(item)
             filling.rows.append(first + at)
             filling.size += size

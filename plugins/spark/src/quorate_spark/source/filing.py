@@ -18,7 +18,7 @@ from quorate.loading import DuplicateKeyError, RowMaker, key_hashes, write_sorte
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import declare
 from quorate.plugin.discovery import installed
-from quorate.plugin.slots import bitmap_of, slot_of
+from quorate.plugin.slots import bitmap_of
 from quorate.v1 import files_pb2 as pb
 
 from quorate_spark.source.bad_rows import BadRows
@@ -184,7 +184,7 @@ class _Filing:
         load, of_shard = self._found.table.files, self._shards[batch.shard]
         assert load is not None
         of_shard.counts.update(map(load.counted_by, items))
-        of_shard.slots.update(map(slot_of, map(self._found.items.shard_key, items)))
+        of_shard.slots |= batch.slots
         self._rows += len(items)
         self._batches += 1
         held, size = self._held[batch.shard]
