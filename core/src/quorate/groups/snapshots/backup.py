@@ -198,7 +198,7 @@ def opened(directory: Path, shard: ShardId, home: Home) -> ShardData:
         fill(data, read(directory).shards[shard], partial(_read_part, directory / folder_of(shard)))
     except (EngineError, OSError) as error:
         data.close()
-        raise BackupError(f"shard {shard} of {directory} cannot be restored: {error}") from error
+        raise BackupError(f"shard {shard} cannot be restored from {directory}: {error}") from error
     return data
 
 
