@@ -233,7 +233,8 @@ class Watch:
             return
         self.generation = token.generation
         self.revisions.update(token.revisions)
-        self._began.update(token.revisions)
+        # It may be of a list at the very cut of a shard, without the rows that went away with it.
+        self._began.update({shard: at + 1 for shard, at in token.revisions.items()})
         self._watched.update(token.revisions)
         self.grow()
         if not self.closed and self._watched != {*self._shards}:
@@ -243,7 +244,8 @@ class Watch:
                 self._follow(shard, revision)
 
     def _follow(self, shard: ShardId, revision: int) -> None:
-        self.revisions[shard] = self._began[shard] = revision
+        self.revisions[shard] = revision
+        self._began.setdefault(shard, revision)
         start = Start(self.generation, revision)
         self._feeds[shard] = self._open_feed(shard, start, self._wake)
 
