@@ -88,8 +88,9 @@ def test_a_command_ends_when_its_lock_is_lost(cluster: Cluster, q: Client) -> No
 
 
 def test_a_command_ends_with_who_runs_it(cluster: Cluster, q: Client) -> None:
-    # It has an eighth of that to end by itself.
-    ran = locked(cluster, "jobs/b", "--ttl", "300", command=[sys.executable, "-c", _SLEEPER])
+    # It has an eighth of that to end by itself, and takes its time.
+    slow = _SLEEPER.replace('print("ended"', 'time.sleep(1); print("ended"')
+    ran = locked(cluster, "jobs/b", "--ttl", "300", command=[sys.executable, "-c", slow])
     assert said(ran).startswith("jobs/b ")
     ran.send_signal(signal.SIGTERM)
 

@@ -22,6 +22,8 @@ from quorate_coordination.locks import MOST_PERMITS
 #: What a command is started with: the name and the token of its lock.
 _NAME: Final = "QUORATE_LOCK"
 _TOKEN: Final = "QUORATE_TOKEN"
+#: How long a command that was killed may take to be gone.
+_END_S: Final = 5.0
 
 R = TypeVar("R", bound=Callable[..., None])
 
@@ -156,8 +158,21 @@ def _run(ctx: click.Context, name: str, command: Sequence[str], options: LockOpt
     coordination = SyncCoordination(ctx.obj.client())
     with _ended_by_signals(), coordination.lock(name, **options) as held:
         grace_s = options["ttl_s"] / 8
-        working = _carry_out(held.asynchronous, command, grace_s)
-        code = coordination.thread.run(held.asynchronous.run(working))
+        ended = threading.Event()
+
+        async def work() -> int:
+            try:
+                working = _carry_out(held.asynchronous, command, grace_s)
+                return await held.asynchronous.run(working)
+            finally:
+                ended.set()
+
+        try:
+            code = coordination.thread.run(work())
+        except BaseException:
+            # The lock is released, and the loop ended, only after the command has ended.
+            ended.wait(grace_s + _END_S)
+            raise
     ctx.exit(code)
 
 
