@@ -262,6 +262,9 @@ def test_a_recorded_answer_is_given_although_the_slot_has_moved(machine: Machine
     machine.control(AdoptSlots(version=2, slots=none))
     assert attempt(0) == first
     assert code(attempt(1)) == "WRONG_SHARD"
+    # One that was opened where the slot is now is unknown here, and lives on there.
+    [outcome] = machine.apply(machine.script(COUNT, stamp=Stamp(session + 1, 0, 0), slots=[7]))
+    assert code(outcome) == "WRONG_SHARD"
     # What was not applied is not remembered either.
     machine.control(AdoptSlots(version=3, slots=all_slots))
     assert code(attempt(1)) is None

@@ -35,6 +35,7 @@ from quorate.apply.outcomes import (
     COPY_BEHIND,
     INTERNAL,
     RESERVED,
+    SESSION_EXPIRED,
     TOO_LARGE,
     UNKNOWN_COMMAND,
     WRONG_SHARD,
@@ -318,10 +319,15 @@ class _Turn:
     def _once(self, command: LoggedCommand, stamp: Stamp, revision: int) -> Outcome:
         layer = Layer(self.layer)
         known = sessions.answer_known(layer, command, stamp, revision, self.now_ms)
+        foreign = self._foreign(command)
+        expired = known and known.refusal and known.refusal.code == SESSION_EXPIRED
+        if expired and foreign is not None:
+            # The session may live on in the shard to which the slots have gone.
+            return Outcome(revision, refusal=foreign)
         if known is not None:
             layer.merge_into(self.layer)
             return known
-        refusal = self._foreign(command) or self._unknown(command)
+        refusal = foreign or self._unknown(command)
         if refusal is None and (handler := self._program.handlers.get(command.type)) is not None:
             refusal = self._closed(command, handler)
         if refusal is not None:
