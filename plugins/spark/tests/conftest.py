@@ -121,7 +121,9 @@ def save(cluster: Cluster) -> Save:
     """Load rows, into the pairs if nothing else is said; options as Spark takes them."""
 
     def saved(rows: DataFrame, **options: Any) -> None:
-        given = {"table": "kv.pairs", "endpoints": cluster.endpoints, **options}
+        # What is not said would depend on whether the table is empty.
+        always = {"table": "kv.pairs", "endpoints": cluster.endpoints, "load.mode": "rpc"}
+        given = {**always, **options}
         rows.write.format("quorate").mode("append").options(**given).save()
 
     return saved
