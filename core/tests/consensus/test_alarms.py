@@ -13,8 +13,9 @@ from quorate.consensus.timing import Timing
 
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_what_is_due_together_rings_in_one_turn(new_loop: type) -> None:
-    async def try_it() -> None:
+    async def try_it() -> bool:
         loop = asyncio.get_running_loop()
+        stood = True
         alarms, turn, rung = Alarms(loop), 0, list[tuple[int, int]]()
         moments, ended = set[int](), loop.create_future()
         due = round(loop.time() + 0.5, 3)
@@ -25,8 +26,12 @@ def test_what_is_due_together_rings_in_one_turn(new_loop: type) -> None:
                 ended.set_result(None)
 
         def ringing(number: int) -> None:
-            delay_s = due - loop.time() + (number - 2) * 1e-9
+            nonlocal stood
+            now = loop.time()
+            delay_s = due - now + (number - 2) * 1e-9
             moments.add(alarms.set(delay_s, lambda _: later(number)))
+            # On a busy machine time may pass between the two looks at it, which is another delay.
+            stood = stood and loop.time() - now < 2e-5
             if number < 3:
                 loop.call_later(0.002, ringing, number + 1)
 
@@ -36,12 +41,15 @@ def test_what_is_due_together_rings_in_one_turn(new_loop: type) -> None:
             turn += 1
             await asyncio.sleep(0)
         assert loop.time() >= due - 0.001
+        if not stood:
+            return False
         assert [number for _, number in rung] == [0, 1, 2, 3]
         assert len({each for each, _ in rung}) == len(moments) == 1
+        return True
 
     loop = new_loop()
     try:
-        loop.run_until_complete(asyncio.wait_for(try_it(), 10))
+        assert any(loop.run_until_complete(asyncio.wait_for(try_it(), 10)) for _ in range(100))
     finally:
         loop.close()
 
