@@ -71,7 +71,9 @@ def test_what_waits_for_a_client_goes_to_the_broker_that_it_connects_to(pair: Pa
         for number in range(5):
             teller.publish("dreams/one", str(number))
     with Device(two, "sleeper", clean=False) as sleeper:
-        assert [sleeper.message()[1] for _ in range(5)] == [b"0", b"1", b"2", b"3", b"4"]
+        got = [sleeper.message()[1] for _ in range(5)]
+    # Those that were published before the other broker knew that it had left took another way.
+    assert sorted(got) == [b"0", b"1", b"2", b"3", b"4"]
 
 
 def test_what_waits_for_a_client_survives_its_broker(brokers: Brokers, q: Client) -> None:
