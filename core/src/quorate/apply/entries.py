@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
+from google.protobuf.message import Message
+
 from quorate.plugin import Fence
 
 #: A revision is the index of the entry and, in the low bits, the command's position in it.
@@ -50,6 +52,13 @@ class LoggedCommand(NamedTuple):
     caller: str = ""
     #: Whether its rights were checked by the node that it came to, at a port of a plugin.
     admitted: bool = False
+
+
+def of_shard(message: Message) -> LoggedCommand:
+    """Return a command of core's own that is for a shard, and touches no key."""
+    return LoggedCommand(
+        message.DESCRIPTOR.full_name, message.SerializeToString(deterministic=True), slotless=True
+    )
 
 
 def revision_of(index: int, position: int) -> int:

@@ -7,14 +7,11 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from google.protobuf.message import Message
-
 from quorate.apply import cuts
 from quorate.apply.control import METADATA
-from quorate.apply.entries import LoggedCommand
 from quorate.apply.members import replicas_of
-from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.routing.proposing import propose_step
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
 from quorate.groups.timing import end, pause
@@ -143,7 +140,7 @@ class Splits:
         await self._flush(shard)
         failpoint("split.cutting")
         command = CutShard(split=split, version=row.version + 1, parts=row.split.parts)
-        await self._propose(shard, command, term)
+        await propose_step(shard, command, term=term, timeout_s=_STEP_S)
         failpoint("split.cut")
         return False
 
@@ -200,7 +197,9 @@ class Splits:
         while self._forgets(shard) and not self._closed:
             began = self._loop.time()
             try:
-                outcome = await self._propose(shard, ForgetSlots(), shard.term)
+                outcome = await propose_step(
+                    shard, ForgetSlots(), term=shard.term, timeout_s=_STEP_S
+                )
             except _PASSING:
                 await pause(self._loop, _AGAIN_S)
                 continue
@@ -211,14 +210,3 @@ class Splits:
                 _log.info("shard %s has looked at %d rows for foreign slots", shard.id, rows)
                 return
             await pause(self._loop, max(_BREATH_S, _SHARE * (self._loop.time() - began)))
-
-    async def _propose(self, shard: Shard, command: Message, term: int) -> Outcome:
-        logged = LoggedCommand(
-            command.DESCRIPTOR.full_name,
-            command.SerializeToString(deterministic=True),
-            slotless=True,
-        )
-        (outcome,) = await shard.propose([logged], term=term, timeout_s=_STEP_S)
-        if outcome.refusal is not None:
-            raise Rejected(outcome.refusal.code, outcome.refusal.message)
-        return outcome

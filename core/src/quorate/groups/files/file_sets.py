@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeVar
 from google.protobuf.message import Message
 
 from quorate.apply import file_sets
-from quorate.apply.entries import LoggedCommand
+from quorate.apply.entries import of_shard
 from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import ExhaustedError, NoLeaderError, NotProposedError
 from quorate.groups.routing.proposing import Timed, propose_in_order
@@ -283,12 +283,7 @@ class FileSets:
     async def _propose(
         self, replica: Shard, command: Message, reply: type[M], timeout_s: float
     ) -> M:
-        logged = LoggedCommand(
-            command.DESCRIPTOR.full_name,
-            command.SerializeToString(deterministic=True),
-            slotless=True,
-        )
-        [result] = await propose_in_order(replica, [Timed(logged, timeout_s)])
+        [result] = await propose_in_order(replica, [Timed(of_shard(command), timeout_s)])
         if not isinstance(result, Outcome):
             raise result
         if result.refusal is not None:

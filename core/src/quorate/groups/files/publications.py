@@ -11,8 +11,6 @@ from google.protobuf.message import Message
 
 from quorate.apply import publications
 from quorate.apply.control import METADATA
-from quorate.apply.entries import LoggedCommand
-from quorate.apply.outcomes import Outcome
 from quorate.groups.files.file_sets import FileSets
 from quorate.groups.refusals import (
     NotProposedError,
@@ -20,6 +18,7 @@ from quorate.groups.refusals import (
     ReadTimeoutError,
     UnreadableError,
 )
+from quorate.groups.routing.proposing import propose_step
 from quorate.groups.routing.requests import Answer
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import Pause, end, every, pause
@@ -174,7 +173,7 @@ class Publications:
             try:
                 await self._files.gather(shard, name, _STEP_S)
                 failpoint("publish.closing")
-                await self._propose(shard, closing, term)
+                await propose_step(shard, closing, term=term, timeout_s=_STEP_S)
                 failpoint("publish.closed")
             except (Rejected, Invalid) as error:
                 report.failure = f"shard {shard.id}: {error}"
@@ -187,7 +186,7 @@ class Publications:
     ) -> None:
         failpoint("publish.opening")
         opening = pb.OpenPublished(name=name, publication=publication, committed=committed)
-        await self._propose(shard, opening, term)
+        await propose_step(shard, opening, term=term, timeout_s=_STEP_S)
         failpoint("publish.opened")
 
     async def _row(self, group: str, name: str) -> pb.Publication:
@@ -197,14 +196,3 @@ class Publications:
             raise NotProposedError(f"there is no replica of {METADATA} here")
         await metadata.read_barrier(_STEP_S)
         return publications.find(metadata.data, group, name) or pb.Publication()
-
-    async def _propose(self, shard: Shard, command: Message, term: int) -> Outcome:
-        logged = LoggedCommand(
-            command.DESCRIPTOR.full_name,
-            command.SerializeToString(deterministic=True),
-            slotless=True,
-        )
-        (outcome,) = await shard.propose([logged], term=term, timeout_s=_STEP_S)
-        if outcome.refusal is not None:
-            raise Rejected(outcome.refusal.code, outcome.refusal.message)
-        return outcome

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from quorate.apply.entries import Copies, LoggedCommand
+from google.protobuf.message import Message
+
+from quorate.apply.entries import Copies, LoggedCommand, of_shard
 from quorate.apply.outcomes import COPY_BEHIND, Outcome
 from quorate.groups.refusals import ExhaustedError
 from quorate.groups.shard.shard import Shard
-from quorate.plugin import Invalid
+from quorate.plugin import Invalid, Rejected
 
 #: The outcome of a command, or an exception if there is none.
 Result = Outcome | Exception
@@ -60,6 +62,14 @@ async def propose_in_order(
         for command, timeout_s in commands[first:]
     ]
     return results[:first] + await propose_in_order(shard, again, term)
+
+
+async def propose_step(shard: Shard, command: Message, *, term: int, timeout_s: float) -> Outcome:
+    """Have a shard carry out a command of its own; raises `Rejected` when it refuses."""
+    (outcome,) = await shard.propose([of_shard(command)], term=term, timeout_s=timeout_s)
+    if outcome.refusal is not None:
+        raise Rejected(outcome.refusal.code, outcome.refusal.message)
+    return outcome
 
 
 async def _one(shard: Shard, commands: Sequence[Timed], term: int | None) -> list[Result]:

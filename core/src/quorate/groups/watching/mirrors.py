@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from quorate.apply.control import METADATA, MirrorPosition
-from quorate.apply.entries import LoggedCommand
+from quorate.apply.entries import of_shard
 from quorate.apply.outcomes import Outcome
 from quorate.apply.program import mirrored
 from quorate.groups.refusals import (
@@ -269,9 +269,7 @@ class MirrorKeeper:
 
     async def _propose(self, adopt: control_pb2.AdoptMirror, term: int) -> None:
         """Propose until it is applied: a repetition has no effect."""
-        command = LoggedCommand(
-            adopt.DESCRIPTOR.full_name, adopt.SerializeToString(deterministic=True), slotless=True
-        )
+        command = of_shard(adopt)
         while True:
             try:
                 (outcome,) = await self._shard.propose([command], term=term)
