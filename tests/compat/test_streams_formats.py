@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 
 from quorate.consensus.journal import Position
+from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.snapshots.backup import Backup
 from quorate.groups.watching.tokens import WatchToken
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.archive import ArchivedEntry, decode
+from quorate.storage.archive import decode
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
 
@@ -46,7 +47,7 @@ def test_backups() -> None:
 
 def test_entries_of_archives() -> None:
     assert list(decode(FOLDER / "archive.entries")) == [
-        ArchivedEntry(1 << 34, 7, 1, b""),
-        ArchivedEntry((1 << 34) + 1, 7, 2, b"commands" * 100),
-        ArchivedEntry((1 << 34) + 2, 8, 3, b"members"),
+        Entry(1 << 34, 7, EntryKind.NOOP, b""),
+        Entry((1 << 34) + 1, 7, EntryKind.COMMAND, b"commands" * 100),
+        Entry((1 << 34) + 2, 8, EntryKind.CONFIG, b"members"),
     ]

@@ -3,13 +3,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from quorate.storage.archive import Archive, ArchivedEntry, ArchiveError
+from quorate.consensus.messages import Entry, EntryKind
+from quorate.storage.archive import Archive, ArchiveError
 
 CLUSTER = b"\x01" * 32
 
 
-def entries(first: int, last: int) -> list[ArchivedEntry]:
-    return [ArchivedEntry(index, 3, 2, bytes([index])) for index in range(first, last + 1)]
+def entries(first: int, last: int) -> list[Entry]:
+    return [Entry(index, 3, EntryKind.COMMAND, bytes([index])) for index in range(first, last + 1)]
 
 
 @pytest.fixture
@@ -75,6 +76,20 @@ def test_only_finished_backups_count(archive: Archive) -> None:
             (folder / "backup.json").write_text("{}")
 
     assert [each.name for each in archive.backups()] == ["20261121T000000Z", "20261122T000000Z"]
+
+
+def test_a_new_backup_has_a_folder_of_its_own(archive: Archive) -> None:
+    first = archive.new_backup()
+    first.mkdir()
+    (first / "torn.sst").touch()
+    assert archive.new_backup().parent == first.parent
+    assert not first.exists()
+    for _ in range(3):
+        path = archive.new_backup()
+        path.mkdir()
+        (path / "backup.json").write_text("{}")
+
+    assert len(archive.backups()) == 3
 
 
 def test_it_goes_on_as_the_archive_of_its_cluster_alone(archive: Archive, tmp_path: Path) -> None:

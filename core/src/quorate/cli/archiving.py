@@ -16,7 +16,8 @@ from quorate.cli.failures import failure
 from quorate.cli.statuses import name_of
 from quorate.cli.terminal import ADMIN
 from quorate.client.errors import OutcomeUnknownError, RejectedError, UnavailableError
-from quorate.storage.archive import Archive, ArchivedEntry, ArchiveError
+from quorate.consensus.messages import Entry, EntryKind
+from quorate.storage.archive import Archive, ArchiveError
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -93,7 +94,6 @@ class _Follower:
         self._client: Final = client
         self._archive: Final = archive
         self._shard: Final = shard
-        self._name: Final = shard.replace("/", "-")
         self._every_s: Final = every_s
         self._say: Final = say
         self._backup = 0
@@ -123,11 +123,11 @@ class _Follower:
             await asyncio.sleep(_RETRY_S)
 
     async def _follow(self, node: str) -> None:
-        after = self._archive.reached(self._name, self._backup)
+        after = self._archive.reached(self._shard, self._backup)
         request = pb.EntriesRequest(shard=self._shard, after=after)
         parts = self._client.at(node).stream(f"{ADMIN}/Entries", request, pb.EntriesPart)
         async with aclosing(parts):
-            waiting: list[ArchivedEntry] = []
+            waiting: list[Entry] = []
             size, due = 0, time.monotonic() + self._every_s
             while True:
                 async with asyncio.timeout(_SILENCE_S):
@@ -135,7 +135,8 @@ class _Follower:
                 if part is None:
                     return
                 for each in part.entries:
-                    waiting.append(ArchivedEntry(each.index, each.term, each.kind, each.payload))
+                    kind = EntryKind(each.kind)
+                    waiting.append(Entry(each.index, each.term, kind, each.payload))
                     size += len(each.payload)
                 if part.needs_backup:
                     self.needs = "it was split, or rows were loaded by files"
@@ -144,11 +145,11 @@ class _Follower:
                 await asyncio.to_thread(self._write, waiting, part.complete_until_ms)
                 waiting, size, due = [], 0, time.monotonic() + self._every_s
 
-    def _write(self, entries: list[ArchivedEntry], complete_until_ms: int) -> None:
+    def _write(self, entries: list[Entry], complete_until_ms: int) -> None:
         if entries:
-            self._archive.append(self._name, entries)
+            self._archive.append(self._shard, entries)
         if complete_until_ms:
-            self._archive.set_complete(self._name, complete_until_ms)
+            self._archive.set_complete(self._shard, complete_until_ms)
 
 
 def _indexes(backup: Path) -> Mapping[str, int]:
@@ -179,13 +180,12 @@ async def _back_up(client: AsyncClient, archive: Archive, say: Say) -> None:
 
 def _forget(archive: Archive, keep_s: float) -> None:
     """Remove what only moments before need, but for the newest backup of then."""
-    *older, newest = archive.backups()
     begins = time.time() - keep_s
+    older = archive.backups()[:-1]
     before = [each for each in older if (each / "backup.json").stat().st_mtime <= begins]
-    oldest = before.pop() if before else newest if not older else older[0]
-    for backup in before:
+    for backup in before[:-1]:
         # Without its manifest it is no backup: an interruption leaves nothing that looks whole.
         (backup / "backup.json").unlink()
         shutil.rmtree(backup)
-    for shard, index in _indexes(oldest).items():
-        archive.forget(shard.replace("/", "-"), index)
+    for shard, index in _indexes(archive.backups()[0]).items():
+        archive.forget(shard, index)

@@ -9,13 +9,15 @@ Every file is written once, whole and durably, but for those of `until`. The for
 """
 
 import json
+import shutil
 import struct
 import time
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
+from quorate.consensus.messages import Entry, EntryKind
 from quorate.storage import durably
 
 _FORMAT: Final = 1
@@ -29,15 +31,6 @@ _HEAD: Final = struct.Struct(">QQBI")
 
 class ArchiveError(Exception):
     """What was archived is damaged, incomplete or something else; the message says what to do."""
-
-
-class ArchivedEntry(NamedTuple):
-    """An entry of a shard's log."""
-
-    index: int  # type: ignore[assignment]  # it hides the method of tuples
-    term: int
-    kind: int
-    payload: bytes
 
 
 class Archive:
@@ -84,15 +77,22 @@ class Archive:
         return sorted(path.parent for path in self.directory.glob(f"backups/*/{_BACKUP}"))
 
     def new_backup(self) -> Path:
-        """Return where the next backup goes."""
-        return self.directory / "backups" / time.strftime(_NAMED, time.gmtime())
+        """Return where the next backup goes; what is left of unfinished ones is removed."""
+        folder = self._made("backups")
+        for path in folder.iterdir():
+            if not (path / _BACKUP).exists():
+                shutil.rmtree(path)
+        at_s = time.time()
+        while (path := folder / time.strftime(_NAMED, time.gmtime(at_s))).exists():
+            at_s += 1
+        return path
 
     # Entries.
 
-    def append(self, shard: str, entries: list[ArchivedEntry]) -> None:
+    def append(self, shard: str, entries: list[Entry]) -> None:
         """Keep entries of a shard that follow each other, durably."""
-        folder = self._folder(shard)
-        folder.mkdir(parents=True, exist_ok=True)
+        self._made("entries")
+        folder = self._made(self._folder(shard))
         name = f"{entries[0].index:020}-{entries[-1].index:020}.entries"
         durably.replace(folder / name, encode(entries))
 
@@ -103,7 +103,7 @@ class Archive:
                 after = last
         return after
 
-    def entries(self, shard: str, after: int) -> Iterator[ArchivedEntry]:
+    def entries(self, shard: str, after: int) -> Iterator[Entry]:
         """Yield the entries after an index, without a gap; raises `ArchiveError` for damage."""
         for first, last, path in self._files(shard):
             if first <= after + 1 <= last:
@@ -114,13 +114,12 @@ class Archive:
 
     def set_complete(self, shard: str, until_ms: int) -> None:
         """Keep that nothing is missing of a shard until then."""
-        path = self.directory / "until" / shard
-        path.parent.mkdir(exist_ok=True)
-        durably.replace(path, str(until_ms).encode())
+        self._made("until")
+        durably.replace(self._until(shard), str(until_ms).encode())
 
     def complete_until_ms(self, shard: str) -> int:
         """Return until when nothing is missing of a shard; 0: not known."""
-        path = self.directory / "until" / shard
+        path = self._until(shard)
         return int(path.read_text()) if path.exists() else 0
 
     def forget(self, shard: str, index: int) -> None:
@@ -129,8 +128,19 @@ class Archive:
             if last <= index:
                 path.unlink()
 
+    def _made(self, folder: str | Path) -> Path:
+        """Return a folder, which is there durably."""
+        path = self.directory / folder
+        if not path.exists():
+            path.mkdir()
+            durably.sync_directory(path.parent)
+        return path
+
     def _folder(self, shard: str) -> Path:
-        return self.directory / "entries" / shard
+        return self.directory / "entries" / shard.replace("/", "-")
+
+    def _until(self, shard: str) -> Path:
+        return self.directory / "until" / shard.replace("/", "-")
 
     def _files(self, shard: str) -> list[tuple[int, int, Path]]:
         found = []
@@ -140,7 +150,7 @@ class Archive:
         return found
 
 
-def encode(entries: Iterable[ArchivedEntry]) -> bytes:
+def encode(entries: Iterable[Entry]) -> bytes:
     """Return the content of a file of entries."""
     rows = b"".join(
         _HEAD.pack(each.index, each.term, each.kind, len(each.payload)) + each.payload
@@ -150,7 +160,7 @@ def encode(entries: Iterable[ArchivedEntry]) -> bytes:
     return _CHECKSUM.pack(_MAGIC, zlib.crc32(packed)) + packed
 
 
-def decode(path: Path) -> Iterator[ArchivedEntry]:
+def decode(path: Path) -> Iterator[Entry]:
     """Yield the entries of a file; raises `ArchiveError` when it is damaged."""
     content = path.read_bytes()
     packed = content[_CHECKSUM.size :]
@@ -160,5 +170,5 @@ def decode(path: Path) -> Iterator[ArchivedEntry]:
     while at < len(rows):
         index, term, kind, size = _HEAD.unpack_from(rows, at)
         at += _HEAD.size
-        yield ArchivedEntry(index, term, kind, rows[at : at + size])
+        yield Entry(index, term, EntryKind(kind), rows[at : at + size])
         at += size

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -39,21 +40,21 @@ def plan(archive: Archive, until_ms: int | None) -> tuple[Path, Onward]:
     if not backups:
         raise BackupError(f"{archive.directory} holds no finished backup yet.")
     if until_ms is None:
-        return backups[-1], lambda shard, data: replay(archive, shard, data)
+        return backups[-1], partial(replay, archive)
     chosen = next((each for each in reversed(backups) if _made_at_ms(each) <= until_ms), None)
     if chosen is None:
         raise BackupError(
             f"{archive.directory} begins at {shown(_made_at_ms(backups[0]))}: restore to that"
             " moment or a later one."
         )
-    ends_ms = min(map(archive.complete_until_ms, map(backup.folder_of, backup.read(chosen).shards)))
+    ends_ms = min(map(archive.complete_until_ms, map(str, backup.read(chosen).shards)))
     if until_ms > ends_ms:
         end = shown(max(ends_ms, _made_at_ms(chosen)))
         raise BackupError(
             f"{archive.directory} is known to be complete until {end}: restore to that moment or an"
             " earlier one, or without one as far as it goes."
         )
-    return chosen, lambda shard, data: replay(archive, shard, data, until_ms=until_ms)
+    return chosen, partial(replay, archive, until_ms=until_ms)
 
 
 def replay(
@@ -109,9 +110,7 @@ def verify(directory: Path, home: Callable[[str, ShardId], Home]) -> Iterator[st
                     base,
                     shard,
                     home(f"{number}", shard),
-                    lambda data, shard=shard, index=index: replay(  # type: ignore[misc]
-                        archive, shard, data, until_index=index
-                    ),
+                    partial(replay, archive, shard, until_index=index),
                 )
             except _BeyondError as error:
                 yield f"{shard}: {error}"
@@ -154,8 +153,7 @@ def _made_at_ms(directory: Path) -> int:
 
 def _entries(archive: Archive, shard: ShardId, after: int) -> Iterator[Entry]:
     try:
-        for each in archive.entries(backup.folder_of(shard), after):
-            yield Entry(each.index, each.term, EntryKind(each.kind), each.payload)
+        yield from archive.entries(str(shard), after)
     except ArchiveError as error:
         raise BackupError(f"{error}.") from error
 
