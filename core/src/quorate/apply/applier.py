@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Final
 from zlib import crc32
 
-from quorate.apply import cuts, deadlines, effects, file_sets, retention, slot_set
+from quorate.apply import checks, cuts, deadlines, effects, file_sets, retention, slot_set
 from quorate.apply.control import MirrorPosition, mirror_position
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
@@ -38,7 +38,7 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, EngineError, FullError, Segment, StalledError
 from quorate.storage.events import event_key
 from quorate.storage.families import COUNTS, EVENTS, FILE_SETS, MEMBERS, NODES, SHARDS, SLOTS
-from quorate.v1.control_pb2 import CutShard
+from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet
 
 #: Maximum number of recent checksums to compare with the leader's.
@@ -254,6 +254,12 @@ class Applier:
         cut = self._cut
         return cut if cut is not None and cut.index == self._data.applied else None
 
+    @property
+    def check_here(self) -> CheckRows | None:
+        """The last check, if that is the newest applied entry: its rows are those of now."""
+        check = self._check
+        return check if check is not None and check.index == self._data.applied else None
+
     def _open_families(self, named: Set[str]) -> None:
         """Keep the rows of plugins that the leader has and this node lacks."""
         for family in sorted(named - self._families):
@@ -293,6 +299,7 @@ class Applier:
         self._slots = SlotSet.decode(data.get(SLOTS, slot_set.KEY))
         self._foreign = cuts.has_foreign(data)
         self._cut = cuts.last_cut(data)
+        self._check = checks.last_check(data)
 
     def _compare(self, index: int, checksum: int, newer: Mapping[int, int]) -> None:
         own = newer.get(index, self._checksums.get(index))
@@ -318,7 +325,7 @@ class _Turn:
         #: The families that changed and the messages that were emitted, for watches.
         self.seen: set[str] = set()
         self.checksums: Final[dict[int, int]] = {}
-        #: Whether the last entry cut the shard: nothing is applied before the new ones are copied.
+        #: Whether the last entry cut the shard, or asks for a digest: the rows after it are needed.
         self.cut = False
         self._position = record.position
         self._now_ms = record.now_ms
@@ -406,7 +413,7 @@ class _Turn:
         self._generation = max(self._generation, head.generation)
         self.commands += head.commands
         slots = found.tables.get(SLOTS)
-        self.cut = slots is not None and slots.rows.get(cuts.CUT) is not None
+        self.cut = slots is not None and not slots.rows.keys().isdisjoint((cuts.CUT, checks.CHECK))
         try:
             self.seen |= effects.unpack_into(self.layer, found)
         except ValueError as error:

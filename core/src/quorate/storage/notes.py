@@ -23,6 +23,8 @@ class Note(NamedTuple):
     leaving: bool = False
     #: Whether there was a replica before, which has left.
     past: bool = False
+    #: Whether its data or log was found damaged: it leaves the shard, and begins anew.
+    damaged: bool = False
 
 
 class Notes(Protocol):
@@ -47,7 +49,8 @@ class FileNotes:
         try:
             kept = json.loads(path.read_bytes())
             epoch, stopped = int(kept["epoch"]), str(kept["stopped"])
-            return Note(epoch, stopped, kept.get("leaving") is True, kept.get("past") is True)
+            signs = (kept.get(each) is True for each in ("leaving", "past", "damaged"))
+            return Note(epoch, stopped, *signs)
         except FileNotFoundError:
             return Note()
         except (ValueError, TypeError, KeyError) as error:
