@@ -15,8 +15,12 @@ from typing import Final
 from urllib.request import urlopen
 
 import pytest
+from quorate.builtin.kv.families import PAIRS
 from quorate.client import Client
 from quorate.plugin import Stub
+from quorate.storage.engine.port import Batch
+from quorate.storage.engine.rocks import RocksEngine
+from quorate.storage.families import SYSTEM
 from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import kv_pb2
@@ -54,6 +58,38 @@ def test_damage_is_found_and_healed(tmp_path: Path, seeds: Sequence[int]) -> Non
                 for each in cluster.nodes.values():
                     until(partial(holds, each, writer.rows))
             assert not writer.failed, told
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+def test_a_row_that_differs_is_found_and_healed(tmp_path: Path) -> None:
+    # A snapshot would replace the row.
+    settings = {**SETTINGS, "storage": {"log_tail_entries": 100_000}}
+    with Cluster(tmp_path, settings=settings) as cluster, Writer(cluster.ready()) as writer:
+        until(lambda: len(writer.rows) == KEYS or None)
+        node = cluster.followers("metadata/1")[0]
+        # All checksums are right: only the other replicas know.
+        node.kill()
+        change_a_row(node.directory / "shards" / "metadata" / "1")
+        node.start()
+        until(lambda: [each for each in found_since(node, 0) if "differ" in each] or None)
+        until(partial(is_healed, node))
+        with writer.paused():
+            until(partial(holds, node, writer.rows))
+        assert not writer.failed
+
+
+def change_a_row(home: Path) -> None:
+    """Change a row of pairs in the database of a replica."""
+    [folder] = home.glob("data.*")
+    engine = RocksEngine(folder, [PAIRS, *SYSTEM])
+    *_, (key, value) = engine.iterate(PAIRS, b"", None)
+    batch = Batch()
+    # What the canary and the writer never write.
+    batch.put(PAIRS, key + b"never", value)
+    engine.write(batch)
+    engine.flush_wal()
+    engine.close()
 
 
 def strike(node: NodeProcess, rng: Random) -> str:

@@ -394,4 +394,7 @@ def _record(home: Home, engine: Engine, installed: Position | None) -> AppliedRe
 
 
 def _damaged(home: Home, what: str) -> DamagedError:
-    return DamagedError(f"The data in {home} is damaged: {what}.")
+    return DamagedError(
+        f"The data in {home} is damaged: {what}. Unless it is rebuilt by itself, replace this"
+        " member with `quorate member replace`."
+    )

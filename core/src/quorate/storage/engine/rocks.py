@@ -526,7 +526,10 @@ def _translated(error: Exception, doing: str, path: Path) -> EngineError:
     text = str(error)
     what = f"Cannot {doing} the database {path}: {text.rstrip('.')}."
     if any(sign in text for sign in _DAMAGE):
-        return DamagedError(f"{what} Its files are damaged.")
+        return DamagedError(
+            f"{what} Its files are damaged: unless it is rebuilt by itself, replace this member"
+            " with `quorate member replace`."
+        )
     if "No space left" in text:
         return FullError(f"{what} Free space on that file system.")
     if "Write stall" in text:
