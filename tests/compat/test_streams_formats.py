@@ -1,4 +1,4 @@
-"""Clients keep watch tokens and operators backups: both outlive the version that gave them."""
+"""Clients keep watch tokens, operators backups and archives: they outlive their versions."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ from quorate.consensus.journal import Position
 from quorate.groups.snapshots.backup import Backup
 from quorate.groups.watching.tokens import WatchToken
 from quorate.plugin.shard_id import ShardId
+from quorate.storage.archive import ArchivedEntry, decode
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
 
@@ -41,3 +42,11 @@ def test_backups() -> None:
 
     assert Backup.decode(stored) == BACKUP
     assert BACKUP.encode() == stored
+
+
+def test_entries_of_archives() -> None:
+    assert list(decode(FOLDER / "archive.entries")) == [
+        ArchivedEntry(1 << 34, 7, 1, b""),
+        ArchivedEntry((1 << 34) + 1, 7, 2, b"commands" * 100),
+        ArchivedEntry((1 << 34) + 2, 8, 3, b"members"),
+    ]

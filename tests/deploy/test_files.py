@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
+from quorate.cli.installed import find
 from quorate.config import load
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +83,7 @@ def test_the_chart_s_nodes_can_be_started(secret: str, tmp_path: Path) -> None:
     environment = {
         name: value.replace("$(QUORATE__NODE__NAME)", "q-0") for name, value in environment.items()
     }
-    settings = load(file, environment, {})
+    settings = load(file, find().section_models(), environment)
 
     assert settings.cluster.initial_members["q-0"] == settings.node.address
     assert len(settings.cluster.initial_members) == 5

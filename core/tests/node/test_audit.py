@@ -273,3 +273,29 @@ async def test_a_row_tells_its_last_writer(nodes: Nodes, builtin: Catalog) -> No
     assert found.written_at_ms > 0
     assert "kv.pairs has no such row" in refused[0]
     assert "no column family nobody.knows" in refused[1]
+
+
+async def test_what_a_port_of_a_plugin_writes_names_whom_it_has_let_in(
+    nodes: Nodes, builtin: Catalog
+) -> None:
+    async with audited(nodes, builtin, "writers = true") as at:
+        api = at.node.api
+        with api.acting("ann", "192.0.2.7:4711"):
+            await api.propose(kv_pb2.PutPair(key=b"a"), kv_pb2.PutPairReply)
+            ordered = api.ordered()
+            await ordered.propose(kv_pb2.PutPair(key=b"b"), kv_pb2.PutPairReply)
+        await api.propose(kv_pb2.PutPair(key=b"c"), kv_pb2.PutPairReply)
+        await ordered.close()
+        writers = []
+        for key in (b"a", b"b", b"c"):
+            asked = audit_pb2.FindWriter(family="kv.pairs", key=key)
+            found = await at.q.call("/quorate.v1.AuditService/Writer", asked, audit_pb2.RowWriter)
+            writers.append(found.identity)
+        records = await at.records(3)
+
+    assert writers == ["ann", "ann", ""]
+    assert [(each["identity"], each["address"]) for each in records[:3]] == [
+        ("ann", "192.0.2.7:4711"),
+        ("ann", "192.0.2.7:4711"),
+        ("", ""),
+    ]

@@ -1,4 +1,4 @@
-"""How unary calls are accepted: many at a time, without a task, until their callers have gone."""
+"""How calls are accepted: many at a time, without a task, until their callers have gone."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from quorate.rpc import accepting
 from quorate.rpc.server import RpcServer
 
 METHOD = "/echo.Echo/unary_unary"
+STREAM = "/echo.Echo/unary_stream"
 KNOWN = accepting.supported()
 ACCEPTED_HERE = pytest.mark.skipif(
     not KNOWN, reason=f"gRPC {grpc.__version__} has not what is called, and accepts by itself"
@@ -44,6 +45,10 @@ class Echo:
                 task = asyncio.current_task()
                 return StringValue(value="" if task is None else str(task.cancelling()))
         return request
+
+    async def unary_stream(self, request: StringValue, context: Any) -> None:
+        await context.write(request)
+        await self._wait()
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something is so."""
@@ -185,6 +190,37 @@ async def test_a_server_that_stops_ends_its_calls(
             await asyncio.sleep(0)
 
     assert echo.gone == 1
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["here", "by gRPC"])
+async def test_streams_are_open_together_until_their_callers_have_gone(
+    monkeypatch: pytest.MonkeyPatch,
+    limits: LimitsSection,
+    four_kinds: Callable[[str], ServiceDescriptor],
+    here: bool,
+) -> None:
+    monkeypatch.setattr(accepting, "supported", lambda: KNOWN and here)
+    echo, server = Echo(), RpcServer(limits)
+    server.add(four_kinds("echo.Echo"), echo)
+    port = server.bind("127.0.0.1", 0, TlsSection())
+    await server.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        stream = channel.unary_stream(STREAM, None, None)
+        for round_ in range(1, 4):
+            calls = [stream(text(f"{number}"), timeout=60) for number in range(60)]
+            for number, call in enumerate(calls):
+                assert await call.read() == text(f"{number}")
+            await echo.until(lambda: echo.waiting == 60)
+            for call in calls[::2]:
+                call.cancel()
+            await echo.until(lambda: echo.waiting == 30)
+            echo.let_go.set()
+            for call in calls[1::2]:
+                assert not await call.read()
+            await echo.until(lambda: echo.waiting == 0)
+            echo.let_go.clear()
+            assert echo.gone == 30 * round_
+    await server.stop(0)
 
 
 @ACCEPTED_HERE

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Caller
 from quorate.plugin.access import Open
 from quorate.rpc import callers
@@ -62,3 +63,18 @@ async def test_without_certificates_and_users_nobody_calls() -> None:
     served: Any = Identities(Open()).around("/a.B/C", serve)
 
     assert await asyncio.create_task(served(b"", None)) == Caller()
+
+
+def test_a_node_acts_for_a_user_in_a_block_alone() -> None:
+    with callers.acting("alice", "192.0.2.1:7"):
+        assert callers.caller() == Caller(name="alice", node=True, address="192.0.2.1:7")
+
+    assert callers.caller() == Caller(node=True)
+
+
+async def test_what_one_call_asked_is_not_what_the_next_of_its_task_asks() -> None:
+    callers.begin(Caller(name="alice"))
+    callers.ask(Asked("alice", "/a.B/C", None))
+    callers.begin(Caller(node=True))
+
+    assert callers.asked() is None

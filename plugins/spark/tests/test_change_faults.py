@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from subprocess import Popen
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from quorate.client import Client
@@ -24,12 +24,19 @@ if TYPE_CHECKING:
 #: What takes longer has failed; a Spark may take a minute to begin.
 LONG_S = 600.0
 
+#: Of the test with executors in processes of their own.
+MANY: Final = int(os.environ.get("QUORATE_CHANGES", "100000"))
+
 #: Copies pairs `from...` to `copy...` until it is killed.
 DRIVER = """
 import sys
+from pyspark.sql import SparkSession
 from quorate_spark.source.local import local_session
 
-endpoints, checkpoint, rows = sys.argv[1:]
+endpoints, checkpoint, rows, executors = sys.argv[1:]
+if int(executors):
+    # Whoever builds a session later gets this one.
+    SparkSession.builder.master(f"local-cluster[{executors},1,1024]").getOrCreate()
 spark = local_session("copies", cores=2)
 (
     spark.readStream.format("quorate")
@@ -52,16 +59,33 @@ spark = local_session("copies", cores=2)
 
 
 @contextmanager
-def copies(cluster: Cluster, checkpoint: Path, rows: int) -> Iterator[Popen[bytes]]:
+def copies(cluster: Cluster, checkpoint: Path, rows: int, executors: int) -> Iterator[Popen[bytes]]:
     """Copy for as long as the block takes, and kill whatever copies at its end."""
-    command = [sys.executable, "-c", DRIVER, cluster.endpoints, str(checkpoint), str(rows)]
-    process = Popen(command, start_new_session=True)
+    given = (cluster.endpoints, checkpoint, rows, executors)
+    command = [sys.executable, "-c", DRIVER, *map(str, given)]
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    process = Popen(command, start_new_session=True, env=environment)
     try:
         yield process
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def executors_of(driver: Popen[bytes]) -> list[int]:
+    """Return the executors that are processes of their own."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        # What ends meanwhile is passed over.
+        with suppress(OSError):
+            pid = int(place.parent.name)
+            if (
+                b"CoarseGrainedExecutorBackend" in place.read_bytes()
+                and os.getsid(pid) == driver.pid
+            ):
+                found.append(pid)
+    return sorted(found)
 
 
 def wait_for(found: Callable[[], object], process: Popen[bytes]) -> None:
@@ -88,13 +112,13 @@ def write(client: Client, first: int, last: int) -> None:
 
 
 # It starts two further Sparks.
-@pytest.mark.timeout(1_800)
+@pytest.mark.timeout(3_600)
 @pytest.mark.parametrize(
-    "changes",
-    [pytest.param(20_000, marks=pytest.mark.ci), pytest.param(1_000_000, marks=pytest.mark.full)],
+    ("changes", "executors"),
+    [pytest.param(20_000, 0, marks=pytest.mark.ci), pytest.param(MANY, 2, marks=pytest.mark.full)],
 )
 def test_each_change_arrives_once(
-    spark: SparkSession, cluster: Cluster, tmp_path: Path, changes: int
+    spark: SparkSession, cluster: Cluster, tmp_path: Path, changes: int, executors: int
 ) -> None:
     a_batch = changes // 20
 
@@ -103,12 +127,15 @@ def test_each_change_arrives_once(
         def copied(number: int) -> bool:
             return client.kv.get(key_of("copy", number)) is not None
 
-        with copies(cluster, tmp_path, a_batch) as first:
+        with copies(cluster, tmp_path, a_batch, executors) as first:
             # What is written from here on is a change.
             wait_for(lambda: (tmp_path / "commits" / "0").exists(), first)
             write(client, 0, changes // 2)
             wait_for(lambda: copied(changes // 8), first)
-        with copies(cluster, tmp_path, a_batch) as second:
+            if executors:
+                os.kill(executors_of(first)[0], signal.SIGKILL)
+                wait_for(lambda: copied(changes // 4), first)
+        with copies(cluster, tmp_path, a_batch, executors) as second:
             wait_for(lambda: copied(changes // 3), second)
             dead = cluster.leader("metadata/1")
             dead.kill()

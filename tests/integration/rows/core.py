@@ -13,6 +13,7 @@ from quorate.v1.admin_pb2 import (
     BackupRequest,
     CancelSplitRequest,
     DrainNodeRequest,
+    EntriesRequest,
     MoveReplicaRequest,
     PauseControllerRequest,
     PurgePluginRequest,
@@ -279,6 +280,11 @@ ADMIN: Final = {
         empty=None,
         large=((BackupRequest(shards=["metadata/" + "9" * 5_000]), "shards[0]"),),
         wrong=((BackupRequest(shards=["metadata/0", "metadata"]), "shards[1]"),),
+    ),
+    "Entries": Row(
+        empty="shard",
+        large=((EntriesRequest(shard="metadata/" + "9" * 5_000), "shard"),),
+        wrong=((EntriesRequest(shard="metadata"), "shard"),),
     ),
 }
 

@@ -48,6 +48,8 @@ class LoggedCommand(NamedTuple):
     fence: Fence | None = None
     #: Who sends it; "": a node for itself, or somebody who has proved no name.
     caller: str = ""
+    #: Whether its rights were checked by the node that it came to, at a port of a plugin.
+    admitted: bool = False
 
 
 def revision_of(index: int, position: int) -> int:

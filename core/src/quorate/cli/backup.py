@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from quorate.cli.failures import Failure, failure
+from quorate.cli.failures import Failure, failure, not_installed
 from quorate.cli.terminal import ADMIN, Terminal, progress
 from quorate.storage import durably
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
@@ -19,32 +20,91 @@ if TYPE_CHECKING:
 
 #: A directory without it is no backup.
 _MANIFEST: Final = "backup.json"
+_SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
 @click.command("backup")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--node", help="Node to ask; default: any node.")
+@click.option("--verify", "verifies", is_flag=True, help="Restore DIR in a sandbox and compare.")
+@click.option("--follow", "follows", is_flag=True, help="Keep an archive in DIR, until Ctrl-C.")
+@click.option(
+    "--every", type=_SECONDS, default=5.0, show_default=True, help="Seconds between two writes."
+)
+@click.option(
+    "--backup-every",
+    type=_SECONDS,
+    default=86_400.0,
+    show_default=True,
+    help="Between two backups.",
+)
+@click.option("--keep", type=_SECONDS, help="Seconds to keep moments for; default: for good.")
 @click.pass_obj
-def command(terminal: Terminal, directory: Path, node: str | None) -> None:
+def command(
+    terminal: Terminal,
+    directory: Path,
+    node: str | None,
+    verifies: bool,
+    follows: bool,
+    every: float,
+    backup_every: float,
+    keep: float | None,
+) -> None:
     """Copy every shard of the cluster into DIR, which must be empty, while it goes on.
 
     Each shard is copied as it is at one moment. backup.json is written last: a directory without it
     is no backup.
+
+    With --follow DIR becomes an archive, or goes on as one: a backup now and then, and all that is
+    written in between, within seconds. `quorate restore --to` restores any moment of it.
+
+    With --verify nothing is copied: DIR, a backup or an archive, is restored in a sandbox, and what
+    an archive's entries lead to is compared with its next backup.
     """
+    if verifies:
+        _verify(terminal, directory)
+        return
+    if follows:
+        from quorate.cli import archiving
+
+        work = partial(
+            archiving.follow,
+            directory=directory,
+            every_s=every,
+            backup_every_s=backup_every,
+            keep_s=keep,
+            say=lambda sentence: terminal.report(sentence, {"said": sentence}),
+        )
+        terminal.follow(work)
+        return
     if directory.exists() and any(directory.iterdir()):
         raise failure(f"{directory} is not empty", "name an empty directory, or a new one")
-
-    async def copy(client: AsyncClient) -> tuple[int, int]:
-        asked = client.at(node) if node else client
-        parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
-        with progress(str(directory)) as copied:
-            return await write(parts, directory, copied)
-
-    files, size = terminal.ask(copy)
+    files, size = terminal.ask(lambda client: copy(client, directory, node))
     terminal.report(
         f"{files} files, {size} bytes in {directory}",
         {"dir": str(directory), "files": files, "bytes": size},
     )
+
+
+def _verify(terminal: Terminal, directory: Path) -> None:
+    try:
+        from quorate.groups.snapshots.parts import BackupError
+        from quorate.node.directory import verify
+    except ModuleNotFoundError as error:
+        raise not_installed(error, "a verification") from error
+    try:
+        for line in verify(directory):
+            terminal.report(line, {"right": line})
+    except BackupError as error:
+        raise failure(str(error)) from error
+
+
+async def copy(client: AsyncClient, directory: Path, node: str | None = None) -> tuple[int, int]:
+    """Copy every shard; return the number of files and bytes."""
+    asked = client.at(node) if node else client
+    parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
+    with progress(str(directory)) as copied:
+        return await write(parts, directory, copied)
 
 
 async def write(

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -183,12 +184,30 @@ def _catalog(terminal: Terminal, enabled: frozenset[str]) -> Catalog:
         ) from error
 
 
+def _moment(ctx: click.Context, param: click.Parameter, text: str | None) -> int | None:
+    """Return a moment in milliseconds since 1970."""
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        what = f"{text!r} is no moment: write 2026-11-22T10:00:00Z, or with another offset"
+        raise click.BadParameter(what, ctx, param)
+    return round(at.timestamp() * 1_000)
+
+
 @click.command("restore")
 @click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--to", "until_ms", callback=_moment, metavar="TIME", help="As it was then.")
 @_config_option
 @click.pass_obj
-def restore(terminal: Terminal, directory: Path) -> None:
+def restore(terminal: Terminal, directory: Path, until_ms: int | None) -> None:
     """Fill the empty node.dir of a node with the backup in DIR; no node may run there.
+
+    From an archive of `quorate backup --follow` it is as the cluster was at TIME, which is written
+    as 2026-11-22T10:00:00Z, or as far as the archive goes.
 
     The node is then a cluster of its own, which begins with `quorate serve`; other nodes are added
     to it. Of a machine with workers, that is the first one.
@@ -202,7 +221,7 @@ def restore(terminal: Terminal, directory: Path) -> None:
     except ModuleNotFoundError as error:
         raise not_installed(error, "a restore") from error
     try:
-        restored = restored_from(directory, settings)
+        restored = restored_from(directory, settings, until_ms)
     except BackupError as error:
         raise failure(str(error)) from error
     shards = sorted(str(shard) for shard in restored.shards)

@@ -290,7 +290,7 @@ class Groups:
                 )
                 if message is not None:
                     name = each.command.caller
-                    caller = Caller(name=name, node=not name)
+                    caller = Caller(name=name, node=not name or each.command.admitted)
                     self._access.demand(message, caller)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
@@ -351,7 +351,8 @@ class Groups:
             parts=len(shard_commands),
             batch=command.items is not None,
             fence=fence,
-            caller="" if caller.node else caller.name,
+            caller=caller.name,
+            admitted=caller.node and caller.name != "",
         )
         return [Part(request, each) for each in shard_commands]
 

@@ -215,6 +215,21 @@ class AdminService:
         except BackupError as error:
             raise Rejected("FAILED_PRECONDITION", str(error)) from error
 
+    async def Entries(
+        self, request: pb.EntriesRequest, context: object
+    ) -> AsyncIterator[pb.EntriesPart]:
+        """Send the applied entries of a replica here, and those to come."""
+        try:
+            shard = parsed_shard(request.shard)
+        except Invalid as invalid:
+            raise Invalid("shard", invalid.reason) from None
+        try:
+            async with aclosing(self._backups.entries(shard, request.after)) as parts:
+                async for part in parts:
+                    yield part
+        except BackupError as error:
+            raise Rejected("FAILED_PRECONDITION", str(error)) from error
+
 
 def _demand(field: str, value: str) -> None:
     if not value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ssl
 from asyncio import Future, get_running_loop
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -166,6 +167,9 @@ class PluginNode:
 
     def _asked(self) -> Asked | None:
         return None if self._own else callers.asked()
+
+    def acting(self, user: str, address: str) -> AbstractContextManager[None]:
+        return callers.acting(user, address)
 
     def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
         enabled = self._authority.enabled

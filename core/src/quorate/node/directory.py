@@ -1,9 +1,10 @@
 """What a node keeps in its directory, and where: its identity, its cluster, its databases."""
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from quorate.config import Settings
@@ -12,12 +13,13 @@ from quorate.config.workers import worker_name
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.snapshots import backup
+from quorate.groups.snapshots import backup, replay
 from quorate.groups.snapshots.backup import Backup
 from quorate.groups.snapshots.parts import BackupError
 from quorate.healing import giving_up
 from quorate.plugin.shard_id import ShardId
 from quorate.storage import durably
+from quorate.storage.archive import Archive, ArchiveError
 from quorate.storage.data.home import DiskHome
 from quorate.storage.engine.port import DamagedError
 from quorate.storage.engine.rocks import Budget, RocksEngine
@@ -29,6 +31,8 @@ from quorate.storage.staged_files import StagedFiles
 _ID_BYTES: Final = 16
 #: The file with the id of the replica, which is drawn with the directory.
 _REPLICA: Final = "replica"
+#: What the databases of a sandbox may take of memory for blocks, and for what is not flushed.
+_SANDBOX_BYTES: Final = 64 << 20
 
 
 def unfinished(path: Path) -> Path:
@@ -163,14 +167,17 @@ def directory_of(settings: Settings) -> NodeDirectory:
     )
 
 
-def restore(source: Path, settings: Settings) -> Backup:
+def restore(source: Path, settings: Settings, until_ms: int | None = None) -> Backup:
     """Fill the empty directory of a node that does not run from a backup; blocks.
+
+    Of an archive it is as the cluster was at a moment, or as far as the archive goes.
 
     The node of these settings is then the only member of a new cluster, under their token, and
     starts as such; other nodes are added to it as to any cluster. Raises `BackupError`, after which
     the node does not start until its directory has been emptied.
     """
     path = settings.node.dir.absolute()
+    source, onward = _planned(source, until_ms)
     backup.read(source)
     path.mkdir(parents=True, exist_ok=True)
     if any(path.iterdir()):
@@ -180,11 +187,36 @@ def restore(source: Path, settings: Settings) -> Backup:
     directory = directory_of(settings)
     durably.write(unfinished(path), b"")
     durably.sync_directory(path)
-    restored = backup.restore(source, directory.home, directory.me)
+    restored = backup.restore(source, directory.home, directory.me, onward)
     directory.join(Configuration.of([Member(directory.me)]).encode())
     unfinished(path).unlink()
     durably.sync_directory(path)
     return restored
+
+
+def verify(source: Path) -> Iterator[str]:
+    """Restore a backup or an archive into a sandbox; yield what is right, raise `BackupError`."""
+    with TemporaryDirectory(prefix="quorate-verify-") as sandbox:
+        budget = Budget(_SANDBOX_BYTES, _SANDBOX_BYTES)
+
+        def home(name: str, shard: ShardId) -> DiskHome:
+            return DiskHome(Path(sandbox) / name / backup.folder_of(shard), budget)
+
+        yield from replay.verify(source, home)
+
+
+def _planned(source: Path, until_ms: int | None) -> tuple[Path, replay.Onward]:
+    if Archive.exists(source):
+        try:
+            return replay.plan(Archive(source), until_ms)
+        except ArchiveError as error:
+            raise BackupError(f"{error}.") from error
+    if until_ms is not None:
+        raise BackupError(
+            f"{source} is a backup, and holds one moment alone: leave out --to, or name an archive"
+            " of `quorate backup --follow`."
+        )
+    return source, lambda *_: None
 
 
 def _is_nodes(directory: Path) -> bool:

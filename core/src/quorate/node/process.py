@@ -41,9 +41,9 @@ _log = logging.getLogger(__name__)
 
 #: The thread that syncs must not wait long for the interpreter when it is done.
 SWITCH_INTERVAL_S: Final = 0.0003
-#: Collections of garbage stop the node, those of all objects for as long as there are many: with
-#: the interpreter's own numbers 10,000 new watches cost several of hundreds of milliseconds.
-COLLECTING: Final = 5_000, 10, 100
+#: A collection of garbage stops the node for as long as there are objects: at most 12,000 younger
+#: ones take a few milliseconds, all of those of 10,000 watches hundreds.
+COLLECTING: Final = 2_000, 5, 1_000
 
 _ENDS: Final = (
     ApplyStoppedError,

@@ -1,14 +1,17 @@
 """What operators have a node do: back up its shards, recover one, purge a plugin's rows."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Final
 
 import grpc
 import grpc.aio
 
+from quorate.apply import cuts, effects, file_sets
 from quorate.apply.control import METADATA
+from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
@@ -22,13 +25,28 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import BITMAP_BYTES
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.storage.data.checkpoint import Manifest
+from quorate.storage.families import FILE_SETS, SLOTS
 from quorate.v1 import admin_pb2, control_pb2
-from quorate.v1.admin_pb2 import RecoverShardRequest
+from quorate.v1.admin_pb2 import AppliedEntry, EntriesPart, RecoverShardRequest
 from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
+
+#: The entries of a part, and the longest time between two parts.
+_PART_BYTES: Final = 1 << 20
+_SILENCE_S: Final = 1.0
+
+
+def _needs_backup(entry: Entry) -> bool:
+    """Whether an entry changes more than its effects tell."""
+    if entry.kind is not EntryKind.COMMAND:
+        return False
+    tables = effects.decode(entry.payload).tables
+    slots = tables.get(SLOTS)
+    cut = slots is not None and slots.rows.get(cuts.CUT) is not None
+    return cut or file_sets.ingested_by(tables.get(FILE_SETS), entry.index) is not None
 
 
 class Backups:
-    """One at a time: each holds copies of shards on the disk."""
+    """One at a time: each holds copies of shards on the disk. Entries are sent to any number."""
 
     def __init__(
         self, replicas: Replicas, channels: NodeChannels, loop: asyncio.AbstractEventLoop
@@ -88,8 +106,43 @@ class Backups:
             self._under_way = False
 
     def stop(self) -> None:
-        """End the backup that is under way, with its next part."""
+        """End what is under way, with its next part."""
         self._stopped = True
+
+    async def entries(self, shard: ShardId, after: int) -> AsyncGenerator[EntriesPart, None]:
+        """Yield the applied entries of a replica here that follow an index, and those to come.
+
+        There is a part every second even when nothing happens. Raises `BackupError` when some of
+        them are not in the log any more, and `UnreadableError` when the replica or the node ends.
+        """
+        replica = self._replicas.shards.get(shard)
+        if replica is None:
+            raise UnreadableError(f"{shard} has no replica on this node: ask another one")
+        applied = asyncio.Event()
+        cancel = replica.subscribe(lambda _: applied.set())
+        try:
+            while not self._stopped and replica.stopped is None:
+                applied.clear()
+                # All that was answered until then is among what is applied now.
+                age_ms = replica.staleness().age_ms
+                complete_until_ms = int(time.time() * 1_000) - age_ms if age_ms >= 0 else 0
+                try:
+                    found = replica.entries(after, _PART_BYTES)
+                except LookupError as error:
+                    raise BackupError(f"{error}: back up the cluster first.") from None
+                if found:
+                    after = found[-1].index
+                yield EntriesPart(
+                    entries=[AppliedEntry(**each._asdict()) for each in found],
+                    complete_until_ms=complete_until_ms if after >= replica.applied else 0,
+                    needs_backup=any(map(_needs_backup, found)),
+                )
+                if after >= replica.applied:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(applied.wait(), _SILENCE_S)
+        finally:
+            cancel()
+        raise UnreadableError(f"{shard} ends on this node; ask another one")
 
     async def _elsewhere(
         self, shard: ShardId, manifests: dict[ShardId, Manifest]

@@ -3,6 +3,7 @@
 import ssl
 from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -46,9 +47,10 @@ class Caller:
     #: How the command came: as a `client` made it, through `CommandService`; from a `service` or
     #: another part of a plugin on this node; or from a `controller` or timer, fenced to a leader.
     via: Literal["client", "service", "controller"] = "client"
-    #: Whether it is a node of the cluster, which acts for nobody else and may do everything.
+    #: Whether it is a node of the cluster, which may do everything. With a name it acts for a user
+    #: whom a plugin has let in at a port of its own.
     node: bool = False
-    #: Where it calls from, while this node bounds its callers.
+    #: Where it calls from, while this node bounds its callers, or at a port of a plugin.
     address: str = ""
 
 
@@ -207,6 +209,14 @@ class NodeApi(Protocol):
         """Return whether a user was granted what something needs; True where nobody is asked.
 
         For doors of a plugin that are no gRPC services: the plugin asks their callers itself.
+        """
+
+    def acting(self, user: str, address: str) -> AbstractContextManager[None]:
+        """Act for a user in a block: the audit log and the writers of rows name it.
+
+        For doors of a plugin that are no gRPC services. The plugin has checked what the user may
+        do: no right is asked for beyond that. Streams of `ordered` keep the user of the block that
+        they are made in.
         """
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:

@@ -1,4 +1,4 @@
-"""Accepts unary calls as they arrive, and serves each in the task that accepted it.
+"""Accepts calls with one request as they arrive, and serves each in the task that accepted it.
 
 `grpc.aio` accepts one call at a time, and asks for the next one several turns of the loop later:
 while the loop is busy, calls queue inside gRPC and batches stay small. It also makes three tasks a
@@ -27,6 +27,7 @@ _IDLE: Final = 32
 _KNOWN: Final = {
     "_handle_cancellation_from_core": ("rpc_task", "rpc_state", "loop"),
     "_handle_exceptions": ("rpc_state", "rpc_coro", "loop", "method_name"),
+    "_handle_unary_stream_rpc": ("method_handler", "rpc_state", "loop"),
     "_handle_unary_unary_rpc": ("method_handler", "rpc_state", "loop"),
 }
 _KNOWN_OF_SERVER: Final = {
@@ -37,7 +38,7 @@ _KNOWN_OF_SERVER: Final = {
 
 
 class Accepting:
-    """A server of gRPC's whose unary methods are accepted here, once `start` was called."""
+    """A server of gRPC's; calls with one request are accepted here, once `start` was called."""
 
     def __init__(self, options: list[tuple[str, Any]]) -> None:
         self.server: Final = grpc.aio.server(options=options)
@@ -108,6 +109,10 @@ class _Method:
         self._path: Final = path
         self._wire: Final = path.encode()
         self._handler: Final = handler
+        streams = handler.response_streaming
+        self._answer: Final = getattr(
+            cygrpc, "_handle_unary_stream_rpc" if streams else "_handle_unary_unary_rpc"
+        )
         self._ended: Final = ended
         self._loop: Final = asyncio.get_running_loop()
         self._idle = 0
@@ -135,7 +140,7 @@ class _Method:
                 self.accept()
             call = _Call(task)
             call.watch(cygrpc._handle_cancellation_from_core(call, state, loop))
-            answer = cygrpc._handle_unary_unary_rpc(self._handler, state, loop)
+            answer = self._answer(self._handler, state, loop)
             # What is raised, a cancellation as well, ends there.
             await cygrpc._handle_exceptions(state, answer, loop, path)
             call.ended = True

@@ -55,7 +55,7 @@ class _Call:
     recorded: bool = False
 
 
-#: Outside of a call the node itself acts, for one of its plugins.
+#: Outside of a call the node acts, for one of its plugins or for whom that has let in.
 _call: Final[ContextVar[_Call | None]] = ContextVar("quorate_rpc_audited_call", default=None)
 
 
@@ -156,10 +156,10 @@ class Audit:
 
 
 def _who() -> Fields:
-    call = _call.get()
+    call, caller = _call.get(), callers.caller()
     return {
-        "identity": callers.caller().name,
-        "address": call.address if call else "",
+        "identity": caller.name,
+        "address": call.address if call else caller.address,
         "method": call.method if call else "",
     }
 

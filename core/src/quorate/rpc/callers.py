@@ -1,5 +1,7 @@
 """Who makes the gRPC call that this task serves."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
@@ -21,8 +23,19 @@ def caller() -> Caller:
 
 
 def begin(made_by: Caller) -> None:
-    """Note in the task of a call who makes it."""
+    """Record in the task of a call who makes it; what an earlier call of the task asked is gone."""
     _caller.set(made_by)
+    _asked.set(None)
+
+
+@contextmanager
+def acting(user: str, address: str) -> Iterator[None]:
+    """Let this node act for a user whom a plugin has let in."""
+    before = _caller.set(Caller(name=user, node=True, address=address))
+    try:
+        yield
+    finally:
+        _caller.reset(before)
 
 
 def asked() -> Asked | None:
@@ -31,7 +44,7 @@ def asked() -> Asked | None:
 
 
 def ask(what: Asked | None) -> None:
-    """Note in the task of a call what was asked for, and granted."""
+    """Record in the task of a call what was asked for, and granted."""
     _asked.set(what)
 
 

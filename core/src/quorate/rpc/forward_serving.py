@@ -136,6 +136,7 @@ def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
         Copies.DOUBTED,
         Fence(command.fence.name, command.fence.token) if command.HasField("fence") else None,
         asked.caller,
+        asked.admitted,
     )
     return Timed(logged, asked.timeout_ms / 1_000)
 

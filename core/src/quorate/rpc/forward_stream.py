@@ -234,6 +234,7 @@ class ForwardStream:
                 sent.commands.add(
                     command=_logged(run.commands[place].command),
                     caller=run.commands[place].command.caller,
+                    admitted=run.commands[place].command.admitted,
                     timeout_ms=max(0, round((run.deadlines[place] - now) * 1_000)),
                 )
         return request if request.parts else None

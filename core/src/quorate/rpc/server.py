@@ -62,9 +62,9 @@ class Methods(Generic):
         """Serve a method."""
         self._handlers[path] = method
 
-    def unary(self) -> dict[str, Handler]:
-        """Return the methods that answer one message with one, by their paths."""
-        return {path: each for path, each in self._handlers.items() if each.unary_unary is not None}
+    def with_one_request(self) -> dict[str, Handler]:
+        """Return the methods that take one message, by their paths."""
+        return {path: each for path, each in self._handlers.items() if not each.request_streaming}
 
     def of(self, service: str) -> list[str]:
         """Return the names of the methods of a service."""
@@ -237,11 +237,12 @@ class RpcServer:
             self.add(_REFLECTION, ReflectionServicer(names), needs)
         # After what other nodes' streams have added.
         self.server.add_generic_rpc_handlers([self._methods.unknown])
-        unary, bounds = self._methods.unary(), self._bounds
+        accepted, bounds = self._methods.with_one_request(), self._bounds
         ended = bounds.ended if bounds is not None and bounds.bounded and supported() else None
-        await self._accepting.start(unary, ended)
+        await self._accepting.start(accepted, ended)
         if bounds is not None:
-            bounds.start(self._ports, unary if ended is not None else ())
+            late = [path for path, each in accepted.items() if not each.response_streaming]
+            bounds.start(self._ports, late if ended is not None else ())
 
     async def set_serving(self, serving: bool) -> None:
         """Report the status of the node and of each service to the health service."""

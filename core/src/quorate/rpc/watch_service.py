@@ -19,7 +19,9 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import needs_of_core, readable
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import callers, deadline
+from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
+from quorate.rpc.openings import Openings
 from quorate.rpc.server import RpcServer
 from quorate.v1 import watch_pb2 as pb
 
@@ -28,8 +30,6 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["WatchService"]
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: About what the events of several commands in one response come to at most.
 RESPONSE_BYTES: Final = 1 << 20
-#: Watches that are opened at a time.
-_OPENING: Final = 8
 #: How long a client that takes nothing holds up the end of a node.
 STOP_S: Final = 0.5
 
@@ -49,9 +49,8 @@ class WatchService:
     _authority: Authority
     _open: dict[asyncio.Task[Any], watches.Watch] = field(default_factory=dict, init=False)
     _stopping: str | None = field(default=None, init=False)
-    #: So that a flood of new watches does not keep the loop from other calls.
-    _opening: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(_OPENING), init=False
+    _openings: Openings = field(
+        default_factory=lambda: Openings(asyncio.get_running_loop()), init=False
     )
 
     def add_to(self, server: RpcServer) -> None:
@@ -70,8 +69,8 @@ class WatchService:
 
     async def Watch(self, request: pb.WatchRequest, context: Context) -> None:
         """Give the rows and then every change, or the changes after a token."""
-        async with self._opening:
-            watch = await self._opened(request)
+        await self._openings.admit(caller_in(context))
+        watch = await self._opened(request)
         call = asyncio.current_task()
         if call is None:
             raise RuntimeError("a call is served by a task")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, contextmanager
+from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeVar, cast
 
@@ -45,7 +46,7 @@ from quorate.plugin import (
     splitting,
 )
 from quorate.plugin.catalog import Catalog
-from quorate.plugin.node import CompleteCacheView
+from quorate.plugin.node import NODE, CompleteCacheView
 from quorate.plugin.resource.serving import Servicer
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
@@ -69,6 +70,8 @@ CacheT = TypeVar("CacheT", bound=CacheView)
 
 #: For how long a session is good when it is not used, in logical time.
 SESSION_TTL_MS: Final = 60_000
+#: For whom the node acts.
+_acting: Final[ContextVar[Caller]] = ContextVar("_acting", default=NODE)
 #: So often in turn may controllers wake each other.
 WAKES: Final = 100
 
@@ -196,8 +199,17 @@ class MemoryNode:
         )
 
     def caller(self) -> Caller:
-        """Return the node itself: nobody is asked here."""
-        return Caller(node=True)
+        """Return the node itself, for whom it acts: nobody is asked here."""
+        return _acting.get()
+
+    @contextmanager
+    def acting(self, user: str, address: str) -> Iterator[None]:
+        """Act for a user in a block."""
+        before = _acting.set(Caller(name=user, node=True, address=address))
+        try:
+            yield
+        finally:
+            _acting.reset(before)
 
     def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
         """Return True: nobody is asked here."""

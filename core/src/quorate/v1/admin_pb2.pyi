@@ -468,3 +468,33 @@ class QuotaUse(_message.Message):
     used: int
     refused: int
     def __init__(self, kind: _Optional[str] = ..., name: _Optional[str] = ..., quota: _Optional[str] = ..., limit: _Optional[int] = ..., used: _Optional[int] = ..., refused: _Optional[int] = ...) -> None: ...
+
+class EntriesRequest(_message.Message):
+    __slots__ = ("shard", "after")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    after: int
+    def __init__(self, shard: _Optional[str] = ..., after: _Optional[int] = ...) -> None: ...
+
+class EntriesPart(_message.Message):
+    __slots__ = ("entries", "complete_until_ms", "needs_backup")
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_UNTIL_MS_FIELD_NUMBER: _ClassVar[int]
+    NEEDS_BACKUP_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[AppliedEntry]
+    complete_until_ms: int
+    needs_backup: bool
+    def __init__(self, entries: _Optional[_Iterable[_Union[AppliedEntry, _Mapping]]] = ..., complete_until_ms: _Optional[int] = ..., needs_backup: bool = ...) -> None: ...
+
+class AppliedEntry(_message.Message):
+    __slots__ = ("index", "term", "kind", "payload")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    PAYLOAD_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    term: int
+    kind: int
+    payload: bytes
+    def __init__(self, index: _Optional[int] = ..., term: _Optional[int] = ..., kind: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...

@@ -27,14 +27,16 @@ class ForwardedPart(_message.Message):
     def __init__(self, id: _Optional[int] = ..., shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ...) -> None: ...
 
 class ForwardedCommand(_message.Message):
-    __slots__ = ("command", "caller", "timeout_ms")
+    __slots__ = ("command", "caller", "timeout_ms", "admitted")
     COMMAND_FIELD_NUMBER: _ClassVar[int]
     CALLER_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    ADMITTED_FIELD_NUMBER: _ClassVar[int]
     command: _entry_pb2.LoggedCommand
     caller: str
     timeout_ms: int
-    def __init__(self, command: _Optional[_Union[_entry_pb2.LoggedCommand, _Mapping]] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+    admitted: bool
+    def __init__(self, command: _Optional[_Union[_entry_pb2.LoggedCommand, _Mapping]] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., admitted: bool = ...) -> None: ...
 
 class ForwardResponse(_message.Message):
     __slots__ = ("parts",)

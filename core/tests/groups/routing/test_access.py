@@ -115,6 +115,8 @@ def test_a_batch_of_which_nothing_is_left_is_refused(
         (Caller(), "UNAUTHENTICATED"),
         (Caller(name="ada"), ""),
         (Caller(node=True), ""),
+        # A port of a plugin has let her in.
+        (Caller(name="eve", node=True), ""),
     ],
 )
 def test_every_way_in_asks_who_sends(

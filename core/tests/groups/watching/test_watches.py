@@ -775,8 +775,7 @@ def test_who_is_not_prompt_learns_of_passing_entries_within_a_round(site: Site) 
 
     site.first.put(b"1")
 
-    soon, later, last = map(woken_by, (0.06, 1.0, 7.0))
+    soon, later, last = map(woken_by, (0.06, 1.0, 10.0))
     assert prompt.woken == 1
-    assert soon == 0
-    assert 0 < later < 200
+    assert 0 < soon < later < 200
     assert last == 200

@@ -65,11 +65,14 @@ class Replica:
         #: How many barriers were taken.
         self.barriers = 0
         self.barrier_error: Exception | None = None
+        #: Tells which rows are its own; None: all are.
+        self.owns: Callable[[bytes], bool] | None = None
         self._subscribers: dict[object, Callable[[int], None]] = {}
         self._replacing: dict[object, Callable[[], None]] = {}
 
-    def owner(self, family: str) -> None:
-        """All rows are its own."""
+    def owner(self, family: str) -> Callable[[bytes], bool] | None:
+        """Tell which rows are its own."""
+        return self.owns
 
     @property
     def own_rows(self) -> ShardData:

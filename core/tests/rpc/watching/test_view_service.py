@@ -138,6 +138,17 @@ async def test_packed_rows_are_the_same_rows(
     assert await packed(keys_only=True) == ([3, 3, 2], keys, [])
 
 
+async def test_rows_that_a_split_left_behind_are_in_no_page(stub: Any, replica: Replica) -> None:
+    for number in range(6):
+        replica.put(b"k%d" % number, b"v")
+    replica.owns = lambda key: key in (b"k1", b"k2", b"k4")
+    view = await opened(stub)
+    request = ReadViewRequest(view=view.view, packed=True)
+
+    assert [key for key, _, _ in await read(stub, view.view)] == [b"k1", b"k2", b"k4"]
+    assert [page.packed.keys async for page in stub.Read(request, timeout=10)] == [b"k1k2k4"]
+
+
 async def test_a_view_without_rows(stub: Any, replica: Replica) -> None:
     view = await opened(stub)
     replica.put(b"later")

@@ -14,6 +14,7 @@ import termios
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -37,10 +38,12 @@ HEADER = b'{"code":106,"opaque":1}'
 def door_server(*, allowed: bool = True) -> server.Server:
     """Return the server of a door that does not listen."""
     node = MemoryNode(["name_server"])
+    if not allowed:
+        node.allows = lambda *_: False  # type: ignore[method-assign]
     config = node.config(NameServerConfig)
     door = Door(node, config)
     codes = {code: partial(handle, door) for code, handle in CODES.items()}
-    return server.Server(config, 0, codes, door.lose, lambda _: allowed)
+    return server.Server(node, config, 0, codes, door.lose)
 
 
 async def test_requests_of_a_user_without_the_right_are_refused() -> None:
@@ -545,12 +548,22 @@ async def test_who_has_a_certificate_calls_as_the_user_that_it_names(
         remoting_client_ca_file=f"{certificate}.crt",
         remoting_user=user,
     )
+    seen: list[str] = []
+    propose = MemoryNode.propose
+
+    async def noted(node: MemoryNode, *given: Any, **named: Any) -> Any:
+        seen.append(node.caller().name)
+        return await propose(node, *given, **named)
+
+    monkeypatch.setattr(MemoryNode, "propose", noted)
     known = client_context(certificate)
     known.load_cert_chain(certificate)
     secure, plain = await door.connect(ssl=known), await door.connect()
 
     assert (await secure.ask(CLUSTERS)).code == 0
     assert (await plain.ask(CLUSTERS)).code == (0 if user else 16)
+    assert (await register(secure)).code == 0
+    assert seen[0] == "localhost"
 
 
 async def test_a_changed_certificate_is_served(open_door: Opening, certificate: Path) -> None:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 from hypothesis import given, strategies as st
-from quorate.plugin import Access
+from quorate.plugin import Access, OrderedCommands
 from quorate.testing.node import MemoryNode
 from quorate_zookeeper.config import ZooKeeperConfig
 from quorate_zookeeper.wire import jute, requests
@@ -101,6 +101,29 @@ async def test_clients_whose_user_lost_its_right_are_closed(
     stranger.writer.write(jute.buffer(opening))
     assert await stranger.is_closed()
     assert set(asked) == {"'': write on zookeeper"}
+
+
+async def test_writes_are_those_of_whom_a_client_proves_to_be(
+    open_door: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    ordered = MemoryNode.ordered
+
+    def noted(node: MemoryNode) -> OrderedCommands:
+        seen.append(node.caller().name)
+        assert node.caller().address.startswith("127.0.0.1:")
+        return ordered(node)
+
+    monkeypatch.setattr(MemoryNode, "ordered", noted)
+    door = await open_door(user="door")
+    peer = await door.connect()
+    peer.send(Op.CREATE, create("/a"))
+    for name in (b"ann" * 100, b"ben"):
+        peer.send(Op.AUTH, jute.int32(0) + jute.text("digest") + jute.buffer(name + b":secret"))
+        peer.send(Op.CREATE, create("/" + name.decode()))
+    assert [(await peer.reply()).error for _ in range(5)] == [0] * 5
+
+    assert seen == ["door", "digest:" + ("ann" * 100)[:64]]
 
 
 async def test_connections_are_bounded(open_door: Opening) -> None:

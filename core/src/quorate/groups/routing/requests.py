@@ -59,6 +59,7 @@ class Request:
         "_batch",
         "_open",
         "_settled",
+        "admitted",
         "caller",
         "deadline",
         "fence",
@@ -75,12 +76,14 @@ class Request:
         batch: bool,
         fence: Fence | None = None,
         caller: str = "",
+        admitted: bool = False,
     ) -> None:
         #: On the loop's clock.
         self.deadline: Final = deadline
         self.stamp: Final = stamp
         self.fence: Final = fence
         self.caller: Final = caller
+        self.admitted: Final = admitted
         self._answered: Final = answered
         self._batch: Final = batch
         self._open = parts
@@ -144,6 +147,7 @@ class Part:
             Copies.DOUBTED,
             request.fence,
             request.caller,
+            request.admitted,
         )
 
     def end(self, result: Result) -> None:

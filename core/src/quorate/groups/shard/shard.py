@@ -381,6 +381,18 @@ class Shard:
         """
         return _register(self._followers, callback)
 
+    def entries(self, after: int, max_bytes: int) -> list[Entry]:
+        """Return applied entries that follow an index: none, or at most `max_bytes` but for one.
+
+        Raises `LookupError` when the log begins after it.
+        """
+        first = self._journal.sentinel.index + 1
+        if after + 1 < first:
+            raise LookupError(f"the log of shard {self.id} begins at index {first} here")
+        if after >= self.applied:
+            return []
+        return self._journal.read(after + 1, self.applied, max_bytes)
+
     # Leadership and members.
 
     @property

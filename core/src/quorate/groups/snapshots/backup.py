@@ -8,7 +8,7 @@ The manifest is written at the end: a directory without it is no backup. Its for
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -134,8 +134,13 @@ def read(directory: Path) -> Backup:
         raise BackupError(f"{directory / MANIFEST} cannot be read: {error}.") from None
 
 
-def restore(directory: Path, home: Callable[[ShardId], Home], me: Peer) -> Backup:
-    """Give an empty node the shards of a backup; blocks.
+def restore(
+    directory: Path,
+    home: Callable[[ShardId], Home],
+    me: Peer,
+    onward: Callable[[ShardId, ShardData], None] = lambda *_: None,
+) -> Backup:
+    """Give an empty node the shards of a backup, brought `onward` from there; blocks.
 
     The node is then the only member of each of them, under its replica id, and the generation is
     one higher: watches of the original cluster list again. Revisions skip ahead of all that the
@@ -144,12 +149,12 @@ def restore(directory: Path, home: Callable[[ShardId], Home], me: Peer) -> Backu
     `BackupError`; then the homes must be removed before another attempt.
     """
     backup = read(directory)
-    for shard, manifest in backup.shards.items():
+    for shard in backup.shards:
         place = home(shard)
         if place.pointer() is not None or place.folders():
             raise BackupError(f"{place} holds data of shard {shard}: restore into an empty node.")
         try:
-            _restore_shard(directory / folder_of(shard), shard, manifest, place, me)
+            _restore_shard(directory, shard, place, me, onward)
         except (EngineError, OSError) as error:
             raise BackupError(
                 f"shard {shard} cannot be restored from {directory}: {error}"
@@ -186,14 +191,28 @@ async def _parts_of(
         yield FilePart(path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size)
 
 
-def _restore_shard(folder: Path, shard: ShardId, manifest: Manifest, home: Home, me: Peer) -> None:
+def opened(directory: Path, shard: ShardId, home: Home) -> ShardData:
+    """Return the data of a shard as it was copied, in an empty home; raises `BackupError`."""
     data = ShardData.open(home, ())
     try:
-        fill(data, manifest, partial(_read_part, folder))
+        fill(data, read(directory).shards[shard], partial(_read_part, directory / folder_of(shard)))
+    except (EngineError, OSError) as error:
+        data.close()
+        raise BackupError(f"shard {shard} of {directory} cannot be restored: {error}") from error
+    return data
+
+
+def _restore_shard(
+    directory: Path,
+    shard: ShardId,
+    home: Home,
+    me: Peer,
+    onward: Callable[[ShardId, ShardData], None],
+) -> None:
+    with closing(opened(directory, shard, home)) as data:
+        onward(shard, data)
         _make_own(data, shard, me)
         data.sync()
-    finally:
-        data.close()
 
 
 def _read_part(folder: Path, name: str, offset: int, length: int) -> bytes:

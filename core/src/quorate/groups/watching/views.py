@@ -81,27 +81,30 @@ class HeldView:
 
     def page(self, start: bytes, end: bytes | None, limit: int | None) -> list[SeenRow]:
         """Return the first rows of a range; none at its end. Raises `Rejected`."""
-        rows = self._held()
-        if rows is None:
-            return []
-        found = rows.iterate(start, end)
-        owns = self._owns
-        return _page(found if owns is None else (row for row in found if owns(row[0])), limit)
+        keys, stored = _first(self._range(start, end), limit, PAGE_ROWS)
+        return [
+            SeenRow(key, value_of(row), revision_of(row))
+            for key, row in zip(keys, stored, strict=True)
+        ]
 
     def packed(
         self, start: bytes, end: bytes | None, limit: int | None, *, keys_only: bool = False
     ) -> PackedRows | None:
         """Return the first rows of a range; None at its end. Raises `Rejected`."""
-        rows = self._held()
-        found = None if rows is None else _first(rows.iterate(start, end), limit, PACKED_ROWS)
-        if not found:
+        keys, stored = _first(self._range(start, end), limit, PACKED_ROWS)
+        if not keys:
             return None
-        keys, stored = zip(*found, strict=True)
         key_ends = list(accumulate(map(len, keys)))
         if keys_only:
             return PackedRows(b"".join(keys), key_ends, b"", (), keys[-1])
         row_ends = list(accumulate(map(len, stored)))
         return PackedRows(b"".join(keys), key_ends, b"".join(stored), row_ends, keys[-1])
+
+    def _range(self, start: bytes, end: bytes | None) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the shard's own rows of a range."""
+        rows, owns = self._held(), self._owns
+        found = iter(()) if rows is None else rows.iterate(start, end)
+        return found if owns is None else (row for row in found if owns(row[0]))
 
     def let_go(self, why: str) -> None:
         """Release the database; later reads raise the reason."""
@@ -194,25 +197,21 @@ class _Entry(NamedTuple):
     timer: asyncio.TimerHandle
 
 
-def _page(rows: Iterator[tuple[bytes, bytes]], limit: int | None) -> list[SeenRow]:
-    return [
-        SeenRow(key, value_of(stored), revision_of(stored))
-        for key, stored in _first(rows, limit, PAGE_ROWS)
-    ]
-
-
 def _first(
     rows: Iterator[tuple[bytes, bytes]], limit: int | None, most: int
-) -> list[tuple[bytes, bytes]]:
-    """Return the rows of a page, as they are stored."""
-    page: list[tuple[bytes, bytes]] = []
+) -> tuple[list[bytes], list[bytes]]:
+    """Return the keys of a page, and its rows as they are stored."""
+    keys: list[bytes] = []
+    stored: list[bytes] = []
     room = PAGE_BYTES
-    for row in islice(rows, most if limit is None else min(limit, most)):
-        page.append(row)
-        room -= len(row[0]) + len(row[1])
+    # Scans of millions of rows come through this loop.
+    for key, row in islice(rows, most if limit is None else min(limit, most)):
+        keys.append(key)
+        stored.append(row)
+        room -= len(key) + len(row)
         if room <= 0:
             break
-    return page
+    return keys, stored
 
 
 def _gone(name: str, why: str) -> Rejected:

@@ -13,9 +13,12 @@ from quorate.storage.events import EventLog, HistoryGoneError, RowChange
 
 #: How soon the reader of a prompt feed learns of entries without events for it.
 PASSING_S: Final = 0.05
-#: The same of the others, which are woken a few at a time.
-ROUND_S: Final = 5.0
-_TURN_S: Final = 0.1
+#: How soon the others do, where nothing else is set.
+ROUND_S: Final = 10.0
+#: Feeds are woken a few at a time: each may let its reader write to a client.
+_TURN_S: Final = 0.004
+_TURN_PROMPT: Final = 16
+_TURN_PATIENT: Final = 4
 #: What is looked at of the entries of one turn; beyond it every feed reads for itself.
 _MOST_EVENTS: Final = 10_000
 _MOST_BYTES: Final = 1 << 20
@@ -35,33 +38,87 @@ class WokenFeed(Protocol):
         """Wake the reader."""
 
 
-class Waking:
-    """The feeds of a replica, by what they select.
+class _Rounds:
+    """Wakes feeds again and again while entries are applied, each once in a round.
 
-    An entry up to `upto` that has something for a feed was told to it.
+    A round begins `after_s` after an entry, and lasts `spread_s` or longer: at most `most` feeds
+    are woken in a turn.
     """
 
     def __init__(
-        self, replica: Shard, loop: asyncio.AbstractEventLoop, closed: Callable[[Waking], None]
+        self, loop: asyncio.AbstractEventLoop, after_s: float, spread_s: float, most: int
+    ) -> None:
+        self.feeds: Final[dict[WokenFeed, None]] = {}
+        self._loop: Final = loop
+        self._after_s: Final = after_s
+        self._spread_s: Final = spread_s
+        self._most: Final = most
+        self._left: Final[deque[WokenFeed]] = deque()
+        self._turn_feeds = 1
+        self._turn_s = _TURN_S
+        #: Whether entries were applied since the round began.
+        self._again = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def passed(self) -> None:
+        """Record that an entry was applied."""
+        if self._timer is not None:
+            self._again = True
+        elif self.feeds:
+            self._timer = self._loop.call_later(self._after_s, self._begin)
+
+    def stop(self) -> None:
+        """Wake nobody any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _begin(self) -> None:
+        self._again = False
+        self._left.extend(self.feeds)
+        count = len(self._left) or 1
+        self._turn_feeds = self._most
+        if self._spread_s:
+            self._turn_feeds = min(self._most, 1 + int(count * _TURN_S / self._spread_s))
+        self._turn_s = max(_TURN_S, self._spread_s * self._turn_feeds / count)
+        self._turn()
+
+    def _turn(self) -> None:
+        for _ in range(min(self._turn_feeds, len(self._left))):
+            feed = self._left.popleft()
+            if feed in self.feeds:
+                feed.wake()
+        self._timer = self._loop.call_later(self._turn_s, self._turn if self._left else self._end)
+
+    def _end(self) -> None:
+        self._timer = None
+        if self._again:
+            self.passed()
+
+
+class Waking:
+    """The feeds of a replica, by what they select.
+
+    An entry up to `upto` that has something for a feed was reported to it.
+    """
+
+    def __init__(
+        self,
+        replica: Shard,
+        loop: asyncio.AbstractEventLoop,
+        closed: Callable[[Waking], None],
+        round_s: float = ROUND_S,
     ) -> None:
         self._replica: Final = replica
-        self._loop: Final = loop
         self._closed: Final = closed
         self.upto = replica.data.applied
         #: By family, or message, and prefix.
         self._feeds: Final[dict[str, dict[bytes, dict[WokenFeed, None]]]] = {}
         #: How many prefixes have each length, by family.
         self._lengths: Final[dict[str, Counter[int]]] = {}
-        self._prompt: Final[dict[WokenFeed, None]] = {}
-        self._patient: Final[dict[WokenFeed, None]] = {}
         #: Those that list rows and may wait for newer ones.
         self._listing: Final[dict[WokenFeed, None]] = {}
-        self._passing: asyncio.TimerHandle | None = None
-        #: Those that are still to be woken in this round, and up to where it goes.
-        self._round: Final[deque[WokenFeed]] = deque()
-        self._round_upto = self.upto
-        self._a_turn = 1
-        self._turning: asyncio.TimerHandle | None = None
+        self._prompt: Final = _Rounds(loop, PASSING_S, 0.0, _TURN_PROMPT)
+        self._patient: Final = _Rounds(loop, _TURN_S, round_s, _TURN_PATIENT)
         self._ended = False
         self._cancels: Final = (
             replica.subscribe(lambda _: self._applied()),
@@ -80,7 +137,7 @@ class Waking:
                 prefixes[prefix] = {}
                 self._lengths.setdefault(family, Counter())[len(prefix)] += 1
             prefixes[prefix][feed] = None
-        (self._prompt if feed.prompt else self._patient)[feed] = None
+        (self._prompt if feed.prompt else self._patient).feeds[feed] = None
 
     def remove(self, feed: WokenFeed, selection: Mapping[str, bytes]) -> None:
         """Wake a feed no more."""
@@ -95,10 +152,10 @@ class Waking:
                     del lengths[len(prefix)]
                 if not prefixes:
                     del self._feeds[family], self._lengths[family]
-        self._prompt.pop(feed, None)
-        self._patient.pop(feed, None)
+        for rounds in (self._prompt, self._patient):
+            rounds.feeds.pop(feed, None)
         self._listing.pop(feed, None)
-        if not self._prompt and not self._patient:
+        if not self._prompt.feeds and not self._patient.feeds:
             self.close()
 
     def listed(self, feed: WokenFeed) -> None:
@@ -113,9 +170,8 @@ class Waking:
         self._closed(self)
         for cancel in self._cancels:
             cancel()
-        for timer in (self._passing, self._turning):
-            if timer is not None:
-                timer.cancel()
+        self._prompt.stop()
+        self._patient.stop()
 
     # What was applied.
 
@@ -129,10 +185,8 @@ class Waking:
         changed = [each for each in self._feeds if data.touched.changed((each,), after)]
         self._mark_whole(changed, after)
         self._look(changed, after)
-        if self._passing is None and self._prompt:
-            self._passing = self._loop.call_later(PASSING_S, self._pass)
-        if self._turning is None and self._patient:
-            self._begin_round()
+        self._prompt.passed()
+        self._patient.passed()
 
     def _mark_whole(self, families: Iterable[str], after: int) -> None:
         """Mark the feeds of whole families."""
@@ -167,28 +221,3 @@ class Waking:
             if length and (feeds := prefixes.get(key[:length])) is not None:
                 for feed in list(feeds):
                     feed.mark(index)
-
-    # What passed without anything for them.
-
-    def _pass(self) -> None:
-        self._passing = None
-        for feed in list(self._prompt):
-            feed.wake()
-
-    def _begin_round(self) -> None:
-        self._round.extend(self._patient)
-        self._round_upto = self.upto
-        self._a_turn = 1 + int(len(self._round) * _TURN_S / ROUND_S)
-        self._turning = self._loop.call_later(_TURN_S, self._turn)
-
-    def _turn(self) -> None:
-        for _ in range(min(self._a_turn, len(self._round))):
-            feed = self._round.popleft()
-            if feed in self._patient:
-                feed.wake()
-        if self._round:
-            self._turning = self._loop.call_later(_TURN_S, self._turn)
-        elif self._round_upto < self.upto and self._patient:
-            self._begin_round()
-        else:
-            self._turning = None

@@ -96,7 +96,8 @@ class Watch:
         self._moved_away: Final = moved
         self._loop: Final = loop
         self._clock: Final = loop.time
-        self._bookmark_s: Final = bookmark_s
+        # What is woken a little early need not wait for another round.
+        self._bookmark_s: Final = bookmark_s * 0.9
         #: The revision in each shard after which nothing is read; None: it goes on for ever.
         self._until: Final = until
         self._feeds: Final[dict[ShardId, Feed]] = {}
@@ -119,6 +120,8 @@ class Watch:
         #: Called when changes were passed over of which nothing is for this watch, once all that is
         #: before them was read.
         self.on_passed: Callable[[], None] | None = None
+        #: Called with the watch when it is closed or lost.
+        self.on_close: Callable[[Watch], None] | None = None
         #: Why the watch ended in a resync.
         self.lost: str | None = None
         if token:
@@ -187,13 +190,15 @@ class Watch:
             if moved:
                 if self.on_passed is not None and self.listed:
                     self.on_passed()
+                if self._bookmark_in_s() == 0:
+                    return self._bookmark()
                 # It has nothing for this watch: let others run before reading more.
                 self._loop.call_soon(self._wake)
                 await self._wait(None)
-            elif self._moved and self._clock() >= self._told_at + self._bookmark_s:
+            elif (due_s := self._bookmark_in_s()) == 0:
                 return self._bookmark()
             elif not self._woken:
-                await self._wait(self._bookmark_s if self._moved else None)
+                await self._wait(due_s)
         ended, self._ended = self._ended, None
         return ended
 
@@ -344,6 +349,12 @@ class Watch:
                 event=seen.event, revision=seen.revision, token=token, shard=shard.number
             )
 
+    def _bookmark_in_s(self) -> float | None:
+        """Return when a bookmark is due; None while the reader's token is up to date."""
+        if not self._moved:
+            return None
+        return max(0.0, self._told_at + self._bookmark_s - self._clock())
+
     def _bookmark(self) -> Portion:
         self._moved = False
         self._told_at = self._clock()
@@ -364,6 +375,8 @@ class Watch:
         self._close_feeds()
 
     def _close_feeds(self) -> None:
+        if self.on_close is not None:
+            self.on_close(self)
         for feed in self._feeds.values():
             feed.close()
 
@@ -422,6 +435,7 @@ class Watches:
         self._loop: Final = loop
         self._settings: Final = settings or WatchSettings()
         self._timeout_s: Final = timeout_s
+        #: Those that are open.
         self._made: Final = WeakSet[Watch]()
         #: Of the replicas here that are watched.
         self._wakings: Final[dict[Shard, Waking]] = {}
@@ -434,7 +448,7 @@ class Watches:
     @property
     def open_now(self) -> int:
         """The number of open watches."""
-        return sum(not watch.closed for watch in self._made)
+        return len(self._made)
 
     def open(
         self,
@@ -471,7 +485,9 @@ class Watches:
             until=until,
             offshoots=self._offshoots if grows else lambda _: (),
         )
-        self._made.add(watch)
+        if not watch.closed:
+            self._made.add(watch)
+            watch.on_close = self._made.discard
         return watch
 
     async def open_fresh(
@@ -544,7 +560,9 @@ class Watches:
             return None
         waking = self._wakings.get(replica)
         if waking is None:
-            waking = self._wakings[replica] = Waking(replica, self._loop, self._forget)
+            waking = self._wakings[replica] = Waking(
+                replica, self._loop, self._forget, self._settings.bookmark_s
+            )
         return LocalFeed(
             replica, selection, start, not_before, wake, self._settings.page, waking, prompt
         )

@@ -431,8 +431,11 @@ class _View:
         cut = len(prefix)
         try:
             cursor.seek(start)
-            while valid() and (end is None or key() < end):
-                yield key()[cut:], value()
+            while valid():
+                found = key()
+                if end is not None and found >= end:
+                    break
+                yield found[cut:], value()
                 step()
             cursor.status()
         except Exception as error:

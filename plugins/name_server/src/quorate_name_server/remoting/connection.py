@@ -43,7 +43,8 @@ class Connection(asyncio.Protocol):
         self._reads = True
         self._out: list[bytes] = []
         self._out_bytes = 0
-        #: The host of the peer.
+        #: The peer's address, as `host:port`, and its host.
+        self.peer = ""
         self.host = ""
         #: Where the peer has reached this node.
         self.own_address = ""
@@ -60,8 +61,8 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast(asyncio.Transport, transport)
-        peer = transport.get_extra_info("peername") or ("",)
-        self.host = str(peer[0])
+        peer = transport.get_extra_info("peername") or ("", 0)
+        self.host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
         own = transport.get_extra_info("sockname") or ("", 0)
         self.own_address = f"{own[0]}:{own[1]}"
         self.active_s = self._server.now_s()

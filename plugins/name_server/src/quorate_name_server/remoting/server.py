@@ -65,30 +65,25 @@ class Server:
     """Serves the connections of a port until it is closed.
 
     `tls` is what connections are encrypted with if the section names no certificate of its own.
-    With `shares_port` other processes listen there too. `codes` says what answers each request, and
-    `lose` is called with connections that have closed by which somebody has registered. `allowed`
-    returns whether requests are answered of a connection whose certificate names a user; "": it
-    has none.
+    `codes` says what answers each request, and `lose` is called with connections that have closed
+    by which somebody has registered.
     """
 
     def __init__(
         self,
+        node: NodeApi,
         config: NameServerConfig,
         port: int,
         codes: Mapping[int, Handle],
         lose: Callable[[Connection], Coroutine[Any, Any, None]],
-        allowed: Callable[[str], bool],
         tls: ssl.SSLContext | None = None,
-        *,
-        shares_port: bool = False,
     ) -> None:
+        self._node: Final = node
         self._tls: Final = tls
-        self._shares_port: Final = shares_port
         self._config: Final = config
         self._port: Final = port
         self._codes: Final = codes
         self._lose: Final = lose
-        self._allowed: Final = allowed
         self.tls_only: Final = config.remoting_tls_only
         self.room: Final = Room(ROOM_BYTES)
         self._certificates: Final = (
@@ -115,7 +110,7 @@ class Server:
             self._config.remoting_host,
             self._port,
             backlog=_BACKLOG,
-            reuse_port=self._shares_port,
+            reuse_port=self._node.shares_ports,
         )
         self.start(self._close_idle())
 
@@ -173,13 +168,17 @@ class Server:
         handle = self._codes.get(request.code)
         if handle is None:
             return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
-        if not self._allowed(connection.user):
+        if not self._node.allows(self._config.remoting_user or connection.user, _NEEDED):
             return Response(_NO_PERMISSION, _NOBODY)
+        user = connection.user or self._config.remoting_user
         try:
-            answer = handle(connection, request)
+            with self._node.acting(user, connection.peer):
+                answer = handle(connection, request)
         except Exception as error:  # noqa: BLE001 - one request alone fails
             return self._failed(request, error)
-        return answer if isinstance(answer, Response) else self._awaited(request, answer)
+        if isinstance(answer, Response):
+            return answer
+        return self._awaited(request, answer, user, connection.peer)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Run something beside the connections until the server is closed."""
@@ -197,9 +196,12 @@ class Server:
         self._complained_s, self._unsaid = now_s, 0
         _log.warning("RocketMQ door: %s%s", what[:_LONGEST_REMARK], more)
 
-    async def _awaited(self, request: Request, answer: Awaitable[Response]) -> Response:
+    async def _awaited(
+        self, request: Request, answer: Awaitable[Response], user: str, peer: str
+    ) -> Response:
         try:
-            return await answer
+            with self._node.acting(user, peer):
+                return await answer
         except Exception as error:  # noqa: BLE001 - one request alone fails
             return self._failed(request, error)
 
@@ -231,37 +233,18 @@ async def serving(node: NodeApi) -> AsyncIterator[None]:
     if is_served and config.remoting_tls_only and not (tls or config.remoting_cert_file):
         raise UnencryptedError
 
-    def allowed(user: str) -> bool:
-        return node.allows(config.remoting_user or user, _NEEDED)
-
     async with AsyncExitStack() as open_ports:
         if config.remoting_port:
             door = Door(node, config)
             codes = {code: partial(handle, door) for code, handle in CODES.items()}
-            server = Server(
-                config,
-                config.remoting_port,
-                codes,
-                door.lose,
-                allowed,
-                tls,
-                shares_port=node.shares_ports,
-            )
+            server = Server(node, config, config.remoting_port, codes, door.lose, tls)
             await server.open()
             open_ports.push_async_callback(server.close)
             server.start(notify_forever(door))
         if config.controller_port:
             controller = Controller(node, config)
             own = {code: partial(handle, controller) for code, handle in CONTROLLER_CODES.items()}
-            server = Server(
-                config,
-                config.controller_port,
-                own,
-                controller.lose,
-                allowed,
-                tls,
-                shares_port=node.shares_ports,
-            )
+            server = Server(node, config, config.controller_port, own, controller.lose, tls)
             await server.open()
             open_ports.push_async_callback(server.close)
         yield

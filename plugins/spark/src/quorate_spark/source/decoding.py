@@ -134,9 +134,7 @@ class Decoder:
 
 def revisions(page: PackedRows) -> Numbers:
     """Return the revision of each row of a page."""
-    starts = _slices(page.row_ends).starts
-    read = _data(page.rows)[starts[:, None] + np.arange(_REVISION_BYTES)]
-    return np.ascontiguousarray(read).view(">i8")[:, 0].astype(np.int64)
+    return _fixed(_data(page.rows), _slices(page.row_ends).starts, ">i8").astype(np.int64)
 
 
 def rows_of(page: PackedRows) -> Iterator[tuple[bytes, bytes, int]]:
@@ -214,14 +212,14 @@ def _fields(
     active = np.flatnonzero(at < values.ends)
     while len(active):
         tags, at_value = _varints(data, at[active])
-        for tag in np.unique(tags).tolist():
+        for tag in _distinct(tags):
             same = tags == tag
             whole = bool(same.all())
             these = active if whole else active[same]
             begin = at_value if whole else at_value[same]
             path = (*before, tag >> 3)
-            numbers, slices = _value(data, begin, tag & 7)
-            at[these] = slices.ends
+            starts, ends = _bounds(data, begin, tag & 7)
+            at[these] = ends
             if any(each[: len(path)] == path for each in wanted):
                 field = found.get(path)
                 if field is None:
@@ -234,9 +232,10 @@ def _fields(
                     # Later values replace earlier ones, or are merged.
                     raise _UnusualError
                 field.present[these] = True
-                field.numbers[these] = numbers
-                field.slices.starts[these] = slices.starts
-                field.slices.ends[these] = slices.ends
+                if tag & 7 != _SIZED:
+                    field.numbers[these] = _numbers(data, starts, tag & 7)
+                field.slices.starts[these] = starts
+                field.slices.ends[these] = ends
         if (at > values.ends).any():
             raise _UnusualError
         active = active[at[active] < values.ends[active]]
@@ -247,22 +246,40 @@ def _fields(
     return found
 
 
-def _value(data: Bytes, at: Numbers, kind: int) -> tuple[NDArray[np.uint64], Slices]:
-    """Return the numbers, and the slices that follow a tag, which end where the value ends."""
+def _distinct(tags: NDArray[np.uint64]) -> list[int]:
+    """Return what tags there are: of most tables each row has the same fields."""
+    first = int(tags[0])
+    return [first] if (tags == first).all() else list(map(int, np.unique(tags)))
+
+
+def _bounds(data: Bytes, at: Numbers, kind: int) -> tuple[Numbers, Numbers]:
+    """Return where the values behind tags begin and end."""
     if kind == _VARINT:
-        numbers, ends = _varints(data, at)
-        return numbers, Slices(at, ends)
+        return at, _varints(data, at)[1]
     if kind == _SIZED:
         sizes, starts = _varints(data, at)
-        return sizes, Slices(starts, starts + sizes.astype(np.int64))
+        return starts, starts + sizes.astype(np.int64)
     if kind in (_FIXED32, _FIXED64):
-        size = 4 if kind == _FIXED32 else 8
-        # Nothing is read beyond the data: what is cut off there is no row.
-        if len(at) and int(at.max()) + size > len(data):
-            raise _UnusualError
-        read = np.ascontiguousarray(data[at[:, None] + np.arange(size)]).view(f"<u{size}")
-        return read[:, 0].astype(np.uint64), Slices(at, at + size)
+        return at, at + (4 if kind == _FIXED32 else 8)
     raise _UnusualError
+
+
+def _numbers(data: Bytes, at: Numbers, kind: int) -> NDArray[np.uint64]:
+    """Return numbers at places."""
+    if kind == _VARINT:
+        return _varints(data, at)[0]
+    return _fixed(data, at, "<u4" if kind == _FIXED32 else "<u8").astype(np.uint64)
+
+
+def _fixed(data: Bytes, at: Numbers, kind: str) -> NDArray[Any]:
+    """Return numbers of a fixed size at places."""
+    dtype = np.dtype(kind)
+    last = len(data) - dtype.itemsize
+    # Nothing is read beyond the data: what is cut off there is no row.
+    if len(at) and int(at.max()) > last:
+        raise _UnusualError
+    # A number begins at every byte.
+    return np.ndarray(max(last + 1, 0), dtype, data, strides=(1,))[at]
 
 
 def _varints(data: Bytes, at: Numbers) -> tuple[NDArray[np.uint64], Numbers]:

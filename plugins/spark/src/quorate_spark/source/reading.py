@@ -24,6 +24,8 @@ from quorate_spark.source.tables import find
 #: Approximate number of rows of a task.
 _ROWS_A_RANGE: Final = 250_000
 _MOST_RANGES: Final = 16
+#: Fewer rows than this that filters choose in a shard are one task.
+_FEW_ROWS: Final = 50_000
 
 _SERVICE: Final = "/quorate.v1.ViewService"
 
@@ -69,9 +71,12 @@ def planned(
     ranges_per_shard: int,
     view_ttl_s: float,
 ) -> list[ShardRange]:
-    """Take a view of every shard, and divide the keys that are wanted of it."""
+    """Take a view of every shard, and divide the keys that are wanted of it.
+
+    Tasks that run at the same time read different shards, and so different nodes, if they can.
+    """
     plan = plan_of(client.topology(), group)
-    parts: list[ShardRange] = []
+    parts: list[tuple[int, ShardRange]] = []
     for shard, node in sorted(plan.leaders.items()):
         if not node:
             raise UnavailableError(f"shard {group}/{shard} has no leader; wait for one")
@@ -82,23 +87,37 @@ def planned(
         hit = [each for each in wanted if ranges.overlap(each, view.first, view.last)]
         if len(hit) == 1:
             many = ranges_per_shard or min(view.estimated_rows // _ROWS_A_RANGE, _MOST_RANGES)
+            chosen = ShardRange(node, shard, view.view, (hit[0],))
+            if not ranges_per_shard and many > 1 and hit[0] != EVERY[0] and _few(client, chosen):
+                many = 1
             hits: list[tuple[KeyRange, ...]] = [
                 (each,) for each in ranges.divided(hit[0], view.first, view.last, many)
             ]
         else:
             hits = [tuple(hit)] if hit else []
-        parts += (ShardRange(node, shard, view.view, keys) for keys in hits)
-    return parts
+        parts += enumerate(ShardRange(node, shard, view.view, keys) for keys in hits)
+    return [part for _, part in sorted(parts, key=lambda each: each[0])]
+
+
+def _few(client: Client, part: ShardRange) -> bool:
+    """Tell whether a part has so few rows that it is not worth dividing: their keys are counted."""
+    found = pages(client, part, keys_only=True, limit=_FEW_ROWS)
+    return sum(len(page.key_ends) // 4 for page in found) < _FEW_ROWS
 
 
 def pages(
-    client: Client, part: ShardRange, *, keys_only: bool = False
+    client: Client, part: ShardRange, *, keys_only: bool = False, limit: int = 0
 ) -> Iterator[views.PackedRows]:
-    """Yield the rows of a part, page by page."""
+    """Yield the rows of a part, page by page; with a limit so many of each of its ranges."""
     node = client.at(part.node)
     for start, end in part.keys:
         request = views.ReadViewRequest(
-            view=part.view, start=start, end=end or b"", packed=True, keys_only=keys_only
+            view=part.view,
+            start=start,
+            end=end or b"",
+            limit=limit,
+            packed=True,
+            keys_only=keys_only,
         )
         for page in node.stream(f"{_SERVICE}/Read", request, views.ReadViewResponse):
             yield page.packed

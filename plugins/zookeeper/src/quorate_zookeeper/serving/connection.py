@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from quorate.plugin import OrderedCommands, Rejected
 
-from quorate_zookeeper.serving import tls
+from quorate_zookeeper.serving import identities, tls
 from quorate_zookeeper.serving.operations import OPERATIONS
 from quorate_zookeeper.sessions.apply import SESSION_EXPIRED
 from quorate_zookeeper.v1 import commands_pb2 as pb
@@ -313,6 +313,15 @@ class Connection(asyncio.Protocol):
         self.close()
         return False
 
+    async def act(self) -> None:
+        """Write as whom the client has proved to be by now."""
+        await self.written()
+        earlier = self._stream
+        with self.server.node.acting(identities.user_of(self), self.peer):
+            self._stream = self.server.node.ordered()
+        if earlier is not None:
+            await earlier.close()
+
     def next_is(self, operations: Container[int]) -> bool:
         """Tell whether the next request has come, and is one of these operations."""
         return bool(self._frames) and int.from_bytes(self._frames[0][4:8]) in operations
@@ -352,7 +361,8 @@ class Connection(asyncio.Protocol):
             password = secrets.token_bytes(_PASSWORD_BYTES)
             opening = pb.OpenSession(timeout_ms=timeout_ms)
         opening.password_sha256 = hashlib.sha256(password).digest()
-        opened = await server.node.propose(opening, pb.SessionOpened)
+        with server.node.acting(identities.user_of(self), self.peer):
+            opened = await server.node.propose(opening, pb.SessionOpened)
         answer = partial(replies.connected, with_read_only=asked_for.knows_read_only)
         if not opened.session:
             self.write_last(answer(0, 0, bytes(_PASSWORD_BYTES)))
@@ -360,7 +370,7 @@ class Connection(asyncio.Protocol):
         self.session, self.number = opened.session, opened.connection
         self.timeout_s = timeout_ms / 1_000
         self.renewed_s = heard_s
-        self._stream = server.node.ordered()
+        await self.act()
         server.attached(self)
         self._write(answer(timeout_ms, self.session, password))
         return True
@@ -418,7 +428,8 @@ class Connection(asyncio.Protocol):
         assert self._stream is not None
         self._writes += 1
         self._writes_bytes += slot.size
-        future = self._stream.propose(command, pb.Transacted)
+        with self.server.node.acting(identities.user_of(self), self.peer):
+            future = self._stream.propose(command, pb.Transacted)
         future.add_done_callback(partial(self._written, slot))
 
     def _written(self, slot: _Slot, future: asyncio.Future[pb.Transacted]) -> None:

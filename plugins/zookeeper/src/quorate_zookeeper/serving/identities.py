@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from quorate_zookeeper.v1 import commands_pb2 as pb
 from quorate_zookeeper.wire import jute
@@ -14,13 +14,31 @@ from quorate_zookeeper.wire.jute import Record
 if TYPE_CHECKING:
     from quorate_zookeeper.serving.connection import Connection
 
+#: Characters of a digest's name that are shown.
+_NAME: Final = 64
+
+
+def user_of(connection: Connection) -> str:
+    """Return who writes, for the audit log: the user of a certificate, or else of a digest.
+
+    A name of a digest shows as `digest:NAME`: clients choose it, and only an ACL compares its hash.
+    Without either it is the user as whom all of them call; empty: nobody has proved a name.
+    """
+    if connection.user:
+        return connection.user
+    names = [each.id.split(":")[0] for each in connection.identities if each.scheme == "digest"]
+    return f"digest:{names[0][:_NAME]}" if names else connection.server.config.user
+
 
 async def authenticate(connection: Connection, xid: int, op: int, record: Record) -> None:
     """Add an identity of the scheme `digest`."""
     record.int32()
     scheme, proof = record.text(), record.buffer() or b""
     if scheme == "digest":
+        before = user_of(connection)
         _prove(connection, proof)
+        if user_of(connection) != before:
+            await connection.act()
     elif scheme != "ip":
         connection.reply(xid, 0, Error.AUTH_FAILED, last=True)
         return

@@ -1,0 +1,191 @@
+"""Keeps an archive of a cluster: a backup now and then, and every entry as it is applied."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from quorate.cli.backup import copy
+from quorate.cli.failures import failure
+from quorate.cli.statuses import name_of
+from quorate.cli.terminal import ADMIN
+from quorate.client.errors import OutcomeUnknownError, RejectedError, UnavailableError
+from quorate.storage.archive import Archive, ArchivedEntry, ArchiveError
+from quorate.v1 import admin_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+#: Entries are written at the latest when they take as much.
+_MOST_BYTES: Final = 8 << 20
+_RETRY_S: Final = 1.0
+#: A node sends something every second.
+_SILENCE_S: Final = 15.0
+
+Say = Callable[[str], None]
+
+
+async def follow(
+    client: AsyncClient,
+    directory: Path,
+    *,
+    every_s: float,
+    backup_every_s: float,
+    keep_s: float | None,
+    say: Say,
+) -> None:
+    """Keep the archive in a directory until this is cancelled.
+
+    Entries are followed while a backup is made, so that they lead up to it and beyond.
+    """
+    topology = await client.topology()
+    try:
+        archive = Archive.begin(directory, topology.cluster_id)
+    except ArchiveError as error:
+        raise failure(str(error)) from None
+    due_in_s = _due_in_s(archive, backup_every_s)
+    followers: dict[str, _Follower] = {}
+    async with asyncio.TaskGroup() as group:
+        while True:
+            if due_in_s <= 0:
+                await _back_up(client, archive, say)
+                if keep_s is not None:
+                    _forget(archive, keep_s)
+                due_in_s = backup_every_s
+            for shard, index in _indexes(archive.backups()[-1]).items():
+                if shard not in followers:
+                    followers[shard] = _Follower(client, archive, shard, every_s, say)
+                    group.create_task(followers[shard].run())
+                followers[shard].backed_up(index)
+            why = await _backup_needed(client, followers, time.monotonic() + due_in_s, every_s)
+            say(f"a new backup is {why}")
+            due_in_s = 0
+
+
+async def _backup_needed(
+    client: AsyncClient, followers: Mapping[str, _Follower], due: float, every_s: float
+) -> str:
+    """Wait until there should be another backup; return why."""
+    while time.monotonic() < due:
+        for shard, follower in followers.items():
+            if follower.needs:
+                return f"needed: {shard}: {follower.needs}"
+        with suppress(UnavailableError, OutcomeUnknownError):
+            now = {name_of(place) for place in (await client.topology()).shards}
+            if now - followers.keys():
+                return f"needed: there is a new shard {min(now - followers.keys())}"
+        await asyncio.sleep(min(every_s, _RETRY_S))
+    return "due"
+
+
+class _Follower:
+    """Writes the entries of a shard that follow its backups, from any node that has them."""
+
+    def __init__(
+        self, client: AsyncClient, archive: Archive, shard: str, every_s: float, say: Say
+    ) -> None:
+        self._client: Final = client
+        self._archive: Final = archive
+        self._shard: Final = shard
+        self._name: Final = shard.replace("/", "-")
+        self._every_s: Final = every_s
+        self._say: Final = say
+        self._backup = 0
+        #: Why what follows needs a new backup; empty: it does not.
+        self.needs = ""
+
+    def backed_up(self, index: int) -> None:
+        """Record that there is a backup of the shard at an index."""
+        self._backup, self.needs = index, ""
+
+    async def run(self) -> None:
+        """Follow."""
+        turn, said = 0, ""
+        while True:
+            try:
+                places = (await self._client.topology()).shards
+                place = next((each for each in places if name_of(each) == self._shard), None)
+                if place is not None and place.nodes:
+                    await self._follow(place.nodes[turn % len(place.nodes)])
+            except RejectedError as error:
+                self.needs = str(error)
+            except (UnavailableError, OutcomeUnknownError, TimeoutError) as error:
+                if said != str(error):
+                    said = str(error)
+                    self._say(f"{self._shard}: {said or 'a node is silent'}; another one is asked")
+            turn += 1
+            await asyncio.sleep(_RETRY_S)
+
+    async def _follow(self, node: str) -> None:
+        after = self._archive.reached(self._name, self._backup)
+        request = pb.EntriesRequest(shard=self._shard, after=after)
+        parts = self._client.at(node).stream(f"{ADMIN}/Entries", request, pb.EntriesPart)
+        async with aclosing(parts):
+            waiting: list[ArchivedEntry] = []
+            size, due = 0, time.monotonic() + self._every_s
+            while True:
+                async with asyncio.timeout(_SILENCE_S):
+                    part = await anext(parts, None)
+                if part is None:
+                    return
+                for each in part.entries:
+                    waiting.append(ArchivedEntry(each.index, each.term, each.kind, each.payload))
+                    size += len(each.payload)
+                if part.needs_backup:
+                    self.needs = "it was split, or rows were loaded by files"
+                if time.monotonic() < due and size < _MOST_BYTES:
+                    continue
+                await asyncio.to_thread(self._write, waiting, part.complete_until_ms)
+                waiting, size, due = [], 0, time.monotonic() + self._every_s
+
+    def _write(self, entries: list[ArchivedEntry], complete_until_ms: int) -> None:
+        if entries:
+            self._archive.append(self._name, entries)
+        if complete_until_ms:
+            self._archive.set_complete(self._name, complete_until_ms)
+
+
+def _indexes(backup: Path) -> Mapping[str, int]:
+    """Return the index at which a backup has each shard."""
+    shards = json.loads((backup / "backup.json").read_bytes())["shards"]
+    return {shard: manifest["index"] for shard, manifest in shards.items()}
+
+
+def _due_in_s(archive: Archive, every_s: float) -> float:
+    backups = archive.backups()
+    if not backups:
+        return 0
+    return (backups[-1] / "backup.json").stat().st_mtime + every_s - time.time()
+
+
+async def _back_up(client: AsyncClient, archive: Archive, say: Say) -> None:
+    while True:
+        path = archive.new_backup()
+        try:
+            files, size = await copy(client, path)
+        except (RejectedError, UnavailableError, OutcomeUnknownError) as error:
+            say(f"no backup yet, it is tried again: {error}")
+            await asyncio.sleep(_RETRY_S)
+        else:
+            say(f"{files} files, {size} bytes in {path}")
+            return
+
+
+def _forget(archive: Archive, keep_s: float) -> None:
+    """Remove what only moments before need, but for the newest backup of then."""
+    *older, newest = archive.backups()
+    begins = time.time() - keep_s
+    before = [each for each in older if (each / "backup.json").stat().st_mtime <= begins]
+    oldest = before.pop() if before else newest if not older else older[0]
+    for backup in before:
+        # Without its manifest it is no backup: an interruption leaves nothing that looks whole.
+        (backup / "backup.json").unlink()
+        shutil.rmtree(backup)
+    for shard, index in _indexes(oldest).items():
+        archive.forget(shard.replace("/", "-"), index)

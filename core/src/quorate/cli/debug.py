@@ -1,0 +1,110 @@
+"""`quorate debug`: what an engineer who was not there needs to understand a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import platform
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from google.protobuf.json_format import MessageToDict
+
+from quorate.cli import doctor
+from quorate.cli.failures import Failure, failure
+from quorate.cli.statuses import look
+from quorate.cli.terminal import Terminal
+from quorate.v1 import admin_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+#: How much of the end of a log file goes along.
+_LOG_BYTES: Final = 16 * 2**20
+
+
+@click.group("debug")
+def command() -> None:
+    """Gather what explains a fault."""
+
+
+@command.command("bundle")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--log",
+    "logs",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="The log of a node, of which the last 16 MiB go along; may be repeated.",
+)
+@click.pass_obj
+def bundle(terminal: Terminal, file: Path, logs: tuple[Path, ...]) -> None:
+    """Write FILE, a zip archive for a report, without rows, secrets or tokens.
+
+    It has what each node says of itself and of its shards, its metrics, what `quorate doctor`
+    finds, the configuration that is in effect here without its secrets, and the installed versions.
+    """
+    if file.exists():
+        raise failure(f"{file} exists already", "name another file, or remove it")
+    parts = terminal.ask(_of_cluster)
+    parts["versions.json"] = _shown(_versions())
+    try:
+        from quorate.config import render
+
+        parts["configuration.toml"] = render(terminal.settings())
+    except (Failure, ImportError) as error:
+        parts["configuration.txt"] = str(error)
+    for number, log in enumerate(logs, 1):
+        parts[f"logs/{number}-{log.name}"] = _end_of(log)
+    with zipfile.ZipFile(file, "x", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    file.chmod(0o600)
+    terminal.print({"file": str(file), "part": name} for name in parts)
+
+
+async def _of_cluster(client: AsyncClient) -> dict[str, str]:
+    topology, statuses = await look(client)
+    parts = {
+        "topology.json": _shown(MessageToDict(topology)),
+        "doctor.json": _shown([asdict(each) for each in await doctor.of_cluster(client)]),
+        "taken.json": _shown({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}),
+    }
+    for node, status in statuses.items():
+        if isinstance(status, pb.NodeStatusResponse):
+            parts[f"nodes/{node}/status.json"] = _shown(MessageToDict(status))
+            try:
+                metrics = await asyncio.to_thread(
+                    doctor.metrics_of, status.http_address, client.tls
+                )
+            except OSError as error:
+                metrics = f"they cannot be read: {error}\n"
+            parts[f"nodes/{node}/metrics.txt"] = metrics
+        else:
+            parts[f"nodes/{node}/status.txt"] = str(status)
+    return parts
+
+
+def _versions() -> Mapping[str, object]:
+    installed = {each.metadata["Name"]: each.version for each in distributions()}
+    return {
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "distributions": dict(sorted(installed.items())),
+    }
+
+
+def _end_of(log: Path) -> str:
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LOG_BYTES))
+        return file.read().decode(errors="replace")
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,284 @@
+"""`quorate doctor`: what a cluster and its configuration would be better without."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import ssl
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.request import urlopen
+
+import click
+
+from quorate.builtin.tenant.cli import USAGE, usage_rows
+from quorate.cli.failures import ExitCode
+from quorate.cli.status import ClusterView, view_of
+from quorate.cli.statuses import PATIENCE_S, Status, look
+from quorate.cli.terminal import Terminal
+from quorate.client.errors import QuorateError
+from quorate.v1 import admin_pb2 as pb
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient, Tls
+    from quorate.config import Settings
+
+_DAY_S: Final = 86_400
+#: A certificate that ends within so many seconds is to be replaced.
+_ENDS_S: Final = 14 * _DAY_S
+#: An fsync that takes longer makes every write slow.
+_SYNC_S: Final = 0.05
+#: How full a bound may be.
+_FULL: Final = 0.8
+#: How long the loop of a node may stand still, and how far a follower may lag.
+_STOP_S: Final = 0.25
+_LAG: Final = 10_000
+#: The samples of a disk.
+_SYNCS: Final = 100
+#: A node with many shards and connections opens more than the usual 1,024 files.
+_FILES: Final = 65_536
+
+#: The values of a metric by its labels.
+Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that should not stay as it is."""
+
+    #: A node, a shard, a tenant or a setting.
+    where: str
+    found: str
+    advice: str
+
+
+@click.command("doctor")
+@click.option("--here", is_flag=True, help="Check this machine's configuration file and disk, too.")
+@click.pass_obj
+def command(terminal: Terminal, here: bool) -> None:
+    """Look for what would fail, slow down or fill up, and say what to do.
+
+    Every node is asked for its status and its metrics. The exit status is 1 when there is something
+    to do.
+    """
+    findings = list(of_machine(terminal.settings())) if here else []
+    findings += terminal.ask(of_cluster)
+    terminal.print(map(asdict, findings))
+    if not findings and not terminal.json:
+        click.echo("Nothing to do.")
+    if findings:
+        raise click.exceptions.Exit(ExitCode.FAILED)
+
+
+async def of_cluster(client: AsyncClient) -> list[Finding]:
+    """Return what nodes tell of themselves, in their statuses, metrics and quotas."""
+    topology, statuses = await look(client)
+    view = view_of(topology, statuses, at_s=time.monotonic())
+    findings = [*of_view(view), *of_statuses(statuses)]
+    answers: dict[str, pb.QuotaUsageResponse] = {}
+    for node, status in statuses.items():
+        if isinstance(status, pb.NodeStatusResponse):
+            with suppress(QuorateError):
+                answers[node] = await client.at(node).call(
+                    USAGE, pb.QuotaUsageRequest(), pb.QuotaUsageResponse
+                )
+            try:
+                text = await asyncio.to_thread(metrics_of, status.http_address, client.tls)
+            except OSError as error:
+                found = f"its metrics cannot be read: {getattr(error, 'reason', error)}"
+                advice = f"let this machine reach {status.http_address}"
+                findings.append(Finding(node, found, advice))
+            else:
+                findings += of_metrics(node, _samples(text), now_s=time.time())
+    return [*findings, *of_quotas(usage_rows(answers))]
+
+
+def of_view(view: ClusterView) -> Iterator[Finding]:
+    """Return what is wrong with nodes and shards as `quorate status` shows them."""
+    nodes: Any = view.rows["nodes"]
+    shards: Any = view.rows["shards"]
+    for row in view.rows["alarms"]:
+        yield Finding(str(row["node"] or "cluster"), str(row["alarm"]), "do what the alarm says")
+    for row in nodes:
+        if row["state"] != "ready":
+            advice = "look at its process and its log; /readyz says what it waits for"
+            yield Finding(row["node"], str(row["state"]), advice)
+    versions = Counter(row["version"] for row in nodes if row["version"])
+    if len(versions) > 1:
+        found = ", ".join(f"{count} with {version}" for version, count in versions.items())
+        yield Finding("cluster", f"its nodes differ in version: {found}", "finish the upgrade")
+    machines = {row["node"]: row["machine"] or row["node"] for row in nodes}
+    for row in shards:
+        on = Counter(machines.get(node, node) for node in row["nodes"])
+        if len(row["nodes"]) < 3:
+            found = f"{len(row['nodes'])} replicas: the loss of one stops its writes"
+            yield Finding(row["shard"], found, "have three nodes, and three replicas of its group")
+        elif 2 * max(on.values()) > len(row["nodes"]):
+            [(machine, count)] = on.most_common(1)
+            advice = "name the hosts by `[node] host`, and `quorate shard balance`"
+            yield Finding(row["shard"], f"{count} of its replicas are on {machine}", advice)
+        for node, lag in row["lag"].items():
+            if lag is not None and lag > _LAG:
+                advice = "compare the node's disk and processor with the leader's"
+                yield Finding(row["shard"], f"{node} lags by {lag} entries", advice)
+    led = {row["node"]: row["leads"] for row in nodes if row["leads"] is not None and row["hosts"]}
+    if led and max(led.values()) - min(led.values()) > 1 + sum(led.values()) // (4 * len(led)):
+        most, least = (choose(led, key=led.__getitem__) for choose in (max, min))
+        found = f"{most} leads {led[most]} shards, {least} {led[least]}"
+        yield Finding("cluster", found, "see `quorate shard balance --plan`")
+
+
+def of_statuses(statuses: Mapping[str, Status]) -> Iterator[Finding]:
+    """Return what nodes say of their controllers."""
+    for node, status in statuses.items():
+        if isinstance(status, pb.NodeStatusResponse):
+            for name in status.paused:
+                yield Finding(
+                    node, f"controller {name} is paused", f"quorate controller resume {name}"
+                )
+            for each in status.controllers:
+                if each.error:
+                    found = f"controller {each.name} fails for {each.shard}: {each.error}"
+                    yield Finding(node, found, "the node's log has the traceback")
+
+
+def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding]:
+    """Return what the metrics of a node tell."""
+
+    def one(name: str) -> float:
+        return next((value for _, value in samples.get(name, ())), 0.0)
+
+    for labels, ends_s in samples.get("quorate_tls_end_timestamp_seconds", ()):
+        if (left_s := ends_s - now_s) < _ENDS_S:
+            found = f"the certificate in {labels['file']} ends in {left_s / _DAY_S:.0f} days"
+            yield Finding(node, found, "replace the file; the node takes it without a restart")
+    buckets = samples.get("quorate_log_sync_seconds_bucket", ())
+    slow_s = _quantile([(float(labels["le"]), count) for labels, count in buckets], 0.99)
+    if slow_s > _SYNC_S:
+        found = f"one fsync of a hundred takes more than {slow_s * 1_000:.0f} ms"
+        yield Finding(node, found, "give its directory a disk of its own, and a fast one")
+    opened, most = one("process_open_fds"), one("process_max_fds")
+    if most and opened > _FULL * most:
+        found = f"{opened:.0f} of {most:.0f} file descriptors are open"
+        yield Finding(node, found, "raise LimitNOFILE, or `ulimit -n`, and restart it")
+    if (stop_s := one("quorate_loop_longest_stop_seconds")) > _STOP_S:
+        found = f"its loop stood still for {stop_s * 1_000:.0f} ms in the last minute"
+        yield Finding(
+            node, found, "look for slow handlers in its log, and for other busy processes"
+        )
+    if any(value for _, value in samples.get("quorate_rocksdb_write_stopped", ())):
+        advice = "its disk is too slow for what is written, or full"
+        yield Finding(node, "RocksDB has stopped writes", advice)
+    if one("quorate_audit_lost_records_total"):
+        yield Finding(
+            node, "records of the audit log were lost", "make room on the disk of audit.file"
+        )
+    for labels, refused in samples.get("quorate_limits_refused_total", ()):
+        if refused:
+            found = f"{refused:.0f} calls were refused because of limits.{labels['setting']}"
+            yield Finding(
+                node, found, "raise it, or find who asks so much by `quorate tenant usage`"
+            )
+
+
+def of_quotas(rows: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
+    """Return the quotas that are nearly used up."""
+    for row in rows:
+        if row["limit"] and row["used"] > _FULL * row["limit"]:
+            found = f"{row['used']} of {row['limit']} {row['quota']} are used"
+            advice = "raise the quota, or delete what is not needed"
+            yield Finding(f"{row['kind']} {row['name']}", found, advice)
+
+
+def of_machine(settings: Settings) -> Iterator[Finding]:
+    """Return what is wrong with a configuration, and with the machine on which it is to run."""
+    directory = settings.node.dir.absolute()
+    there = next(each for each in (directory, *directory.parents) if each.exists())
+    slow_s = fsync_s(there)
+    if slow_s > _SYNC_S:
+        found = f"an fsync takes up to {slow_s * 1_000:.0f} ms"
+        yield Finding(str(there), found, "choose a faster disk: a write waits for it on two nodes")
+    if slow_s * 1_000 * 5 > settings.timing.election_min_ms:
+        found = (
+            f"{settings.timing.election_min_ms} ms are too short for fsyncs of {slow_s * 1_000:.0f}"
+        )
+        yield Finding("timing.election_min_ms", found, "raise it, or choose a faster disk")
+    disk = shutil.disk_usage(there)
+    if disk.used > _FULL * disk.total:
+        found = f"{disk.free // 2**20} MiB are free of {disk.total // 2**20}"
+        yield Finding(str(there), found, "make room: a node refuses writes before its disk is full")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    caches = settings.storage.block_cache_bytes + settings.storage.write_buffer_bytes
+    if 2 * caches > memory:
+        found = f"caches and buffers take {caches // 2**20} MiB of {memory // 2**20}"
+        yield Finding("storage", found, "lower block_cache_bytes or write_buffer_bytes")
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files < _FILES:
+        found = f"a process may open {files} files"
+        yield Finding("this machine", found, f"raise LimitNOFILE, or `ulimit -n`, to {_FILES}")
+    members = settings.cluster.initial_members
+    if members and len(members) % 2 == 0:
+        found = f"{len(members)} nodes survive the loss of no more than {len(members) - 1} would"
+        yield Finding("cluster.initial_members", found, "name one more, or one less")
+    if settings.tls.insecure:
+        advice = "give it certificates: docs/how-to/secure.md"
+        yield Finding(
+            "tls.insecure", "everyone who reaches the node may read and change all", advice
+        )
+    if settings.auth.root_token_file:
+        found = "who has this token may do everything"
+        yield Finding("auth.root_token_file", found, "remove it once there is an administrator")
+
+
+def fsync_s(directory: Path) -> float:
+    """Return how long the slowest but one of a hundred small appends takes to be durable."""
+    path = directory / f".doctor-{os.getpid()}"
+    taken: list[float] = []
+    try:
+        with path.open("wb", buffering=0) as file:
+            for _ in range(_SYNCS):
+                file.write(bytes(4_096))
+                began = time.perf_counter()
+                os.fdatasync(file.fileno())
+                taken.append(time.perf_counter() - began)
+    finally:
+        path.unlink(missing_ok=True)
+    return sorted(taken)[-2]
+
+
+def _quantile(buckets: Sequence[tuple[float, float]], share: float) -> float:
+    """Return where the bucket of a histogram's quantile begins."""
+    ordered = sorted(buckets)
+    if not ordered or not ordered[-1][1]:
+        return 0.0
+    reached = share * ordered[-1][1]
+    bounds = [bound for bound, count in ordered if count < reached and bound != float("inf")]
+    return bounds[-1] if bounds else 0.0
+
+
+def metrics_of(address: str, tls: Tls | None) -> str:
+    """Return the metrics of a node, for Prometheus; raises `OSError`."""
+    context = ssl.create_default_context(cafile=str(tls.ca)) if tls else None
+    if tls and tls.cert and tls.key and context:
+        context.load_cert_chain(tls.cert, tls.key)
+    url = f"http{'s' if tls else ''}://{address}/metrics"
+    with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+def _samples(metrics: str) -> Samples:
+    from prometheus_client.parser import text_string_to_metric_families
+
+    found: defaultdict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
+    for family in text_string_to_metric_families(metrics):
+        for sample in family.samples:
+            found[sample.name].append((sample.labels, sample.value))
+    return found
