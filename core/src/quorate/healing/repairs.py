@@ -33,8 +33,6 @@ _log = logging.getLogger(__name__)
 
 #: How often the next step of each repair is looked for.
 _LOOK_S: Final = 0.5
-#: How long what was healed is still said among the alarms.
-_SAID_S: Final = 3_600.0
 
 #: What passes by itself.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected)
@@ -120,13 +118,12 @@ class Repairs:
             self._fencing[shard] = self._loop.create_task(self._fence(replica, error))
 
     def alarms(self) -> Iterator[str]:
-        """Yield what is damaged, and what was healed lately."""
-        since_ms = self._wall_ms() - _SAID_S * 1_000
-        return (
-            str(each)
-            for each in self.damage
-            if not each.healed_at_ms or each.healed_at_ms > since_ms
-        )
+        """Yield what is damaged."""
+        for each in self.damage:
+            replica = None if each.shard is None else self._shards.replica(each.shard)
+            votes = replica is not None and _votes(replica, self._shards.me)
+            if not (each.healed_at_ms or votes):
+                yield str(each)
 
     def _tell(self, damage: Damage) -> None:
         self._record(
@@ -206,7 +203,7 @@ class Repairs:
                 # The members of the shard count, and not what this replica says of them.
                 await self._move(shard, "its replica here is fenced, and leaves", damage, out=mine)
         elif _votes(replica, me):
-            self._over(shard, "its replica was rebuilt by a snapshot, and votes again")
+            self._over(shard, "its replica was rebuilt, and votes again")
 
     def _over(self, shard: ShardId, state: str) -> None:
         self._shards.healed(shard)
