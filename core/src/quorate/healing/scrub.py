@@ -173,7 +173,8 @@ class Scrub:
             await pause(self._loop, _LOOK_S)
 
     def _is_due(self, shard: Shard) -> bool:
-        return not shard.resting and shard.id not in self._own
+        peers = () if shard.configuration is None else shard.configuration.peers
+        return len(peers) > 1 and not shard.resting and shard.id not in self._own
 
     async def _begin(self, shard: Shard) -> None:
         family, key = self._next.get(shard.id, ("", b""))
