@@ -76,10 +76,10 @@ async def look(client: AsyncClient) -> tuple[pb.TopologyResponse, Mapping[str, S
         return topology, await statuses.of_members(topology)
 
 
-def controller_rows(statuses: Mapping[str, pb.NodeStatusResponse]) -> Iterator[dict[str, object]]:
-    """Yield the controllers that run, node by node."""
+def controller_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object]]:
+    """Yield the controllers that run on the nodes that answer."""
     for node, status in statuses.items():
-        for each in status.controllers:
+        for each in () if isinstance(status, Silent) else status.controllers:
             yield {
                 "node": node,
                 "controller": each.name,
