@@ -17,10 +17,9 @@ from urllib.request import urlopen
 
 import click
 
-from quorate.builtin.tenant.cli import usage_rows
 from quorate.cli.failures import ExitCode
 from quorate.cli.status import ClusterView, view_of
-from quorate.cli.statuses import PATIENCE_S, Silent, Status, look
+from quorate.cli.statuses import PATIENCE_S, Silent, Status, look, quota_rows
 from quorate.cli.terminal import Terminal
 from quorate.client.errors import QuorateError
 from quorate.node.alerts import FOLLOWER_LAG, LOOP_STOP_S
@@ -90,7 +89,7 @@ async def gather(client: AsyncClient) -> Reports:
     topology, statuses = await look(client)
     answering = {name: each for name, each in statuses.items() if not isinstance(each, Silent)}
     quotas, *metrics = await asyncio.gather(
-        usage_rows(client, answering, pb.QuotaUsageRequest(), ignored=(QuorateError,)),
+        quota_rows(client, answering, QuorateError),
         *(
             asyncio.to_thread(_metrics_of, each.http_address, client.tls)
             for each in answering.values()

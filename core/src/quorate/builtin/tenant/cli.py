@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import click
 
 from quorate.plugin import Console
 from quorate.v1 import admin_pb2 as pb
 
-if TYPE_CHECKING:
-    from quorate.client import AsyncClient
-    from quorate.client.errors import QuorateError
-
-_USAGE: Final = "/quorate.v1.AdminService/QuotaUsage"
-#: Quotas of the whole cluster; each node counts the others by itself.
+USAGE: Final = "/quorate.v1.AdminService/QuotaUsage"
+#: What counts in the whole cluster; the rest does on each node by itself.
 _OF_CLUSTER: Final = ("rows", "bytes")
 
 
@@ -44,30 +38,15 @@ def usage(console: Console, name: str, kind: str) -> None:
     """
     client = console.client()
     request = pb.QuotaUsageRequest(kind="" if kind == "all" else kind, name=name)
-    nodes = [each.node for each in client.topology().nodes]
-    console.print(client.thread.run(usage_rows(client.asynchronous, nodes, request)))
+    answers = {
+        each.node: client.at(each.node).call(USAGE, request, pb.QuotaUsageResponse)
+        for each in client.topology().nodes
+    }
+    console.print(list(usage_rows(answers)))
 
 
-async def usage_rows(
-    client: AsyncClient,
-    nodes: Collection[str],
-    request: pb.QuotaUsageRequest,
-    *,
-    ignored: tuple[type[QuorateError], ...] = (),
-) -> list[Mapping[str, Any]]:
-    """Return the usage of quotas on these nodes, without those that fail with an ignored error."""
-
-    async def ask(node: str) -> pb.QuotaUsageResponse:
-        with suppress(*ignored):
-            return await client.at(node).call(_USAGE, request, pb.QuotaUsageResponse)
-        return pb.QuotaUsageResponse()
-
-    answers = await asyncio.gather(*map(ask, nodes))
-    return list(_merged(dict(zip(nodes, answers, strict=True))))
-
-
-def _merged(answers: Mapping[str, pb.QuotaUsageResponse]) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for each quota: one for each node, or one for all where the cluster counts."""
+def usage_rows(answers: Mapping[str, pb.QuotaUsageResponse]) -> Iterator[Mapping[str, Any]]:
+    """Return what is used of quotas by what each node says of it."""
     of_cluster: dict[tuple[str, str, str], dict[str, Any]] = {}
     rows = []
     for node, answer in answers.items():

@@ -7,10 +7,9 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quorate.builtin.tenant.cli import usage_rows
 from quorate.cli.console.html import Bad, Link, Page, Share, Trend, note
 from quorate.cli.status import ClusterView, view_of
-from quorate.cli.statuses import controller_rows, look, name_of, replicas_of
+from quorate.cli.statuses import controller_rows, look, name_of, quota_rows, replicas_of
 from quorate.client.errors import OutcomeUnknownError, UnavailableError
 from quorate.v1 import admin_pb2 as pb
 
@@ -125,12 +124,7 @@ class Cluster:
     def quotas(client: Client) -> Page:
         """Show what is used of quotas, the fullest first."""
         nodes = [each.node for each in client.topology().nodes]
-        uses = usage_rows(
-            client.asynchronous,
-            nodes,
-            pb.QuotaUsageRequest(),
-            ignored=(OutcomeUnknownError, UnavailableError),
-        )
+        uses = quota_rows(client.asynchronous, nodes, OutcomeUnknownError, UnavailableError)
         rows = [
             (float(row["used"]) / row["limit"] if row["limit"] else 0.0, row)
             for row in client.thread.run(uses)
