@@ -294,7 +294,10 @@ class NodeShards:
         return self._shards.values()
 
     def leading(self) -> Sequence[Shard]:
-        """Return the replicas of this node that lead, as of the last turn of each."""
+        """Return the replicas of this node that lead, as of the last turn of each.
+
+        It is the same object until another one leads, or one of them in another term.
+        """
         if self._leading is None:
             self._leading = [shard for shard in self._shards.values() if shard.leads]
         return self._leading

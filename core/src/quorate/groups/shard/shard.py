@@ -179,7 +179,7 @@ class Shard:
         self.checker: Callable[[Shard, CheckRows], None] = lambda shard, check: None
         #: Called after this replica began or ceased to lead.
         self.on_led: Callable[[], None] = lambda: None
-        self._led = False
+        self._led = 0
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
@@ -743,8 +743,9 @@ class Shard:
         self._driver.wake()
 
     def _tell_leads(self) -> None:
-        if self.leads != self._led:
-            self._led = not self._led
+        led = self.term if self.leads else 0
+        if led != self._led:
+            self._led = led
             self.on_led()
 
     def _hear_agreed(self) -> None:
