@@ -130,6 +130,7 @@ class SplitProcess(Process):
         return self.open_journal(shard, data, applied)
 
     def holds(self, shard: str) -> bool:
+        """Whether a shard's part of the node's log was durable once."""
         return self._log.holds(shard)
 
     def remove(self, shard: str) -> None:
