@@ -118,26 +118,15 @@ class Batching:
         columns = normalized(self._table, record_batch)
         values = [column.to_pylist() for column in columns]
         items, places = self._items(record_batch, columns, values, first)
-        sizes = list(map(_size_of, items))
-        if sizes and max(sizes) > MOST_ROW_BYTES:
-            fitting = []
-            for at, size in enumerate(sizes):
-                if size <= MOST_ROW_BYTES:
-                    fitting.append(at)
-                    continue
-                reason = f"the row takes {size} bytes; at most {MOST_ROW_BYTES} allowed"
-                place = places[at]
-                self.bad.append(bad_row((record_batch, place, first + place), "", reason))
-            items, places, sizes = ([each[at] for at in fitting] for each in (items, places, sizes))
         shard_keys = keys = list(map(self._shard_key, items))
         if self._key is None:
             keys = [self._key_of(values, place) for place in places]
         elif self._key is not self._shard_key:
             keys = list(map(self._key, items))
-        slots, holders = slots_of(shard_keys), self._plan.holders
+        slots, sizes = slots_of(shard_keys), list(map(_size_of, items))
         by_shard: dict[int, list[int]] = {}
         for at, slot in enumerate(slots):
-            by_shard.setdefault(holders[slot], []).append(at)
+            by_shard.setdefault(self._plan.holders[slot], []).append(at)
         source = first, record_batch
         for shard, mine in by_shard.items():
             begin = 0
@@ -148,21 +137,16 @@ class Batching:
                 elif filling.sources[-1] is not source:
                     filling.sources.append(source)
                 part = mine[begin : begin + self._rows - len(filling.items)]
-                named = [keys[at] for at in part]
-                held = [sizes[at] for at in part]
-                if (fitting := filling.fitting(named, held)) < len(part):
-                    del part[fitting:], named[fitting:], held[fitting:]
-                filling.keys.update(named)
+                fitting = filling.fitting([keys[at] for at in part], [sizes[at] for at in part])
+                del part[fitting:]
+                begin += fitting
+                filling.keys.update([keys[at] for at in part])
                 filling.slots.update([slots[at] for at in part])
-                filling.items += [items[at] for at in part]
-                filling.rows += [first + places[at] for at in part]
-                filling.size += sum(held)
-                begin += len(part)
-                if (
-                    begin < len(mine)
-                    or len(filling.items) == self._rows
-                    or filling.size >= BATCH_BYTES
-                ):
+                filling.items.extend([items[at] for at in part])
+                filling.rows.extend([first + places[at] for at in part])
+                filling.size += sum([sizes[at] for at in part])
+                full = len(filling.items) == self._rows or filling.size >= BATCH_BYTES
+                if full or begin < len(mine):
                     yield self._open.pop(shard)
 
     def rest(self) -> Iterator[Batch]:
@@ -192,16 +176,18 @@ class Batching:
             for declared, column in zip(self._table.columns, columns, strict=True)
         ):
             try:
-                return list(map(self._to_item, *values)), range(record_batch.num_rows)
+                items = list(map(self._to_item, *values))
+                if max(map(_size_of, items), default=0) <= MOST_ROW_BYTES:
+                    return items, range(len(items))
             except (Invalid, ValueError, TypeError):
                 # Which rows it was is found out row by row.
                 pass
-        items = [
+        found = [
             self._item(row, (record_batch, at, first + at))
             for at, row in enumerate(zip(*values, strict=True))
         ]
-        places = [at for at, item in enumerate(items) if item is not None]
-        return [item for item in items if item is not None], places
+        places = [at for at, item in enumerate(found) if item is not None]
+        return [item for item in found if item is not None], places
 
     def _item(self, row: tuple[Any, ...], origin: Origin) -> Message | None:
         for column, value in zip(self._table.columns, row, strict=True):
@@ -209,7 +195,11 @@ class Batching:
                 self.bad.append(bad_row(origin, column.name, "is null"))
                 return None
         try:
-            return self._to_item(*row)
+            item = self._to_item(*row)
+            if (size := _size_of(item)) <= MOST_ROW_BYTES:
+                return item
+            reason = f"the row takes {size} bytes; at most {MOST_ROW_BYTES} allowed"
+            self.bad.append(bad_row(origin, "", reason))
         except Invalid as error:
             self.bad.append(bad_row(origin, error.field, error.reason))
         except (ValueError, TypeError) as error:
