@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.message import Message
 
 from quorate.apply import (
+    checks,
     cuts,
     deadlines,
     file_sets,
@@ -500,6 +501,9 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.FinishSplit, finish_split),
             (pb.ForgetSlots, forget_slots),
             (pb.RaiseGeneration, raise_generation),
+            (pb.CheckRows, checks.check_rows),
+            (pb.ReportRows, checks.report_rows),
+            (pb.PutCanary, checks.put_canary),
             (files_pb2.OpenFileSet, open_file_set),
             (files_pb2.IngestFileSet, put_files),
             (files_pb2.CloseFileSet, put_files),

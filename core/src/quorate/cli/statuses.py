@@ -152,11 +152,13 @@ def replicas_of(place: pb.ShardPlace, statuses: Mapping[str, Status]) -> list[Re
 def _replica(shard: str, node: str, status: Status | None) -> Replica:
     if not isinstance(status, pb.NodeStatusResponse):
         return Replica(node=node, problem=str(status or "its address is not known"))
+    repairs = [f"; {each.state}" for each in status.damage if each.shard == shard]
+    repair = repairs[-1] if repairs else ""
     if report := report_of(status, shard):
-        problem = f"has stopped: {report.stopped}" if report.stopped else ""
+        problem = f"has stopped: {report.stopped}{repair}" if report.stopped else ""
         return Replica(node=node, report=report, applied=report.applied_index, problem=problem)
     for broken in status.broken:
         if broken.shard == shard:
-            problem = f"cannot be opened: {broken.error}"
+            problem = f"cannot be opened: {broken.error}{repair}"
             return Replica(node=node, applied=broken.applied_index or None, problem=problem)
-    return Replica(node=node, problem="has no replica yet")
+    return Replica(node=node, problem=f"has no replica yet{repair}")

@@ -53,6 +53,20 @@ ALERTS: Final[Mapping[str, Alert]] = {
         for_s=0,
         severity="critical",
     ),
+    "quorate_damage_open": Alert(
+        name="QuorateDamage",
+        expression="quorate_damage_open > 0",
+        meaning="A disk of a node does not keep what was written; the replica is being rebuilt.",
+        action="`quorate status` says what was found; replace the disk if it happens again.",
+        for_s=0,
+    ),
+    "quorate_canary_failures_total": Alert(
+        name="QuorateCanaryFails",
+        expression="increase(quorate_canary_failures_total[5m]) > 0",
+        meaning="A shard gave a node a wrong or a slow answer, or none.",
+        action="`quorate status` names the shard; look at its leader.",
+        for_s=0,
+    ),
     "quorate_write_refused_commands_total": Alert(
         name="QuorateWritesRefused",
         expression="rate(quorate_write_refused_commands_total[5m]) > 0",
