@@ -129,7 +129,7 @@ _ONE: Final = "?"
 
 
 def fits_pattern(pattern: str, text: str) -> bool:
-    """Return whether a text fits a pattern, in time proportional to the product of their lengths."""
+    """Return whether a text fits a pattern, in time proportional to both lengths."""
     place = at = 0
     #: After the last star, and the end of the text tried for it so far.
     behind_star, star_end = -1, 0
