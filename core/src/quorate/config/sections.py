@@ -292,6 +292,35 @@ class StorageSection(Section):
     )
 
 
+class ScrubSection(Section):
+    """How fast the node looks for damage on its disk, which it always does."""
+
+    file_bytes_per_s: PositiveInt = Field(
+        default=4 * MIB,
+        description="Bytes of files that are read per second and compared with what they were.",
+    )
+    row_bytes_per_s: PositiveInt = Field(
+        default=64 * KIB,
+        description="Bytes of rows of the shards that the node leads that are compared per second "
+        "with the other replicas.",
+    )
+
+
+class CanarySection(Section):
+    """A write and a read in every shard that does not rest, as a client would make them."""
+
+    period_ms: int = Field(
+        default=30_000,
+        ge=0,
+        description="Time in which each shard is asked once, in ms; at most two are asked per "
+        "second. 0: none is.",
+    )
+    slow_ms: PositiveInt = Field(
+        default=2_000,
+        description="Time of a write and a read together after which an alarm is raised, in ms.",
+    )
+
+
 class TimingSection(Section):
     """The clockwork of Raft and of the write path."""
 
@@ -674,6 +703,8 @@ class CoreSections(Section):
     )
     storage: StorageSection = StorageSection()
     timing: TimingSection = TimingSection()
+    scrub: ScrubSection = ScrubSection()
+    canary: CanarySection = CanarySection()
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
     audit: AuditSection = AuditSection()

@@ -11,6 +11,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any, Final, Protocol
@@ -66,12 +67,17 @@ _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSErr
 class StoppedBeforeError(Exception):
     """A replica stopped for good: a restart does not help."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, *, damaged: bool = False) -> None:
         super().__init__(f"it stopped, and a restart does not help: {reason}")
+        #: Whether it stopped because its data or log is damaged.
+        self.damaged: Final = damaged
 
 
 class Journals(JournalOpener, Protocol):
     """The node's log."""
+
+    def holds(self, shard: str) -> bool:
+        """Whether a shard has a journal that was durable once."""
 
     def remove(self, shard: str) -> None:
         """Remove an unused journal, if it is there."""
@@ -184,6 +190,8 @@ class NodeShards:
         self._uncut: Final = set[ShardId]()
         self._reopen: Callable[[], None] = lambda: None
         self._stopped = False
+        #: Gets the damage of replicas that were stopped by it or cannot be opened.
+        self.on_damage: Callable[[ShardId, Exception], None] = lambda shard, error: None
 
     # Life.
 
@@ -286,7 +294,10 @@ class NodeShards:
         return self._shards.values()
 
     def leading(self) -> Sequence[Shard]:
-        """Return the replicas of this node that lead, as of the last turn of each."""
+        """Return the replicas of this node that lead, as of the last turn of each.
+
+        It is the same object until another one leads, or one of them in another term.
+        """
         if self._leading is None:
             self._leading = [shard for shard in self._shards.values() if shard.leads]
         return self._leading
@@ -379,18 +390,40 @@ class NodeShards:
 
         A failure in plugin code, or by a missing plugin, is retried: it may be fixed meanwhile.
         """
-        if not _stays(error):
-            return
+        if _stays(error):
+            self._note(shard.id, Note(shard.epoch, str(error), damaged=is_damage(error)))
+        if is_damage(error):
+            self.on_damage(shard.id, error)
+
+    def _note(self, shard: ShardId, note: Note) -> None:
         try:
-            self._notes.write(str(shard.id), Note(shard.epoch, str(error)))
+            self._notes.write(str(shard), note)
         except OSError as failure:
             _log.error(
                 "cannot record that shard %s stopped: %s; do not start this node again before"
                 " the shard is recovered or the member replaced",
-                shard.id,
+                shard,
                 failure,
-                extra={"shard": str(shard.id)},
+                extra={"shard": str(shard)},
             )
+
+    # Repair.
+
+    def is_damaged(self, shard: ShardId) -> bool:
+        """Whether the replica of a shard here is to leave it, and to begin anew."""
+        try:
+            return self._notes.read(str(shard)).damaged
+        except (DamagedError, OSError):
+            return True
+
+    def healed(self, shard: ShardId) -> None:
+        """Record that the new replica of a shard here is as good as the others."""
+        note = self._notes.read(str(shard))
+        self._notes.write(str(shard), note._replace(stopped="", damaged=False))
+
+    def is_changing(self, shard: ShardId) -> bool:
+        """Whether the replica of a shard here begins or ends just now."""
+        return shard in self._changing
 
     def log_failed(self, error: Exception) -> None:
         """Stop every replica: the node's log failed."""
@@ -400,12 +433,12 @@ class NodeShards:
     # Opening.
 
     def _open(self, shard: ShardId, epoch: int, new_shard: NewShard) -> Shard:
-        name, stopped = replica_name(shard, epoch), self._notes.read(str(shard)).stopped
+        name, note = replica_name(shard, epoch), self._notes.read(str(shard))
         data = ShardData.open(self._homes(shard, epoch), families_of(self._catalog, shard.group))
         try:
             self.left[shard] = data.record
-            if stopped:
-                raise StoppedBeforeError(stopped)
+            if note.stopped:
+                raise StoppedBeforeError(note.stopped, damaged=note.damaged)
             begin_part(data, shard.number)
             opened = new_shard(shard, epoch, data, open_journal(self._log, name, data))
         except Exception:
@@ -510,7 +543,12 @@ class NodeShards:
         """Whether there is nothing here of a replica that is to be here."""
         if shard in self._assigned:
             return False
-        return note.leaving or self._homes(shard, row.origin.epoch).pointer() is None
+        epoch = row.origin.epoch
+        gone = self._homes(shard, epoch).pointer() is None
+        if gone and not note.leaving and self._log.holds(replica_name(shard, epoch)):
+            # It may have voted, and what it has acknowledged is lost.
+            raise DamagedError(f"The data of shard {shard} is gone, and its log is there.")
+        return note.leaving or gone
 
     # Splits.
 
@@ -601,15 +639,18 @@ class NodeShards:
             # After a power loss no row must say that this replica founds the shard, or votes.
             await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
             old = self._shards.pop(shard, None)
-            epoch = self._notes.read(str(shard)).epoch if old is None else old.epoch
-            self._notes.write(str(shard), Note(epoch, leaving=True))
+            note = self._notes.read(str(shard))
+            epoch = note.epoch if old is None else old.epoch
+            self._notes.write(str(shard), Note(epoch, leaving=True, damaged=note.damaged))
             failpoint("replica.leaving")
             if old is not None:
                 del self._by_name[replica_name(shard, old.epoch)]
                 if self._unstarted.pop(shard, None) is None:
                     for callback in self._on_close:
                         callback(old)
-                await old.close()
+                # What is damaged may not be flushed.
+                with suppress(DamagedError):
+                    await old.close()
             await self._remove(shard, Note(epoch, past=True))
         except _UNOPENED as error:
             _log.error(
@@ -630,11 +671,22 @@ class NodeShards:
         await self._loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
         failpoint("replica.destroyed")
         self._log.remove(replica_name(shard, left.epoch))
-        self._notes.write(str(shard), left)
+        damaged = self._notes.read(str(shard)).damaged
+        self._notes.write(str(shard), left._replace(damaged=damaged))
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
         _log.error("cannot open shard %s here: %s", shard, error, extra={"shard": str(shard)})
+        if not is_damage(error):
+            return
+        try:
+            note = self._notes.read(str(shard))
+        except (DamagedError, OSError):
+            note = Note(self._rows[shard].origin.epoch)
+        stopped = note.stopped or str(error)
+        # It may have voted, and must not found the shard once more.
+        self._note(shard, note._replace(stopped=stopped, founds=False, damaged=True))
+        self.on_damage(shard, error)
 
     # Recovery.
 
@@ -758,6 +810,14 @@ class NodeShards:
 
 def _peers(members: Iterable[ShardMember]) -> list[Peer]:
     return [Peer(each.node, each.replica) for each in members]
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error says that what a replica has on disk is not what was written."""
+    if isinstance(error, StoppedBeforeError):
+        return error.damaged
+    lies = (RowsDifferError, JournalDamagedError, DamagedError)
+    return isinstance(error, lies) or isinstance(error.__cause__, DamagedError)
 
 
 def _stays(error: Exception) -> bool:
