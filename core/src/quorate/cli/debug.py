@@ -20,7 +20,7 @@ from quorate.cli.failures import Failure, failure
 from quorate.cli.statuses import Silent
 from quorate.cli.terminal import Terminal
 
-#: How much of the end of a log file goes along.
+#: Size of the end of a log file that is included.
 _LOG_BYTES: Final = 16 * 2**20
 
 

@@ -1,4 +1,4 @@
-"""What the nodes of a cluster say of themselves, asked one by one and side by side."""
+"""Asks the nodes of a cluster for their status, all at once."""
 
 from __future__ import annotations
 

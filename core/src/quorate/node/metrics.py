@@ -78,7 +78,7 @@ def declared() -> Sequence[plugin.Metric]:
     ]
 
 
-# Raft, apply and the write path, each shard by itself.
+# Raft, apply and the write path, per shard.
 
 _Replicas = Sequence[Replica]
 

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 Tables = list[tuple[str, Sequence[Mapping[str, object]]]]
 
-#: A follower that lacks as many entries is shown as one to look after.
+#: Number of missing entries at which a follower is shown as lagging.
 LAGS: Final = 1_000
-#: How many rates a shard's trend has.
+#: Number of rates in a shard's trend.
 _TREND: Final = 60
-#: How old a view may be for rates to begin with it.
+#: Maximum age of a view from which rates are computed.
 _RECENT_S: Final = 60.0
-#: What fills a quota.
+#: Share of a quota from which on it is highlighted.
 _FULL: Final = 0.9
 
 
 class Cluster:
-    """What was seen of the cluster lately, so that pages can show rates."""
+    """The pages about the cluster; keeps the last view, so that they can show rates."""
 
     def __init__(self) -> None:
         self._before: ClusterView | None = None
