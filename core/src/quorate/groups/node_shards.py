@@ -19,12 +19,13 @@ from typing import Any, Final, Protocol
 from quorate.apply.control import METADATA
 from quorate.apply.entries import whole
 from quorate.apply.members import is_forming, replicas_of, replicas_wanted
-from quorate.apply.outcomes import RowsDifferError
 from quorate.apply.program import families_of
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.groups.damage import StoppedBeforeError, is_damage, stays
+from quorate.groups.declared_groups import GroupsDifferError, check_configured, declared_groups
 from quorate.groups.members import Promotion
 from quorate.groups.moves import Moves
 from quorate.groups.routing.slot_map import SlotMap
@@ -64,15 +65,6 @@ _TURN_S: Final = 0.05
 _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
 
 
-class StoppedBeforeError(Exception):
-    """A replica stopped for good: a restart does not help."""
-
-    def __init__(self, reason: str, *, damaged: bool = False) -> None:
-        super().__init__(f"it stopped, and a restart does not help: {reason}")
-        #: Whether it stopped because its data or log is damaged.
-        self.damaged: Final = damaged
-
-
 class Journals(JournalOpener, Protocol):
     """The node's log."""
 
@@ -85,27 +77,6 @@ class Journals(JournalOpener, Protocol):
 
 #: Returns the home of a shard's data in one of its histories.
 Homes = Callable[[ShardId, int], Home]
-
-
-class GroupsDifferError(Exception):
-    """The configured groups differ from those of the cluster."""
-
-
-def declared_groups(catalog: Catalog, configured: Mapping[str, int]) -> Mapping[str, int]:
-    """Return this node's number of shards per group.
-
-    `configured` has the settings. Raises `GroupsDifferError` for groups that no plugin has.
-    """
-    strange = sorted(set(configured) - set(catalog.groups))
-    if strange:
-        raise GroupsDifferError(
-            f"[groups] names {', '.join(strange)}, and no enabled plugin declares a group of that"
-            f" name; declared are {', '.join(catalog.groups)}: correct the name, or enable the"
-            " plugin"
-        )
-    return {
-        name: configured.get(name, group.shards) for name, group in sorted(catalog.groups.items())
-    }
 
 
 class NodeShards:
@@ -205,7 +176,7 @@ class NodeShards:
         self._moves = Moves(self.get, submit, self._loop)
         self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
         self._read_rows()
-        self._check_configured()
+        check_configured(self._configured, self._rows)
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
@@ -390,7 +361,7 @@ class NodeShards:
 
         A failure in plugin code, or by a missing plugin, is retried: it may be fixed meanwhile.
         """
-        if _stays(error):
+        if stays(error):
             self._note(shard.id, Note(shard.epoch, str(error), damaged=is_damage(error)))
         if is_damage(error):
             self.on_damage(shard.id, error)
@@ -746,7 +717,7 @@ class NodeShards:
             return
         if self._read_rows():
             try:
-                self._check_configured()
+                check_configured(self._configured, self._rows)
             except GroupsDifferError as error:
                 self._failed(error)
                 return
@@ -792,35 +763,6 @@ class NodeShards:
             callback()
         return True
 
-    def _check_configured(self) -> None:
-        """Raise `GroupsDifferError` for settings that contradict the slot map."""
-        for group, wanted in sorted(self._configured.items()):
-            # The shards that it was founded with: it may have been split since then.
-            there = sum(
-                shard.group == group and not row.HasField("parent")
-                for shard, row in self._rows.items()
-            )
-            if there and there != wanted:
-                raise GroupsDifferError(
-                    f"[groups.{group}] shards is {wanted}, and the slot map of the cluster has"
-                    f" {there} shards of group {group}: the number was fixed when the cluster was"
-                    f" formed; set it to {there}, or remove the setting"
-                )
-
 
 def _peers(members: Iterable[ShardMember]) -> list[Peer]:
     return [Peer(each.node, each.replica) for each in members]
-
-
-def is_damage(error: BaseException) -> bool:
-    """Whether an error says that what a replica has on disk is not what was written."""
-    if isinstance(error, StoppedBeforeError):
-        return error.damaged
-    lies = (RowsDifferError, JournalDamagedError, DamagedError)
-    return isinstance(error, lies) or isinstance(error.__cause__, DamagedError)
-
-
-def _stays(error: Exception) -> bool:
-    """Whether a replica that stopped with this error must not be restarted: its data is wrong."""
-    lies = (RowsDifferError, JournalDamagedError, DamagedError, ReplicaStoppedError)
-    return isinstance(error, lies) or isinstance(error.__cause__, DamagedError)
