@@ -398,7 +398,10 @@ class _EmptyView:
 
 def write_file(path: Path, family: str, rows: Iterable[tuple[bytes, bytes]]) -> None:
     """Write a file for `ingest`, of rows in the order of their keys; one row at least."""
-    writer = SstFileWriter(_options(Budget(1 << 20, 1 << 20), family))
+    options = _options(Budget(1 << 20, 1 << 20), family)
+    # It costs a fifth of what is saved by sending half of the bytes to every replica.
+    options.set_compression_type(DBCompressionType.snappy())
+    writer = SstFileWriter(options)
     try:
         writer.open(str(path))
         for key, value in rows:

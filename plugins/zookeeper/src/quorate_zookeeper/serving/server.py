@@ -174,8 +174,7 @@ class Server:
     # What happens to the tree.
 
     def _happened(self, zxid: int, transaction: rows.Transaction) -> None:
-        for change in transaction.changes:
-            self.watches.fire(zxid, change)
+        self.watches.fire(zxid, transaction.changes)
         for session in transaction.ended_sessions:
             if (connection := self._by_session.get(session)) is not None:
                 connection.end()

@@ -89,10 +89,13 @@ class Watches:
                 found.setdefault(path, []).append(watcher)
         return found
 
-    def fire(self, zxid: int, change: rows.Change) -> None:
-        """Notify watchers of a change, each at most once per event."""
-        if not self._of:
-            return
+    def fire(self, zxid: int, changes: Iterable[rows.Change]) -> None:
+        """Notify watchers of changes, each at most once per event."""
+        if self._of:
+            for change in changes:
+                self._fire_all(zxid, change)
+
+    def _fire_all(self, zxid: int, change: rows.Change) -> None:
         path = change.path
         match change.kind:
             case rows.Change.KIND_CREATED:
