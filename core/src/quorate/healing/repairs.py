@@ -178,7 +178,7 @@ class Repairs:
         if shard in self._known or shard == METADATA:
             return
         self._known.add(shard)
-        if self._shards.is_damaged(shard):
+        if self._shards.files.are_damaged(shard):
             what = "its replica was found damaged before this node started"
             self._open[shard] = self.found(shard, what, "its repair goes on")
 
@@ -206,7 +206,7 @@ class Repairs:
             self._over(shard, "its replica was rebuilt, and votes again")
 
     def _over(self, shard: ShardId, state: str) -> None:
-        self._shards.healed(shard)
+        self._shards.files.healed(shard)
         self.healed(self._open.pop(shard), state)
 
     async def _move(

@@ -15,7 +15,8 @@ from quorate.config import Settings
 from quorate.consensus.formation import FormationRefusedError
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.node_shards import GroupsDifferError, StoppedBeforeError, is_damage
+from quorate.groups.damage import StoppedBeforeError, is_damage
+from quorate.groups.declared_groups import GroupsDifferError
 from quorate.groups.shard.removal import RemovedError
 from quorate.healing.giving_up import give_up
 from quorate.node.certificates import CertificateError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.control import METADATA
-from quorate.groups.node_shards import GroupsDifferError
+from quorate.groups.declared_groups import GroupsDifferError
 from quorate.plugin import RaftGroup
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slots_in

@@ -112,7 +112,8 @@ class Tree:
         self._parents[path] = rows.Children()
         self._changed_nodes[path] = self._changed_parents[path] = None
         self._more_nodes -= 1
-        self._changed(rows.Change.KIND_DELETED, path, node, parent)
+        parent_acl = () if parent is None else parent.acl
+        self._changed(rows.Change.KIND_DELETED, path, node.acl, parent_acl)
         if parent is not None and not children.count and (parent.container or parent.ttl_ms):
             wait_ms = parent.ttl_ms or CONTAINER_MS
             self._reaping[parent_path.encode()] = self._now_ms + wait_ms
@@ -222,7 +223,7 @@ class Tree:
         self._nodes[path] = node
         self._changed_nodes[path] = None
         self._more_nodes += 1
-        self._changed(rows.Change.KIND_CREATED, path, node, parent)
+        self._changed(rows.Change.KIND_CREATED, path, acl, parent.acl)
         if operation.type == Op.CREATE:
             return jute.text(path)
         return jute.text(path) + replies.stat(node, self._children_of(path))
@@ -241,7 +242,8 @@ class Tree:
     def _set_data(self, operation: Operation) -> bytes:
         _, path, data, _, expected, _, _ = operation
         node = self._nodes.get(path) or self._named(path)
-        if node.acl:
+        acl = node.acl
+        if acl:
             self._demand(node, Perm.WRITE)
         version = node.version
         _match(expected, version)
@@ -255,7 +257,7 @@ class Tree:
         node.mzxid = self._zxid
         node.modified_at_ms = self._now_ms
         self._changed_nodes[path] = None
-        self._changed(rows.Change.KIND_DATA, path, node, None)
+        self._changed(rows.Change.KIND_DATA, path, acl, ())
         return replies.stat(node, self._parents.get(path) or self._children_of(path))
 
     def _set_acl(self, operation: Operation) -> bytes:
@@ -328,7 +330,11 @@ class Tree:
         self._changed_nodes[quotas.file_of(limited, quotas.STATS)] = None
 
     def _changed(
-        self, kind: rows.Change.Kind, path: str, node: rows.Znode, parent: rows.Znode | None
+        self,
+        kind: rows.Change.Kind,
+        path: str,
+        acl: Sequence[rows.Acl],
+        parent_acl: Sequence[rows.Acl],
     ) -> None:
         if len(self._changes) == _AT_A_TIME:
             self._happened[-1].more = True
@@ -337,10 +343,10 @@ class Tree:
         # Arguments would take twice as long.
         change = self._changes.add()
         change.kind, change.path = kind, path
-        if node.acl:
-            change.acl.extend(node.acl)
-        if parent is not None and parent.acl:
-            change.parent_acl.extend(parent.acl)
+        if acl:
+            change.acl.extend(acl)
+        if parent_acl:
+            change.parent_acl.extend(parent_acl)
 
 
 #: What carries out each operation.
