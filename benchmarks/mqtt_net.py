@@ -19,6 +19,7 @@ from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
 from quorate_mqtt.v1.sessions_pb2 import ConnectReply, SessionConnect
 from quorate_mqtt.v1.topics_pb2 import Topic
+from quorate_mqtt.v1.wills_pb2 import Will
 
 TENANT: Final = "acme"
 #: Whose sessions expire.
@@ -139,9 +140,13 @@ def generations_of(reply: BatchReply) -> list[int]:
 
 
 def arrivals(
-    clients: Sequence[str], *, tenant: str = TENANT, expiry_s: int = 3_600
+    clients: Sequence[str],
+    *,
+    tenant: str = TENANT,
+    expiry_s: int = 3_600,
+    will_after_s: int | None = None,
 ) -> list[SessionConnect]:
-    """Return the connects of clients."""
+    """Return the connects of clients, whose wills, if any, have their names for topics."""
     return [
         SessionConnect(
             tenant=tenant,
@@ -149,6 +154,9 @@ def arrivals(
             connection_id=1,
             expiry_interval_s=expiry_s,
             payload=PAYLOAD,
+            will=(
+                None if will_after_s is None else Will(topic=client, delay_interval_s=will_after_s)
+            ),
         )
         for client in clients
     ]

@@ -150,10 +150,8 @@ async def write(cluster: Cluster, groups: Sequence[str], offset: int) -> list[fl
 
 async def create_tenant(cluster: Cluster) -> None:
     """Create the tenant whose offsets are written; the shards learn of it, and rest again."""
-    there = channel(cluster.leader().address)
-    stub = Stub(there, tenant_pb2.DESCRIPTOR.services_by_name["TenantService"])
-    await stub.Create(tenant_pb2.CreateTenant(name=TENANT), timeout=30)
-    await there.close(None)
+    async with AsyncClient(cluster.endpoints) as client:
+        await client.execute(tenant_pb2.CreateTenant(name=TENANT), tenant_pb2.Tenant)
 
 
 async def measure(cluster: Cluster, shards: int, began: float, options: argparse.Namespace) -> Rest:

@@ -18,7 +18,6 @@ python benchmarks/spark_load.py [--sessions 5000000] [--table mqtt.sessions] [--
 from __future__ import annotations
 
 import argparse
-import asyncio
 import cProfile
 import json
 import os
@@ -45,7 +44,6 @@ from quorate.testing.waiting import until
 from quorate_spark.client import Loads
 from quorate_spark.source.local import local_session
 from quorate_spark.source.options import BATCH_ROWS, write_options
-from quorate_spark.source.sending import send
 from quorate_spark.source.writing import begun
 
 LOAD: Final = "benchmark"
@@ -192,7 +190,7 @@ def profiled(spark: SparkSession, path: Path, given: dict[str, str]) -> None:
     writer = begun(write_options(given), spark.read.parquet(str(path)).schema, overwrite=False)
     began, cpu = time.perf_counter(), time.process_time()
     with cProfile.Profile() as profile:
-        sent = asyncio.run(send(writer.options, 0, rows))
+        sent = writer.write_rows(0, rows).sent
     took, used = time.perf_counter() - began, time.process_time() - cpu
     print(
         f"a task of {sent.rows:,} rows under the profiler: {took:.1f} s, of them {used:.1f} s with "

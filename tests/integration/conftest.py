@@ -231,6 +231,8 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
         token = "{TOKEN}"
         [groups.metadata]
         shards = {shards}
+        [canary]
+        period_ms = 0
         [limits]
         {limits}
         """

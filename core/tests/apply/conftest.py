@@ -153,6 +153,7 @@ class Machine:
     limits: ApplyLimits = field(default_factory=ApplyLimits)
     bounds: EvaluationLimits = field(default_factory=EvaluationLimits)
     clock: Callable[[], float] = lambda: 0.0
+    processor: Callable[[], float] = lambda: 0.0
 
     def __post_init__(self) -> None:
         self.home = MemoryHome()
@@ -179,6 +180,7 @@ class Machine:
             self.shard,
             self.data,
             clock=self.clock,
+            processor=self.processor,
             limits=self.bounds,
             on_failure=lambda *failure: self.failed.append(failure),
         )

@@ -85,6 +85,7 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "ShardParent",
         "BeginSplitReply",
         "ForgetSlotsReply",
+        "PutCanaryReply",
     }
 
     of_files = {f"quorate.v1.{each}FileSet" for each in ("Open", "Ingest", "Drop", "Close")}

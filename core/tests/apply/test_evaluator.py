@@ -417,13 +417,21 @@ def test_what_is_too_large_fails_alone_before_it_is_logged(
     assert len(machine.rows(EVENTS)[(1).to_bytes(8)]) < 300
 
 
-def test_an_entry_ends_between_writes_after_its_bytes_or_time(new_machine: NewMachine) -> None:
-    ticks = count()
-    slow = new_machine(clock=lambda: next(ticks) * 0.002)
+def test_an_entry_ends_between_writes_after_its_bytes_or_processor_time(
+    new_machine: NewMachine,
+) -> None:
+    ticks, used = count(), count()
+
+    def clock() -> float:
+        return next(ticks) * 0.002
+
+    slow = new_machine(clock=clock, processor=lambda: next(used) * 0.006)
+    delayed = new_machine(clock=clock)
     large = new_machine(bounds=EvaluationLimits(entry_bytes=250))
     write = [slow.script(["put", "tested.rows", "k", "v" * 100])] * 2
 
     assert len(slow.evaluator.evaluate(1, [write] * 9, 0).outcomes) == 3
+    assert len(delayed.evaluator.evaluate(1, [write] * 9, 0).outcomes) == 9
     assert len(large.evaluator.evaluate(1, [write] * 9, 0).outcomes) == 2
 
 

@@ -79,6 +79,21 @@ class Shard:
         return self.deadlines.get((timer, key))
 
 
+class Leading:
+    """The shards of a node that lead: the same object until any of that changes."""
+
+    def __init__(self, *shards: Shard) -> None:
+        self._shards = shards
+        self._known: list[tuple[bool, int]] = []
+        self._led: list[Any] = []
+
+    def __call__(self) -> list[Any]:
+        now = [(shard.leads, shard.term) for shard in self._shards]
+        if now != self._known:
+            self._known, self._led = now, [shard for shard in self._shards if shard.leads]
+        return self._led
+
+
 class Log:
     """Takes what is proposed, and plays the handler."""
 
@@ -108,6 +123,11 @@ def stage() -> Iterator[Stage]:
 @pytest.fixture
 def new_shard(stage: Stage) -> Callable[..., Shard]:
     return lambda name="toy/0": Shard(stage, name)
+
+
+@pytest.fixture
+def leading() -> type[Leading]:
+    return Leading
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
-    from core.tests.control.conftest import Shard, Stage
+    from core.tests.control.conftest import Leading, Shard, Stage
 
 NewShard = Callable[..., "Shard"]
 RunOnce = Callable[[NodeApi, ShardRef], Coroutine[Any, Any, None]]
@@ -122,7 +122,13 @@ Start = Callable[..., Runner]
 
 @pytest.fixture
 def start(
-    stage: Stage, shard: Shard, new_shard: NewShard, changes: Changes, node: Node, runs: Runs
+    stage: Stage,
+    shard: Shard,
+    new_shard: NewShard,
+    leading: type[Leading],
+    changes: Changes,
+    node: Node,
+    runs: Runs,
 ) -> Start:
     second, other = new_shard("toy/1"), new_shard("other/0")
 
@@ -142,7 +148,7 @@ def start(
         )
         made = Runner(
             [controller],
-            lambda: [cast(Any, each) for each in (shard, second, other)],
+            leading(shard, second, other),
             lambda _: cast("NodeApi", node),
             changes,
             loop=stage.loop,

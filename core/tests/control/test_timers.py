@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.message import Message
@@ -16,7 +16,7 @@ from quorate.groups.refusals import OutcomeUnknownError
 from quorate.plugin import ShardRef, Timer
 
 if TYPE_CHECKING:
-    from core.tests.control.conftest import Log, Shard, Stage
+    from core.tests.control.conftest import Leading, Log, Shard, Stage
 
 NewShard = Callable[..., "Shard"]
 Start = Callable[..., Timers]
@@ -48,7 +48,7 @@ def shard(request: pytest.FixtureRequest, new_shard: NewShard) -> Shard:
 
 
 @pytest.fixture
-def start(stage: Stage, shard: Shard, log: Log) -> Start:
+def start(stage: Stage, shard: Shard, leading: type[Leading], log: Log) -> Start:
     timers = (
         Timer(name=EXPIRY, group="toy", due=due, batch=2),
         Timer(name=LIVENESS, group="toy", due=due, batch=2, liveness=True),
@@ -68,7 +68,7 @@ def start(stage: Stage, shard: Shard, log: Log) -> Start:
     def begin(calls_first: Callable[[], Awaitable[None]] = waiting_calls_first) -> Timers:
         made = Timers(
             timers,
-            lambda: [cast(Any, shard)],
+            leading(shard),
             log.propose,
             loop=stage.loop,
             calls_first=calls_first,
@@ -305,7 +305,11 @@ def test_a_key_that_its_handler_leaves_as_it_was_holds_up_nobody(
 
 
 def test_a_shard_that_cannot_be_read_does_not_stop_the_others(
-    stage: Stage, new_shard: NewShard, log: Log, caplog: pytest.LogCaptureFixture
+    stage: Stage,
+    new_shard: NewShard,
+    leading: type[Leading],
+    log: Log,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     broken, sound = new_shard("toy/0"), new_shard("toy/1")
 
@@ -315,9 +319,7 @@ def test_a_shard_that_cannot_be_read_does_not_stop_the_others(
     broken.due = refuse  # type: ignore[method-assign, assignment]
     sound.set(EXPIRY, b"a", 1_000)
     timers = [Timer(name=EXPIRY, group="toy", due=due)]
-    made = Timers(
-        timers, lambda: [cast(Any, each) for each in (broken, sound)], log.propose, loop=stage.loop
-    )
+    made = Timers(timers, leading(broken, sound), log.propose, loop=stage.loop)
     stage.run(made.start)
     stage.pass_time(1.2)
 

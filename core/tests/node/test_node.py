@@ -16,7 +16,7 @@ from quorate.apply.control import METADATA
 from quorate.builtin.kv import plugin
 from quorate.cli.authority import make_authority, sign
 from quorate.consensus.formation import FormationRefusedError
-from quorate.groups.node_shards import GroupsDifferError
+from quorate.groups.declared_groups import GroupsDifferError
 from quorate.node.directory import OtherClusterError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError

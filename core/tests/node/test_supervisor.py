@@ -66,6 +66,15 @@ class Machine:
         notes = self._notes(number)
         return notes.read_text().split() if notes.exists() else []
 
+    def processes(self) -> Sequence[int]:
+        """Return the workers that run."""
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        return [
+            int(each)
+            for each in children
+            if str(self.path).encode() in Path(f"/proc/{each}/cmdline").read_bytes()
+        ]
+
     def http(self, path: str) -> tuple[int, str]:
         try:
             with urlopen(f"http://127.0.0.1:{self.port + 100}{path}", timeout=10) as answer:
@@ -91,6 +100,7 @@ async def running(machine: Machine) -> AsyncIterator[asyncio.Task[None]]:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        assert machine.processes() == []
 
 
 @pytest.fixture(autouse=True)

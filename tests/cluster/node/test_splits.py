@@ -13,6 +13,9 @@ from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import admin_pb2 as pb
 
+from tests.support.linearizability import check
+from tests.support.linearizability.load import Load, Plan
+from tests.support.reach import Reach
 from tests.support.traffic import KEYS, traffic
 
 TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
@@ -143,6 +146,39 @@ async def test_whoever_dies_at_any_step_a_split_is_carried_out(tmp_path: Path, l
                 for key, value in written.items():
                     assert found[key.encode()] == value, (step, key)
                 assert sum(key.startswith(b"kept") for key in found) == ROWS, step
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+async def test_what_clients_see_while_shards_are_split_has_one_order(tmp_path: Path) -> None:
+    """1 shard into 8, under clients of four of its slots; in between a leader is killed."""
+    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        addresses = [node.address for node in cluster.nodes.values()]
+        async with (
+            connect(cluster.endpoints, timeout_s=PATIENCE_S) as client,
+            Reach(addresses) as reach,
+        ):
+            load = Load(reach, Plan(seed=22, operations=1_000_000, teams=4))
+            clients = asyncio.create_task(load.run())
+            parts = ["metadata/0"]
+            for turn in range(3):
+                await load.reached(1_000 * (turn + 1))
+                for shard in list(parts):
+                    parts += (await split(client, shard, 2))[1:]
+                if turn == 1:
+                    killed = await asyncio.to_thread(cluster.leader)
+                    killed.kill()
+                    killed.start()
+                    await asyncio.to_thread(cluster.ready)
+                await slots(client, parts)
+            await load.reached(5_000)
+            clients.cancel()
+            await asyncio.gather(clients, return_exceptions=True)
+        print(f"{len(load.history)} operations checked")
+        assert len(parts) == 8
+        violation = check(load.history)
+        assert violation is None, violation
 
 
 async def lead(client: AsyncClient, cluster: Cluster, node: str) -> None:

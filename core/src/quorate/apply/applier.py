@@ -13,6 +13,7 @@ from typing import Final
 from zlib import crc32
 
 from quorate.apply import (
+    checks,
     cuts,
     deadlines,
     effects,
@@ -55,7 +56,7 @@ from quorate.storage.families import (
     SHARDS,
     SLOTS,
 )
-from quorate.v1.control_pb2 import CutShard
+from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet, PublicationMark
 
 #: Maximum number of recent checksums to compare with the leader's.
@@ -277,6 +278,12 @@ class Applier:
         cut = self._cut
         return cut if cut is not None and cut.index == self._data.applied else None
 
+    @property
+    def check_here(self) -> CheckRows | None:
+        """The last check, if that is the newest applied entry: its rows are those of now."""
+        check = self._check
+        return check if check is not None and check.index == self._data.applied else None
+
     def _open_families(self, named: Set[str]) -> None:
         """Keep the rows of plugins that the leader has and this node lacks."""
         for family in sorted(named - self._families):
@@ -317,6 +324,7 @@ class Applier:
         self._mark = publications.mark(data)
         self._foreign = cuts.has_foreign(data)
         self._cut = cuts.last_cut(data)
+        self._check = checks.last_check(data)
 
     def _compare(self, index: int, checksum: int, newer: Mapping[int, int]) -> None:
         own = newer.get(index, self._checksums.get(index))
@@ -342,7 +350,7 @@ class _Turn:
         #: The families that changed and the messages that were emitted, for watches.
         self.seen: set[str] = set()
         self.checksums: Final[dict[int, int]] = {}
-        #: Whether the last entry cut the shard: nothing is applied before the new ones are copied.
+        #: Whether the last entry cut the shard, or asks for a digest: the rows after it are needed.
         self.cut = False
         self._position = record.position
         self._now_ms = record.now_ms
@@ -430,7 +438,7 @@ class _Turn:
         self._generation = max(self._generation, head.generation)
         self.commands += head.commands
         slots = found.tables.get(SLOTS)
-        self.cut = slots is not None and slots.rows.get(cuts.CUT) is not None
+        self.cut = slots is not None and not slots.rows.keys().isdisjoint((cuts.CUT, checks.CHECK))
         try:
             self.seen |= effects.unpack_into(self.layer, found)
         except ValueError as error:

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from google.protobuf.message import Message
 
 from quorate.apply import (
+    checks,
     cuts,
     deadlines,
     file_sets,
@@ -45,7 +46,7 @@ from quorate.storage.families import (
 from quorate.storage.rows import stored as stored_row, value_of
 from quorate.v1 import control_pb2 as pb, files_pb2
 
-#: The shard with the rows of all shards; it exists since the cluster was formed.
+#: The shard that holds the rows of all shards, and exists from the start.
 METADATA: Final = ShardId(METADATA_GROUP.name, 0)
 
 _MIRROR: Final = Struct(">QQ")
@@ -88,7 +89,7 @@ class ShardState:
     #: The families with events, and those with a count.
     public: Collection[str]
     counted: Collection[str]
-    #: The families that nobody reads or writes while a publication is under way.
+    #: The families that a publication in progress has closed to reads and writes.
     closed: frozenset[str] = frozenset()
     #: Takes rows of a family out of what the shard keeps of all its rows, in a layer.
     depart: Callable[[Layer, str, Mapping[bytes, bytes]], None] = lambda *_: None
@@ -271,13 +272,13 @@ def finish_member_change(txn: ShardTxn, command: pb.FinishMemberChange, state: S
 
 
 def move_replica(txn: ShardTxn, command: pb.MoveReplica, state: ShardState) -> None:
-    """Begin to move a replica, or take the move back."""
+    """Begin to move a replica, or cancel the move."""
     _demand_first(state)
     members.begin_move(txn, command)
 
 
 def finish_move(txn: ShardTxn, command: pb.FinishMove, state: ShardState) -> None:
-    """End a move that the members of its shard have gone through."""
+    """End a move that all members of its shard have completed."""
     _demand_first(state)
     members.finish_move(txn, command)
 
@@ -327,8 +328,8 @@ def open_file_set(
 
 
 def put_files(_: ShardTxn, __: Message, ___: ShardState) -> None:
-    """Refuse what the evaluator carries out itself: it needs the handlers of plugins."""
-    raise Rejected(_INVALID, "files are put in place by a write of its own")
+    """Refuse the commands that the evaluator executes itself, with handlers of plugins."""
+    raise Rejected(_INVALID, "files are installed by a write of their own")
 
 
 def begin_publication(
@@ -342,7 +343,7 @@ def begin_publication(
 def report_publication(
     txn: ShardTxn, command: files_pb2.ReportPublication, state: ShardState
 ) -> files_pb2.Publication:
-    """Record what became of a shard of a publication."""
+    """Record the state of a shard in a publication."""
     _demand_first(state)
     return publications.report(txn, command)
 
@@ -403,7 +404,7 @@ def cut_shard(txn: ShardTxn, command: pb.CutShard, state: ShardState) -> None:
 
 
 def abandon_split(txn: ShardTxn, command: pb.AbandonSplit, state: ShardState) -> None:
-    """Take a split back; refuse that once the shard was cut."""
+    """Cancel a split; refused once the shard was cut."""
     cut = cuts.last_cut(txn.layer)
     if cut is not None and cut.split == command.split:
         raise Rejected(splits.OVER, f"shard {state.shard} was cut already: the split goes on")
@@ -418,7 +419,7 @@ def forget_slots(txn: ShardTxn, _: pb.ForgetSlots, state: ShardState) -> pb.Forg
     if row is None:
         return pb.ForgetSlotsReply(done=True)
     at, looked = cuts.Forgotten.decode(row), 0
-    # Deadlines come first: those of others are passed over each time that one is due.
+    # Deadlines first: foreign ones are skipped again each time that one is due.
     families = [DEADLINE_KEYS, *sorted(state.places.families)]
     for family in families[families.index(at.family) if at.family in families else 0 :]:
         after = at.key + b"\x00" if family == at.family else b""
@@ -500,6 +501,9 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.FinishSplit, finish_split),
             (pb.ForgetSlots, forget_slots),
             (pb.RaiseGeneration, raise_generation),
+            (pb.CheckRows, checks.check_rows),
+            (pb.ReportRows, checks.report_rows),
+            (pb.PutCanary, checks.put_canary),
             (files_pb2.OpenFileSet, open_file_set),
             (files_pb2.IngestFileSet, put_files),
             (files_pb2.CloseFileSet, put_files),

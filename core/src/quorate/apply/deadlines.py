@@ -91,7 +91,7 @@ def due(
 ) -> list[tuple[bytes, int]]:
     """Return the first due keys with their deadlines, in the order of time.
 
-    `owns` tells the keys to return; None: all.
+    `owns` selects the keys to return; None: all.
 
     The caller knows that none is due before `low_ms`, where skipping deleted rows costs time.
     """

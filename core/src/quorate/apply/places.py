@@ -57,7 +57,7 @@ class Places:
         )
 
     def owner(self, family: str, owned: frozenset[int]) -> Owns | None:
-        """Return what tells the rows of owned slots; None if all rows of the family stay."""
+        """Return a predicate of rows in owned slots; None if all rows of the family stay."""
         shard_key = self.families.get(family)
         if shard_key is None:
             return None
@@ -68,7 +68,7 @@ class Places:
         return owns
 
     def timer_owner(self, timer: str, owned: frozenset[int]) -> Owns | None:
-        """Return what tells the deadlines of owned slots; None if all of the timer stay."""
+        """Return a predicate of deadlines in owned slots; None if all of the timer stay."""
         slots = self.timers.get(timer)
         if slots is None:
             return None

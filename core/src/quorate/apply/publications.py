@@ -1,10 +1,9 @@
-"""Publications: the staged files of all shards of a group come into place in one step.
+"""Publications: the staged files of all shards of a group are installed atomically.
 
-The row of a publication in metadata/0 is all that decides. Each shard closes the families of the
-load, and reports it; the report that completes them commits the publication in the same entry, and
-one that cannot be followed aborts it. Then each shard opens, with its files in place or as it was.
-No shard has its files in place before all are closed, so whoever has read a row of the load reads
-none of before anywhere.
+The row of a publication in metadata/0 alone decides. Each shard closes the families of the load and
+reports this; the last report commits the publication in the same entry, and a failure aborts it.
+Then each shard opens, with its files or unchanged. No shard installs its files before all are
+closed, so a client that has read a row of the load reads no older row in any shard.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from quorate.plugin import Rejected, keys
 from quorate.storage.families import PUBLICATIONS, SLOTS
 from quorate.v1 import files_pb2 as pb
 
-#: In the family `core.slots` of a shard: its mark.
+#: The key of a shard's mark in the family `core.slots`.
 _MARK: Final = b"published"
 
 
 def mark(rows: Rows) -> pb.PublicationMark:
-    """Return what a shard keeps of publications."""
+    """Return the state of publications in a shard."""
     return pb.PublicationMark.FromString(rows.get(SLOTS, _MARK) or b"")
 
 
 def put_mark(layer: Layer, found: pb.PublicationMark) -> None:
-    """Record what a shard keeps of publications."""
+    """Record the state of publications in a shard."""
     layer.put(SLOTS, _MARK, found.SerializeToString(deterministic=True))
 
 
@@ -41,7 +40,7 @@ def find(rows: Rows, group: str, name: str) -> pb.Publication | None:
 
 
 def under_way(rows: Rows) -> Iterator[pb.Publication]:
-    """Yield the publications that are not over in every shard."""
+    """Yield the publications that have not ended in every shard."""
     for _, row in rows.iterate(PUBLICATIONS, b"", None):
         found = pb.Publication.FromString(row)
         if found.parts:
@@ -79,7 +78,7 @@ def begin(txn: ShardTxn, asked: pb.BeginPublication) -> pb.Publication:
 
 
 def report(txn: ShardTxn, asked: pb.ReportPublication) -> pb.Publication:
-    """Record what became of a shard, and decide once all are closed or one cannot be."""
+    """Record the state of a shard; commit once all are closed, abort if one cannot close."""
     known = find(txn.layer, asked.group, asked.name)
     if known is None or known.number != asked.publication:
         return known or pb.Publication()
@@ -99,7 +98,7 @@ def report(txn: ShardTxn, asked: pb.ReportPublication) -> pb.Publication:
 
 
 def end(txn: ShardTxn, asked: pb.EndPublication) -> pb.Publication:
-    """Abort a publication that is not committed; or forget one that is over."""
+    """Abort a publication that is not committed; or forget one that has ended."""
     known = find(txn.layer, asked.group, asked.name)
     if known is None:
         return pb.Publication()

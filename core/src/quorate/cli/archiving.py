@@ -1,4 +1,4 @@
-"""Keeps an archive of a cluster: a backup now and then, and every entry as it is applied."""
+"""Keeps an archive of a cluster: periodic backups, and every entry once it is applied."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from quorate.cli.statuses import name_of
 from quorate.cli.terminal import ADMIN
 from quorate.client.errors import OutcomeUnknownError, RejectedError, UnavailableError
 from quorate.consensus.messages import Entry, EntryKind
+from quorate.control.failures import Backoff
 from quorate.storage.archive import Archive, ArchiveError
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
-#: Entries are written at the latest when they take as much.
+#: Size of buffered entries at which they are written before they are due.
 _MOST_BYTES: Final = 8 << 20
 _RETRY_S: Final = 1.0
-#: A node sends something every second.
+#: Longest pause before another backup for a shard whose entries are refused in spite of backups.
+_REFUSED_S: Final = 3_600.0
+#: Nodes send a part every second.
 _SILENCE_S: Final = 15.0
 
 Say = Callable[[str], None]
@@ -41,9 +44,9 @@ async def follow(
     keep_s: float | None,
     say: Say,
 ) -> None:
-    """Keep the archive in a directory until this is cancelled.
+    """Keep the archive in a directory until cancelled.
 
-    Entries are followed while a backup is made, so that they lead up to it and beyond.
+    Entries are also followed while a backup is made, so that they cover its end.
     """
     topology = await client.topology()
     try:
@@ -72,7 +75,7 @@ async def follow(
 async def _backup_needed(
     client: AsyncClient, followers: Mapping[str, _Follower], due: float, every_s: float
 ) -> str:
-    """Wait until there should be another backup; return why."""
+    """Wait until another backup is needed or due; return why."""
     while time.monotonic() < due:
         for shard, follower in followers.items():
             if follower.needs:
@@ -86,7 +89,7 @@ async def _backup_needed(
 
 
 class _Follower:
-    """Writes the entries of a shard that follow its backups, from any node that has them."""
+    """Archives the entries of a shard after its backup, from any node that has them."""
 
     def __init__(
         self, client: AsyncClient, archive: Archive, shard: str, every_s: float, say: Say
@@ -97,15 +100,18 @@ class _Follower:
         self._every_s: Final = every_s
         self._say: Final = say
         self._backup = 0
-        #: Why what follows needs a new backup; empty: it does not.
+        self._refusals: Final = Backoff(_RETRY_S, _REFUSED_S)
+        #: When a refusal that lasts means that a backup is needed.
+        self._needed_at: float | None = None
+        #: Why the shard needs a new backup; empty if it does not.
         self.needs = ""
 
     def backed_up(self, index: int) -> None:
         """Record that there is a backup of the shard at an index."""
-        self._backup, self.needs = index, ""
+        self._backup, self.needs, self._needed_at = index, "", None
 
     async def run(self) -> None:
-        """Follow."""
+        """Follow the shard until cancelled."""
         turn, said = 0, ""
         while True:
             try:
@@ -114,13 +120,24 @@ class _Follower:
                 if place is not None and place.nodes:
                     await self._follow(place.nodes[turn % len(place.nodes)])
             except RejectedError as error:
-                self.needs = str(error)
+                self._refused(error)
             except (UnavailableError, OutcomeUnknownError, TimeoutError) as error:
                 if said != str(error):
                     said = str(error)
-                    self._say(f"{self._shard}: {said or 'a node is silent'}; another one is asked")
+                    self._say(f"{self._shard}: {said or 'a node is silent'}; asking another one")
             turn += 1
             await asyncio.sleep(_RETRY_S)
+
+    def _refused(self, error: RejectedError) -> None:
+        """Ask for a backup after a pause, in which other nodes are tried.
+
+        The pause grows with each backup that did not help, as when nodes are too old for this.
+        """
+        now = time.monotonic()
+        if self._needed_at is None:
+            self._needed_at = now + self._refusals.failed()
+        if now >= self._needed_at:
+            self.needs = str(error)
 
     async def _follow(self, node: str) -> None:
         after = self._archive.reached(self._shard, self._backup)
@@ -134,12 +151,14 @@ class _Follower:
                     part = await anext(parts, None)
                 if part is None:
                     return
+                self._needed_at = None
+                self._refusals.succeeded()
                 for each in part.entries:
                     kind = EntryKind(each.kind)
                     waiting.append(Entry(each.index, each.term, kind, each.payload))
                     size += len(each.payload)
                 if part.needs_backup:
-                    self.needs = "it was split, or rows were loaded by files"
+                    self.needs = "it was split, or rows were loaded from files"
                 if time.monotonic() < due and size < _MOST_BYTES:
                     continue
                 await asyncio.to_thread(self._write, waiting, part.complete_until_ms)
@@ -171,7 +190,7 @@ async def _back_up(client: AsyncClient, archive: Archive, say: Say) -> None:
         try:
             files, size = await copy(client, path)
         except (RejectedError, UnavailableError, OutcomeUnknownError) as error:
-            say(f"no backup yet, it is tried again: {error}")
+            say(f"the backup failed, trying again: {error}")
             await asyncio.sleep(_RETRY_S)
         else:
             say(f"{files} files, {size} bytes in {path}")
@@ -179,12 +198,12 @@ async def _back_up(client: AsyncClient, archive: Archive, say: Say) -> None:
 
 
 def _forget(archive: Archive, keep_s: float) -> None:
-    """Remove what only moments before need, but for the newest backup of then."""
+    """Remove backups and entries that restores of the last `keep_s` seconds do not need."""
     begins = time.time() - keep_s
     older = archive.backups()[:-1]
     before = [each for each in older if (each / "backup.json").stat().st_mtime <= begins]
     for backup in before[:-1]:
-        # Without its manifest it is no backup: an interruption leaves nothing that looks whole.
+        # The manifest first: an interruption leaves nothing that looks complete.
         (backup / "backup.json").unlink()
         shutil.rmtree(backup)
     for shard, index in _indexes(archive.backups()[0]).items():

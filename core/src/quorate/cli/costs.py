@@ -91,7 +91,7 @@ PLANNED: Final = 0.6
 SHARD_ROWS: Final = 6_000_000
 #: Leaders for each worker, so that all of them are busy.
 SHARDS_A_WORKER: Final = 2
-#: A topology is one message of at most `limits.grpc_message_bytes`, with about so much of a shard.
+#: Size of a shard in a topology, which is one message of at most `limits.grpc_message_bytes`.
 _TOPOLOGY_BYTES: Final = 16 * 2**20
 _SHARD_PLACE_BYTES: Final = 200
 _MOST_NODES: Final = 100_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import platform
 import time
@@ -11,21 +10,17 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 from google.protobuf.json_format import MessageToDict
 
 from quorate.cli import doctor
 from quorate.cli.failures import Failure, failure
-from quorate.cli.statuses import look
+from quorate.cli.statuses import Silent
 from quorate.cli.terminal import Terminal
-from quorate.v1 import admin_pb2 as pb
 
-if TYPE_CHECKING:
-    from quorate.client import AsyncClient
-
-#: How much of the end of a log file goes along.
+#: Size of the end of a log file that is included.
 _LOG_BYTES: Final = 16 * 2**20
 
 
@@ -52,7 +47,7 @@ def bundle(terminal: Terminal, file: Path, logs: tuple[Path, ...]) -> None:
     """
     if file.exists():
         raise failure(f"{file} exists already", "name another file, or remove it")
-    parts = terminal.ask(_of_cluster)
+    parts = _of_cluster(terminal.ask(doctor.gather))
     parts["versions.json"] = _shown(_versions())
     try:
         from quorate.config import render
@@ -69,25 +64,21 @@ def bundle(terminal: Terminal, file: Path, logs: tuple[Path, ...]) -> None:
     terminal.print({"file": str(file), "part": name} for name in parts)
 
 
-async def _of_cluster(client: AsyncClient) -> dict[str, str]:
-    topology, statuses = await look(client)
+def _of_cluster(reports: doctor.Reports) -> dict[str, str]:
     parts = {
-        "topology.json": _shown(MessageToDict(topology)),
-        "doctor.json": _shown([asdict(each) for each in await doctor.of_cluster(client)]),
+        "topology.json": _shown(MessageToDict(reports.topology)),
+        "doctor.json": _shown([asdict(each) for each in doctor.of_cluster(reports)]),
         "taken.json": _shown({"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}),
     }
-    for node, status in statuses.items():
-        if isinstance(status, pb.NodeStatusResponse):
-            parts[f"nodes/{node}/status.json"] = _shown(MessageToDict(status))
-            try:
-                metrics = await asyncio.to_thread(
-                    doctor.metrics_of, status.http_address, client.tls
-                )
-            except OSError as error:
-                metrics = f"they cannot be read: {error}\n"
-            parts[f"nodes/{node}/metrics.txt"] = metrics
-        else:
+    for node, status in reports.statuses.items():
+        if isinstance(status, Silent):
             parts[f"nodes/{node}/status.txt"] = str(status)
+            continue
+        parts[f"nodes/{node}/status.json"] = _shown(MessageToDict(status))
+        metrics = reports.metrics[node]
+        parts[f"nodes/{node}/metrics.txt"] = (
+            metrics if isinstance(metrics, str) else f"they cannot be read: {metrics}\n"
+        )
     return parts
 
 

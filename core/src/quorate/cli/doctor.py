@@ -1,4 +1,4 @@
-"""`quorate doctor`: what a cluster and its configuration would be better without."""
+"""`quorate doctor`: problems of a cluster and its configuration, each with its fix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import ssl
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,12 +17,12 @@ from urllib.request import urlopen
 
 import click
 
-from quorate.builtin.tenant.cli import USAGE, usage_rows
 from quorate.cli.failures import ExitCode
 from quorate.cli.status import ClusterView, view_of
-from quorate.cli.statuses import PATIENCE_S, Status, look
+from quorate.cli.statuses import PATIENCE_S, Silent, Status, look, quota_rows
 from quorate.cli.terminal import Terminal
 from quorate.client.errors import QuorateError
+from quorate.node.alerts import FOLLOWER_LAG, LOOP_STOP_S
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -35,12 +34,9 @@ _DAY_S: Final = 86_400
 _ENDS_S: Final = 14 * _DAY_S
 #: An fsync that takes longer makes every write slow.
 _SYNC_S: Final = 0.05
-#: How full a bound may be.
+#: Share of a limit that may be used.
 _FULL: Final = 0.8
-#: How long the loop of a node may stand still, and how far a follower may lag.
-_STOP_S: Final = 0.25
-_LAG: Final = 10_000
-#: The samples of a disk.
+#: Number of fsyncs that measure a disk.
 _SYNCS: Final = 100
 #: A node with many shards and connections opens more than the usual 1,024 files.
 _FILES: Final = 65_536
@@ -51,7 +47,7 @@ Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that should not stay as it is."""
+    """A problem, and how to fix it."""
 
     #: A node, a shard, a tenant or a setting.
     where: str
@@ -65,11 +61,11 @@ class Finding:
 def command(terminal: Terminal, here: bool) -> None:
     """Look for what would fail, slow down or fill up, and say what to do.
 
-    Every node is asked for its status and its metrics. The exit status is 1 when there is something
-    to do.
+    Asks every node for its status, its metrics and its quotas. The exit status is 1 if anything is
+    found.
     """
     findings = list(of_machine(terminal.settings())) if here else []
-    findings += terminal.ask(of_cluster)
+    findings += of_cluster(terminal.ask(gather))
     terminal.print(map(asdict, findings))
     if not findings and not terminal.json:
         click.echo("Nothing to do.")
@@ -77,27 +73,50 @@ def command(terminal: Terminal, here: bool) -> None:
         raise click.exceptions.Exit(ExitCode.FAILED)
 
 
-async def of_cluster(client: AsyncClient) -> list[Finding]:
-    """Return what nodes tell of themselves, in their statuses, metrics and quotas."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reports:
+    """What the nodes of a cluster report of themselves."""
+
+    topology: pb.TopologyResponse
+    statuses: Mapping[str, Status]
+    #: Metrics for Prometheus of each node that answers, or why they cannot be read.
+    metrics: Mapping[str, str | OSError]
+    quotas: Iterable[Mapping[str, Any]]
+
+
+async def gather(client: AsyncClient) -> Reports:
+    """Ask every node for its status, and those that answer for their metrics and quotas."""
     topology, statuses = await look(client)
-    view = view_of(topology, statuses, at_s=time.monotonic())
-    findings = [*of_view(view), *of_statuses(statuses)]
-    answers: dict[str, pb.QuotaUsageResponse] = {}
-    for node, status in statuses.items():
-        if isinstance(status, pb.NodeStatusResponse):
-            with suppress(QuorateError):
-                answers[node] = await client.at(node).call(
-                    USAGE, pb.QuotaUsageRequest(), pb.QuotaUsageResponse
-                )
-            try:
-                text = await asyncio.to_thread(metrics_of, status.http_address, client.tls)
-            except OSError as error:
-                found = f"its metrics cannot be read: {getattr(error, 'reason', error)}"
-                advice = f"let this machine reach {status.http_address}"
-                findings.append(Finding(node, found, advice))
-            else:
-                findings += of_metrics(node, _samples(text), now_s=time.time())
-    return [*findings, *of_quotas(usage_rows(answers))]
+    answering = {name: each for name, each in statuses.items() if not isinstance(each, Silent)}
+    quotas, *metrics = await asyncio.gather(
+        quota_rows(client, answering, QuorateError),
+        *(
+            asyncio.to_thread(_metrics_of, each.http_address, client.tls)
+            for each in answering.values()
+        ),
+    )
+    return Reports(
+        topology=topology,
+        statuses=statuses,
+        metrics=dict(zip(answering, metrics, strict=True)),
+        quotas=quotas,
+    )
+
+
+def of_cluster(reports: Reports) -> Iterator[Finding]:
+    """Return what is wrong with a cluster."""
+    yield from of_view(view_of(reports.topology, reports.statuses, at_s=time.monotonic()))
+    for node, status in reports.statuses.items():
+        if isinstance(status, Silent):
+            continue
+        yield from of_status(node, status)
+        metrics = reports.metrics[node]
+        if isinstance(metrics, OSError):
+            found = f"its metrics cannot be read: {getattr(metrics, 'reason', metrics)}"
+            yield Finding(node, found, f"let this machine reach {status.http_address}")
+        else:
+            yield from of_metrics(node, _samples(metrics), now_s=time.time())
+    yield from of_quotas(reports.quotas)
 
 
 def of_view(view: ClusterView) -> Iterator[Finding]:
@@ -125,7 +144,7 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
             advice = "name the hosts by `[node] host`, and `quorate shard balance`"
             yield Finding(row["shard"], f"{count} of its replicas are on {machine}", advice)
         for node, lag in row["lag"].items():
-            if lag is not None and lag > _LAG:
+            if lag is not None and lag > FOLLOWER_LAG:
                 advice = "compare the node's disk and processor with the leader's"
                 yield Finding(row["shard"], f"{node} lags by {lag} entries", advice)
     led = {row["node"]: row["leads"] for row in nodes if row["leads"] is not None and row["hosts"]}
@@ -135,22 +154,18 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
         yield Finding("cluster", found, "see `quorate shard balance --plan`")
 
 
-def of_statuses(statuses: Mapping[str, Status]) -> Iterator[Finding]:
-    """Return what nodes say of their controllers."""
-    for node, status in statuses.items():
-        if isinstance(status, pb.NodeStatusResponse):
-            for name in status.paused:
-                yield Finding(
-                    node, f"controller {name} is paused", f"quorate controller resume {name}"
-                )
-            for each in status.controllers:
-                if each.error:
-                    found = f"controller {each.name} fails for {each.shard}: {each.error}"
-                    yield Finding(node, found, "the node's log has the traceback")
+def of_status(node: str, status: pb.NodeStatusResponse) -> Iterator[Finding]:
+    """Return what a node says of its controllers."""
+    for name in status.paused:
+        yield Finding(node, f"controller {name} is paused", f"quorate controller resume {name}")
+    for each in status.controllers:
+        if each.error:
+            found = f"controller {each.name} fails for {each.shard}: {each.error}"
+            yield Finding(node, found, "the node's log has the traceback")
 
 
 def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding]:
-    """Return what the metrics of a node tell."""
+    """Return what is wrong by the metrics of a node."""
 
     def one(name: str) -> float:
         return next((value for _, value in samples.get(name, ())), 0.0)
@@ -168,7 +183,7 @@ def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding
     if most and opened > _FULL * most:
         found = f"{opened:.0f} of {most:.0f} file descriptors are open"
         yield Finding(node, found, "raise LimitNOFILE, or `ulimit -n`, and restart it")
-    if (stop_s := one("quorate_loop_longest_stop_seconds")) > _STOP_S:
+    if (stop_s := one("quorate_loop_longest_stop_seconds")) > LOOP_STOP_S:
         found = f"its loop stood still for {stop_s * 1_000:.0f} ms in the last minute"
         yield Finding(
             node, found, "look for slow handlers in its log, and for other busy processes"
@@ -184,7 +199,7 @@ def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding
         if refused:
             found = f"{refused:.0f} calls were refused because of limits.{labels['setting']}"
             yield Finding(
-                node, found, "raise it, or find who asks so much by `quorate tenant usage`"
+                node, found, "raise it, or find the busiest callers with `quorate tenant usage`"
             )
 
 
@@ -263,14 +278,17 @@ def _quantile(buckets: Sequence[tuple[float, float]], share: float) -> float:
     return bounds[-1] if bounds else 0.0
 
 
-def metrics_of(address: str, tls: Tls | None) -> str:
-    """Return the metrics of a node, for Prometheus; raises `OSError`."""
+def _metrics_of(address: str, tls: Tls | None) -> str | OSError:
+    """Return the metrics of a node, for Prometheus, or why they cannot be read."""
     context = ssl.create_default_context(cafile=str(tls.ca)) if tls else None
     if tls and tls.cert and tls.key and context:
         context.load_cert_chain(tls.cert, tls.key)
     url = f"http{'s' if tls else ''}://{address}/metrics"
-    with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
-        text: str = answer.read().decode()
+    try:
+        with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
+            text: str = answer.read().decode()
+    except OSError as error:
+        return error
     return text
 
 

@@ -56,7 +56,7 @@ class InstalledPlugins:
 
 
 def _commands(plugin: Declared) -> Sequence[CliCommand]:
-    """Return a plugin's commands; those of its resources stand in the one that is named like it."""
+    """Return a plugin's commands; those of its resources are in the one with its name."""
     name = plugin.plugin.name.replace("_", "-")
     resources = [each for each in plugin.resources if each.cli]
     if not resources or name in HOST_CLI_COMMANDS:

@@ -123,7 +123,7 @@ def view_of(
         rows={
             "nodes": nodes,
             "shards": shards,
-            "controllers": list(controller_rows(said)),
+            "controllers": list(controller_rows(statuses)),
             "alarms": alarms,
         },
         at_s=at_s,

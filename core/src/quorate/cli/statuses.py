@@ -1,16 +1,18 @@
-"""What the nodes of a cluster say of themselves, asked one by one and side by side."""
+"""Asks the nodes of a cluster for their status, all at once."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from quorate.builtin.tenant.cli import USAGE, usage_rows
 from quorate.cli.failures import failure
 from quorate.cli.terminal import ADMIN
 from quorate.client.connections import Connections
-from quorate.client.errors import UnansweredError
+from quorate.client.errors import QuorateError, UnansweredError
 from quorate.client.failures import AttemptError
 from quorate.client.tls import Tls
 from quorate.client.tokens import BearerToken
@@ -76,10 +78,10 @@ async def look(client: AsyncClient) -> tuple[pb.TopologyResponse, Mapping[str, S
         return topology, await statuses.of_members(topology)
 
 
-def controller_rows(statuses: Mapping[str, pb.NodeStatusResponse]) -> Iterator[dict[str, object]]:
-    """Yield the controllers that run, node by node."""
+def controller_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object]]:
+    """Yield the controllers that run on the nodes that answer."""
     for node, status in statuses.items():
-        for each in status.controllers:
+        for each in () if isinstance(status, Silent) else status.controllers:
             yield {
                 "node": node,
                 "controller": each.name,
@@ -89,6 +91,20 @@ def controller_rows(statuses: Mapping[str, pb.NodeStatusResponse]) -> Iterator[d
                 "failures": each.failures,
                 "error": each.error,
             }
+
+
+async def quota_rows(
+    client: AsyncClient, nodes: Collection[str], *ignored: type[QuorateError]
+) -> Iterator[Mapping[str, Any]]:
+    """Return the usage of quotas on these nodes, without those that fail with an ignored error."""
+
+    async def ask(node: str) -> pb.QuotaUsageResponse:
+        with suppress(*ignored):
+            return await client.at(node).call(USAGE, pb.QuotaUsageRequest(), pb.QuotaUsageResponse)
+        return pb.QuotaUsageResponse()
+
+    answers = await asyncio.gather(*map(ask, nodes))
+    return usage_rows(dict(zip(nodes, answers, strict=True)))
 
 
 def name_of(place: pb.ShardPlace) -> str:
@@ -136,11 +152,13 @@ def replicas_of(place: pb.ShardPlace, statuses: Mapping[str, Status]) -> list[Re
 def _replica(shard: str, node: str, status: Status | None) -> Replica:
     if not isinstance(status, pb.NodeStatusResponse):
         return Replica(node=node, problem=str(status or "its address is not known"))
+    repairs = [f"; {each.state}" for each in status.damage if each.shard == shard]
+    repair = repairs[-1] if repairs else ""
     if report := report_of(status, shard):
-        problem = f"has stopped: {report.stopped}" if report.stopped else ""
+        problem = f"has stopped: {report.stopped}{repair}" if report.stopped else ""
         return Replica(node=node, report=report, applied=report.applied_index, problem=problem)
     for broken in status.broken:
         if broken.shard == shard:
-            problem = f"cannot be opened: {broken.error}"
+            problem = f"cannot be opened: {broken.error}{repair}"
             return Replica(node=node, applied=broken.applied_index or None, problem=problem)
-    return Replica(node=node, problem="has no replica yet")
+    return Replica(node=node, problem=f"has no replica yet{repair}")

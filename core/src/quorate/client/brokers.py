@@ -139,7 +139,7 @@ class Brokers:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
             if not registration.is_lost:
-                # Otherwise it expires by itself.
+                # Otherwise it expires.
                 with suppress(QuorateError):
                     await self.unregister(broker.name, broker.epoch, timeout_s=1.0)
 

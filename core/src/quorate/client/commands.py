@@ -33,7 +33,7 @@ from quorate.v1.entry_pb2 import Stamp
 
 R = TypeVar("R", bound=Message)
 
-#: What stands in the place of a reply when a part of a batch failed as a whole.
+#: The replacement of a reply if a part of a batch failed as a whole.
 Settled = BatchReply | QuorateError
 
 

@@ -123,7 +123,7 @@ class Connection:
         if state is _READY:
             return timeout_s
         if state in _FAILED:
-            # It is tried again by itself, after a while that need not be waited for here.
+            # gRPC reconnects after a while; do not wait for that here.
             raise failures.unreachable(self.address, await self._why())
         loop = asyncio.get_running_loop()
         begun = loop.time()

@@ -31,11 +31,11 @@ _DETAILS_KEY: Final = "grpc-status-details-bin"
 _INVALID: Final = "INVALID"
 _NAMES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
 _TIMED_OUT: Final[int] = grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
-#: So gRPC says that it had no connection for a call: it never left.
+#: gRPC's message if it had no connection for a call, which was never sent.
 _NEVER_SENT: Final = "failed to connect to all addresses"
-#: So gRPC says that an answer came and is larger than this client reads.
+#: gRPC's message if an answer is larger than this client accepts.
 _TOO_LARGE_HERE: Final = "CLIENT: Received message larger than max"
-#: Without a word of the server these mean that the connection broke while it was asked.
+#: Without details from the server, these mean that the connection broke during the call.
 _BROKEN: Final = frozenset(
     {
         grpc.StatusCode.UNAVAILABLE,

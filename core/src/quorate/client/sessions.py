@@ -152,7 +152,7 @@ class Sessions:
             group=session.group, shard_key=session.shard_key, session=session.number
         )
         deadline = asyncio.get_running_loop().time() + _CLOSE_S
-        # Otherwise it expires by itself.
+        # Otherwise it expires.
         with suppress(QuorateError):
             await self._call("CloseSession", request, pb.CloseSessionResponse, deadline)
 

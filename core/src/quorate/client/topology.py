@@ -17,11 +17,11 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import SLOTS, slots_in
 from quorate.v1.admin_pb2 import ShardPlace, TopologyRequest, TopologyResponse
 
-#: What is older is asked for again beside the next call, unless a node tells of changes.
+#: Age at which the topology is refreshed with the next call, unless a node reports changes.
 _FRESH_S: Final = 2.0
 #: A client that makes no calls for this time gets no more changes.
 _IDLE_S: Final = 30.0
-#: How long nobody is asked to tell of changes after one who did has ended.
+#: Pause before another node is asked to report changes.
 _AGAIN_S: Final = 1.0
 #: How long one node may take to answer.
 _ANSWER_S: Final = 1.0
@@ -54,7 +54,7 @@ class Place:
 class Topology:
     """The nodes and shards of a cluster: asked for at first, and sent by a node from then on.
 
-    What nodes refuse corrects it meanwhile. Without a node that tells, it is asked for again.
+    Refusals of nodes correct it meanwhile. If no node reports changes, it is refreshed.
     """
 
     def __init__(self, endpoints: Sequence[str], connections: Connections) -> None:
@@ -202,7 +202,7 @@ class Topology:
         return float("inf") if self._follows else now + _FRESH_S
 
     async def _follow(self) -> None:
-        """Have a node tell of changes until it ends, or nothing is called here any more."""
+        """Receive changes from a node until it ends, or until nothing is called here any more."""
         loop = asyncio.get_running_loop()
         watchdog = loop.call_later(_IDLE_S, self._end_if_idle)
         try:
@@ -220,7 +220,7 @@ class Topology:
             if self._follows:
                 # It may have ended because something has moved.
                 self._follows, self._fresh_until = False, 0.0
-        # One that does not tell of changes is not asked in circles.
+        # Do not ask a node again and again that does not report changes.
         await asyncio.sleep(_AGAIN_S)
         self._following = None
 

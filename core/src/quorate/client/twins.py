@@ -108,7 +108,7 @@ def iterating(
     @wraps(method)
     def wait(self: Blocking[T], /, *args: P.args, **kwargs: P.kwargs) -> Iterator[R]:
         answers = method(self.asynchronous, *args, **kwargs)
-        # A step that an interrupt has broken off ends a little later.
+        # An interrupted step ends a little later.
         alone = asyncio.Lock()
         try:
             while True:

@@ -19,7 +19,7 @@ def split_address(address: str) -> tuple[str, int]:
         if not _is_ipv6(host):
             raise ValueError("must have an IPv6 address in its brackets, as in [::1]:7401")
     elif ":" in host:
-        raise ValueError("an IPv6 host stands in brackets, as in [::1]:7401")
+        raise ValueError("an IPv6 host needs brackets, as in [::1]:7401")
     digits = port.isascii() and port.isdigit()
     if not colon or not digits or not 1 <= int(port) <= 65535 or not _is_host(host):
         raise ValueError("must be host:port, as in 127.0.0.1:7401")

@@ -37,7 +37,7 @@ def render(settings: Settings) -> str:
 
 
 def render_defaults(sections: PluginModels) -> str:
-    """Return the file of all defaults; what a plugin cannot do without stands in comments."""
+    """Return the file of all defaults; required settings of plugins are in comments."""
     settings = load(None, sections, {})
     blocks = [render(settings)]
     for name, model in sections.items():

@@ -9,11 +9,11 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 from quorate.config.positions import Path
 from quorate.config.validation import ConfigProblem, Origins
 
-#: The key of the table that stands in the place of a secret.
+#: The key of the table that replaces a secret.
 FILE: Final = "file"
 #: More is no secret, but another file.
 _LARGEST: Final = 64 << 10
-#: What is shorter stands in too many words, and protects nothing.
+#: Anything shorter occurs in ordinary words, and is no secret.
 _SHORTEST: Final = 4
 
 

@@ -17,14 +17,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from quorate.config.addresses import (
-    Address,
-    Host,
-    Port,
-    is_loopback,
-    join_address,
-    split_address,
-)
+from quorate.config.addresses import Address, Host, Port, is_loopback, join_address, split_address
 
 #: A node's HTTP port is its gRPC port plus this, unless it is set.
 HTTP_PORT_DISTANCE: Final = 100
@@ -104,7 +97,6 @@ class NodeSection(Section):
         description="Directory of the log and the shards' databases; a relative path is taken "
         "from the working directory.",
     )
-
     machine: Name | None = Field(
         default=None,
         description="Name of the machine that the node runs on: of the groups with `replicas`, no "
@@ -134,11 +126,8 @@ class NodeSection(Section):
     @field_validator("http_port", mode="before")
     @classmethod
     def _http_port_fits(cls, port: Any, info: ValidationInfo) -> Any:
-        if (
-            type(port) is int
-            and port > 65535
-            and info.data.get("port") == port - HTTP_PORT_DISTANCE
-        ):
+        follows = type(port) is int and info.data.get("port") == port - HTTP_PORT_DISTANCE
+        if follows and port > 65535:
             raise clash(
                 f"http_port follows at {port}, beyond 65535",
                 f"choose a port up to {65535 - HTTP_PORT_DISTANCE}, or set node.http_port",
@@ -292,6 +281,35 @@ class StorageSection(Section):
     )
 
 
+class ScrubSection(Section):
+    """How fast the node looks for damage on its disk, which it always does."""
+
+    file_bytes_per_s: PositiveInt = Field(
+        default=4 * MIB,
+        description="Bytes of files that are read per second and compared with what they were.",
+    )
+    row_bytes_per_s: PositiveInt = Field(
+        default=64 * KIB,
+        description="Bytes of rows of the shards that the node leads that are compared per second "
+        "with the other replicas.",
+    )
+
+
+class CanarySection(Section):
+    """A write and a read in every shard that does not rest, as a client would make them."""
+
+    period_ms: int = Field(
+        default=30_000,
+        ge=0,
+        description="Time in which each shard is asked once, in ms; at most two are asked per "
+        "second. 0: none is.",
+    )
+    slow_ms: PositiveInt = Field(
+        default=2_000,
+        description="Time of a write and a read together after which an alarm is raised, in ms.",
+    )
+
+
 class TimingSection(Section):
     """The clockwork of Raft and of the write path."""
 
@@ -381,6 +399,23 @@ class TimingSection(Section):
         )
 
 
+#: Limits in bytes that hold one of another limit.
+_HOLDS: Final = {
+    "effects_bytes": (
+        "command_bytes",
+        "{} bytes of effects cannot hold what the largest command brings, {} bytes",
+    ),
+    "grpc_message_bytes": (
+        "command_bytes",
+        "a gRPC message of {} bytes cannot hold the largest command, {} bytes",
+    ),
+    "inflight_bytes": (
+        "grpc_message_bytes",
+        "{} bytes in flight have no room for the largest gRPC message, {} bytes",
+    ),
+}
+
+
 class LimitsSection(Section):
     """The largest things that the node takes; more is refused before it is logged."""
 
@@ -466,47 +501,16 @@ class LimitsSection(Section):
             )
         return command_bytes
 
-    @field_validator("effects_bytes")
+    @field_validator("effects_bytes", "grpc_message_bytes", "inflight_bytes")
     @classmethod
-    def _effects_hold_a_command(cls, effects_bytes: int, info: ValidationInfo) -> int:
-        command_bytes = info.data.get("command_bytes", 0)
-        if effects_bytes < command_bytes:
-            raise clash(
-                f"{effects_bytes} bytes of effects cannot hold what the largest command brings, "
-                f"{command_bytes} bytes",
-                "make effects_bytes larger, or command_bytes smaller",
-                ("effects_bytes",),
-                ("command_bytes",),
-            )
-        return effects_bytes
-
-    @field_validator("grpc_message_bytes")
-    @classmethod
-    def _message_holds_a_command(cls, grpc_message_bytes: int, info: ValidationInfo) -> int:
-        command_bytes = info.data.get("command_bytes", 0)
-        if grpc_message_bytes < command_bytes:
-            raise clash(
-                f"a gRPC message of {grpc_message_bytes} bytes cannot hold the largest command, "
-                f"{command_bytes} bytes",
-                "make grpc_message_bytes larger, or command_bytes smaller",
-                ("grpc_message_bytes",),
-                ("command_bytes",),
-            )
-        return grpc_message_bytes
-
-    @field_validator("inflight_bytes")
-    @classmethod
-    def _requests_have_room(cls, inflight_bytes: int | None, info: ValidationInfo) -> int | None:
-        message_bytes = info.data.get("grpc_message_bytes", 0)
-        if inflight_bytes is not None and inflight_bytes < message_bytes:
-            raise clash(
-                f"{inflight_bytes} bytes in flight have no room for the largest gRPC message, "
-                f"{message_bytes} bytes",
-                "make inflight_bytes larger, or grpc_message_bytes smaller",
-                ("inflight_bytes",),
-                ("grpc_message_bytes",),
-            )
-        return inflight_bytes
+    def _holds_the_largest(cls, size: int | None, info: ValidationInfo) -> int | None:
+        field = str(info.field_name)
+        other, found = _HOLDS[field]
+        least = info.data.get(other, 0)
+        if size is not None and size < least:
+            fix = f"make {field} larger, or {other} smaller"
+            raise clash(found.format(size, least), fix, (field,), (other,))
+        return size
 
 
 class TlsSection(Section):
@@ -542,9 +546,8 @@ class TlsSection(Section):
     @classmethod
     def _key_and_certificate(cls, key_file: Path | None, info: ValidationInfo) -> Path | None:
         if "cert_file" in info.data and (key_file is None) != (info.data["cert_file"] is None):
-            present, absent = (
-                ("cert_file", "key_file") if key_file is None else ("key_file", "cert_file")
-            )
+            pair = ("cert_file", "key_file")
+            present, absent = pair if key_file is None else pair[::-1]
             raise clash(f"{present} is set without {absent}", f"set {absent} too", (present,))
         return key_file
 
@@ -674,6 +677,8 @@ class CoreSections(Section):
     )
     storage: StorageSection = StorageSection()
     timing: TimingSection = TimingSection()
+    scrub: ScrubSection = ScrubSection()
+    canary: CanarySection = CanarySection()
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
     audit: AuditSection = AuditSection()

@@ -16,7 +16,7 @@ _LAST_PORT: Final = 65_535
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """One of the processes of a machine, a member of the cluster by itself."""
+    """One of the processes of a machine, each a member of the cluster."""
 
     #: As of a node that stands alone.
     settings: Settings

@@ -17,7 +17,7 @@ APPLY_BYTES: Final = 1 << 20
 _PER_S: Final = 1_000
 #: Milliseconds that rounding and two clock reads may add to a common deadline.
 _NOISE: Final = 0.05
-#: After a standstill of so many milliseconds alarms ring after what has come meanwhile was read.
+#: Pause of the loop, in ms, after which messages are read before alarms ring.
 _STOOD_STILL: Final = 100
 _READ_S: Final = 0.001
 

@@ -239,7 +239,7 @@ class Leading(Resting):
         return Rest(self.commit, self.liveness.epoch)
 
     def _is_idle(self, now: float) -> bool:
-        """Whether nothing is under way, on this replica or on one that can be heard."""
+        """Whether this replica and all live ones have nothing to do."""
         return (
             now - self._active_at >= self.timing.rest_s
             and self._handover is None
@@ -271,7 +271,7 @@ class Leading(Resting):
             self._fall_asleep([each.peer.node for each in self._followers.values()])
 
     def _all_rest(self) -> bool:
-        """Whether a majority of voters rests, and whoever else can be heard."""
+        """Whether a majority of voters and all live replicas rest."""
         configuration, followers = self._configuration(), self._followers
         resting = sum(
             peer == self.me or (peer in followers and followers[peer].rests)
@@ -352,7 +352,7 @@ class Leading(Resting):
         if self.log.configuration_index > self.commit:
             return "the previous change is not committed yet; try again"
         if not current.changes_one_voter(configuration):
-            return "more than one voter changes; change them one by one"
+            return "more than one voter changes; change one at a time"
         if self.me not in configuration.voters:
             return "the leader is among those that go; transfer leadership first"
         for peer in configuration.voters:

@@ -76,7 +76,7 @@ class Liveness:
         """Record the heartbeat of a node."""
         known, now = self._heard.get(node), self._clock()
         if known is None or known.epoch != epoch or not known.alive:
-            # Whoever wakes must not take this heartbeat for one of the former life.
+            # A waking replica must not mistake this heartbeat for one of the node's former life.
             self._rouse(node)
         gap_s = 0.0
         if known is not None and known.epoch == epoch:

@@ -151,7 +151,7 @@ class RaftLog(pysyncobj.journal.Journal):
         return self._configurations[-1][0]
 
     def known(self, peer: Peer, commit: int) -> bool:
-        """Tell whether a replica is a member of the committed configuration or of a later one."""
+        """Return whether a replica is a member of the committed configuration or of a later one."""
         for index, configuration in reversed(self._configurations):
             if configuration is not None and peer in configuration.peers:
                 return True

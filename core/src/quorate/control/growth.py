@@ -1,4 +1,4 @@
-"""Splits shards by themselves that have become too large or too busy."""
+"""Splits shards that have become too large or too busy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 #: Rows that are counted in one turn of the loop, and the turns' part of the time.
 _ROWS: Final = 500
 _SHARE: Final = 0.05
-#: How often a split is tried that waits for that of another shard.
+#: Interval between attempts at a split that waits for another shard's.
 _AGAIN_S: Final = 5.0
 
 #: Begins to split a shard in two, unless its group has as many shards as given.
@@ -34,15 +34,15 @@ Split = Callable[[ShardId, int], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What shards of a group are split above, and until when."""
+    """The bounds above which shards of a group are split."""
 
     rows: int | None = None
     bytes: int | None = None
     #: Per second.
     writes: int | None = None
-    #: The most shards of the group.
+    #: Maximum number of shards of the group.
     shards: int
-    #: The time between two looks at a shard, which its writes are counted over.
+    #: Interval between checks of a shard, over which its writes are counted.
     pause_s: float
 
 
@@ -54,7 +54,7 @@ class _Look:
 
 
 class Growth:
-    """Looks at the shards that are led here, in groups with bounds."""
+    """Checks the shards that are led here, in groups with bounds."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Growth:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._shards: Final = shards
-        #: By group; not the copies of others' rows, which are in every shard.
+        #: By group; without copies of other groups' rows, which are in every shard.
         self._families: Final = {
             group: [each.name for each in catalog.families.values() if each.group == group]
             for group in bounds
@@ -86,7 +86,7 @@ class Growth:
         ]
 
     def excess(self, shard: ShardId) -> str:
-        """Return why a shard that is led here is to be split; empty: it is not."""
+        """Return why a shard that is led here should be split; empty if it should not."""
         return self._excesses.get(shard, "")
 
     async def _run_once(self, bounds: Bounds, _: NodeApi, ref: ShardRef) -> None:
@@ -97,7 +97,7 @@ class Growth:
         now = _Look(ref.term, self._loop.time(), int(shard.counters.entry_commands.total))
         self._looks[shard.id] = now
         self._excesses.pop(shard.id, None)
-        # A shard that was just split, or has just come here, is left alone for a while.
+        # Leave a shard alone that was just split, or has just moved here.
         if before is None or before.term != ref.term or shard.applier.foreign:
             return
         excess = _busier(bounds, before, now) or await self._larger(bounds, shard)
@@ -108,25 +108,25 @@ class Growth:
             await pause(self._loop, _AGAIN_S)
 
     async def _begin(self, shard: ShardId, most: int) -> bool:
-        """Begin to split a shard; return whether that need not be tried again soon."""
+        """Begin to split a shard; return False to try again soon."""
         excess = self._excesses[shard]
         try:
             await self._split(shard, most)
         except Rejected as error:
             if error.code == OTHER:
                 return False
-            _log.warning("shard %s has %s, and is not split: %s", shard, excess, error)
+            _log.warning("shard %s has %s, but is not split: %s", shard, excess, error)
             self._excesses[shard] = f"{excess}; it is not split: {error.message}"
         except (NotProposedError, OutcomeUnknownError) as error:
             _log.info("shard %s has %s; its split waits: %s", shard, excess, error)
             return False
         else:
-            _log.info("shard %s has %s, and is split", shard, excess)
+            _log.info("shard %s has %s; splitting it", shard, excess)
             del self._excesses[shard]
         return True
 
     async def _larger(self, bounds: Bounds, shard: Shard) -> str:
-        """Count rows until they are too many; slowly, for they are not counted anywhere."""
+        """Count rows until there are too many; slowly, since no count is kept."""
         rows, size = 0, 0
         if bounds.rows is None and bounds.bytes is None:
             return ""

@@ -184,7 +184,7 @@ class LeaderBalance:
         self._me: Final = me
         self._leaderships: Final = leaderships
         self._transfer: Final = transfer
-        #: Tells the voters that are ready, if the leaderships do not.
+        #: Returns the voters that are ready, if the leaderships do not.
         self._ready: Final = ready
         self._loop: Final = loop
         self._leaders: dict[ShardId, str | None] = {}

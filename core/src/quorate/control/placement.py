@@ -243,7 +243,7 @@ class Placement:
         await self._seat_voters(places)
 
     async def _seat_voters(self, places: Places) -> None:
-        """Take a step to as many voters of metadata/0 as it is to have; the other nodes learn."""
+        """Take a step towards the number of voters of metadata/0; the other nodes are learners."""
         metadata, wanted = self._shards.get(METADATA), places.wanted.get(METADATA.group, 0)
         if metadata is None or metadata.configuration is None or not metadata.leads or not wanted:
             return

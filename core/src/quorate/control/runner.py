@@ -68,7 +68,8 @@ class Runner:
 
     A run is cancelled at the end of its term, and the next begins only after it has ended. Failed
     runs back off. `node` returns the `NodeApi` of a run. Gauges that a run has set are removed at
-    the end of the term: the next leader sets its own.
+    the end of the term: the next leader sets its own. `shards` returns those that lead, the same
+    object until any of that changes.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class Runner:
             allowed.set()
         self._posts: Final[dict[tuple[str, ShardId], _Post]] = {}
         self._followed: Final[dict[str, asyncio.Task[None]]] = {}
+        self._seen: Iterable[Shard] | None = None
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -140,7 +142,10 @@ class Runner:
     # Following leadership.
 
     def _look(self) -> None:
-        led = {shard.id: shard for shard in self._shards() if shard.leads}
+        shards = self._shards()
+        if shards is self._seen:
+            return
+        led = {shard.id: shard for shard in shards if shard.leads}
         for (_, name), post in self._posts.items():
             if name not in led or led[name].term != post.ref.term:
                 post.cancel()
@@ -151,6 +156,10 @@ class Runner:
             for controller in self._controllers.values():
                 self._fill(controller, shard)
         self._follow_families()
+        self._seen = shards
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        self._seen = None
 
     def _fill(self, controller: Controller, shard: Shard) -> None:
         if controller.group != shard.id.group:
@@ -163,7 +172,9 @@ class Runner:
             node = self._node(controller)
             counters = self.counters[controller.name]
             ref = ShardRef(shard.id.group, shard.id.number, shard.term)
-            self._posts[key] = _Post(controller, ref, node, allowed, counters, self._loop)
+            post = _Post(controller, ref, node, allowed, counters, self._loop)
+            post.task.add_done_callback(self._ended)
+            self._posts[key] = post
 
     # Waking.
 

@@ -46,9 +46,9 @@ async def waiting_calls_first() -> None:
 class Timers:
     """Proposes `due(keys)` for every timer of every shard that this node leads.
 
-    Each timer of a shard has one batch in flight, and all ends with the term. `calls_first`
-    returns once the calls that have arrived are proposed, so that a renewal among them precedes
-    the command in the log.
+    `shards` returns those that lead, the same object until any of that changes. Each timer of a
+    shard has one batch in flight, and all ends with the term. `calls_first` returns once the calls
+    that have arrived are proposed, so that a renewal among them precedes the command in the log.
     """
 
     def __init__(
@@ -65,6 +65,8 @@ class Timers:
         self._propose: Final = propose
         self._loop: Final = loop
         self._calls_first: Final = calls_first
+        self._seen: Iterable[Shard] | None = None
+        self._led: dict[ShardId, Shard] = {}
         self._terms: Final[dict[ShardId, _Term]] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -80,12 +82,9 @@ class Timers:
         await end(self._task, *tasks)
 
     def _look(self) -> None:
-        led = {shard.id: shard for shard in self._shards() if shard.leads}
-        for name in [*self._terms]:
-            if name not in led or led[name].term != self._terms[name].ref.term:
-                for task in self._terms.pop(name).tasks():
-                    task.cancel()
-        for name, shard in led.items():
+        if (shards := self._shards()) is not self._seen:
+            self._follow(shards)
+        for name, shard in self._led.items():
             try:
                 term = self._terms.get(name)
                 if term is None:
@@ -96,6 +95,16 @@ class Timers:
                     term.look()
             except Exception:  # noqa: BLE001 - the deadlines of the other shards go on
                 _log.exception("cannot read the deadlines of shard %s", name)
+
+    def _follow(self, shards: Iterable[Shard]) -> None:
+        """End what is not led any more, or in another term."""
+        groups = {each.group for each in self._timers}
+        led = {shard.id: shard for shard in shards if shard.leads and shard.id.group in groups}
+        for name in [*self._terms]:
+            if name not in led or led[name].term != self._terms[name].ref.term:
+                for task in self._terms.pop(name).tasks():
+                    task.cancel()
+        self._seen, self._led = shards, led
 
 
 class Grace:

@@ -9,7 +9,7 @@ from quorate.consensus.messages import Peer
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.node_pb2 import LedShard
 
-#: A node that was not heard for this time does not answer.
+#: A node counts as silent after this time without a message.
 SILENT_S: Final = 15.0
 #: The part of a new measurement in a load.
 _NEW: Final = 0.3

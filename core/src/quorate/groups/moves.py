@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 _AGAIN_S: Final = 0.2
 _STEP_S: Final = 5.0
 
-#: What passes by itself, or is for the planner to undo.
+#: Errors that are transient, or left to the planner.
 _PASSING: Final = (
     NotProposedError,
     OutcomeUnknownError,

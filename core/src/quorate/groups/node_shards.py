@@ -11,32 +11,34 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from contextlib import suppress
 from functools import partial
 from itertools import count
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from quorate.apply.control import METADATA
 from quorate.apply.entries import whole
 from quorate.apply.members import is_forming, replicas_of, replicas_wanted
-from quorate.apply.outcomes import RowsDifferError
 from quorate.apply.program import families_of
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.groups.damage import StoppedBeforeError, is_damage, stays
+from quorate.groups.declared_groups import GroupsDifferError, check_configured, declared_groups
 from quorate.groups.members import Promotion
 from quorate.groups.moves import Moves
+from quorate.groups.replica_files import Homes, Journals, ReplicaFiles, peers
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.shard.log_keeper import JournalOpener, TailJournal, open_journal
+from quorate.groups.shard.log_keeper import TailJournal, open_journal
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
-from quorate.groups.snapshots.first_state import begin_part, recover
+from quorate.groups.snapshots.first_state import begin_part
 from quorate.groups.splits import Splits
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.home import Home
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError, EngineError
@@ -47,7 +49,6 @@ from quorate.v1.control_pb2 import (
     CutShard,
     DeclaredGroup,
     NodeDeclaration,
-    ShardMember,
     ShardRow,
 )
 from quorate.v1.node_pb2 import LedShard
@@ -61,45 +62,6 @@ NewShard = Callable[[ShardId, int, ShardData, TailJournal], Shard]
 _TURN_S: Final = 0.05
 #: Errors that prevent the opening of a replica.
 _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
-
-
-class StoppedBeforeError(Exception):
-    """A replica stopped for good: a restart does not help."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"it stopped, and a restart does not help: {reason}")
-
-
-class Journals(JournalOpener, Protocol):
-    """The node's log."""
-
-    def remove(self, shard: str) -> None:
-        """Remove an unused journal, if it is there."""
-
-
-#: Returns the home of a shard's data in one of its histories.
-Homes = Callable[[ShardId, int], Home]
-
-
-class GroupsDifferError(Exception):
-    """The configured groups differ from those of the cluster."""
-
-
-def declared_groups(catalog: Catalog, configured: Mapping[str, int]) -> Mapping[str, int]:
-    """Return this node's number of shards per group.
-
-    `configured` has the settings. Raises `GroupsDifferError` for groups that no plugin has.
-    """
-    strange = sorted(set(configured) - set(catalog.groups))
-    if strange:
-        raise GroupsDifferError(
-            f"[groups] names {', '.join(strange)}, and no enabled plugin declares a group of that"
-            f" name; declared are {', '.join(catalog.groups)}: correct the name, or enable the"
-            " plugin"
-        )
-    return {
-        name: configured.get(name, group.shards) for name, group in sorted(catalog.groups.items())
-    }
 
 
 class NodeShards:
@@ -134,6 +96,8 @@ class NodeShards:
         self._log: Final = log
         self._homes: Final = homes
         self._notes: Final = MemoryNotes() if notes is None else notes
+        #: The replicas on disk.
+        self.files: Final = ReplicaFiles(me, catalog, log, homes, self._notes)
         self._configured: Final = configured
         self._loop: Final = loop
         self._failed: Final = failed
@@ -184,6 +148,8 @@ class NodeShards:
         self._uncut: Final = set[ShardId]()
         self._reopen: Callable[[], None] = lambda: None
         self._stopped = False
+        #: Gets the damage of replicas that were stopped by it or cannot be opened.
+        self.on_damage: Callable[[ShardId, Exception], None] = lambda shard, error: None
 
     # Life.
 
@@ -197,7 +163,7 @@ class NodeShards:
         self._moves = Moves(self.get, submit, self._loop)
         self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
         self._read_rows()
-        self._check_configured()
+        check_configured(self._configured, self._rows)
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
@@ -205,7 +171,7 @@ class NodeShards:
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow(new_shard))
         self._open_members(new_shard)
-        self._leave_moved(new_shard, [each for each in self._rows if self._leaves(each)])
+        self._leave_moved(new_shard, [each for each in self._rows if self.files.are_leaving(each)])
         self._founder.look()
 
     async def close(self) -> None:
@@ -265,9 +231,7 @@ class NodeShards:
         """Whether this node had a replica of a shard that has moved to other nodes."""
         row = self._rows.get(shard)
         return (
-            row is not None
-            and shard not in self._shards
-            and self.me not in _peers(replicas_of(row))
+            row is not None and shard not in self._shards and self.me not in peers(replicas_of(row))
         )
 
     def offshoots(self, shard: ShardId) -> list[tuple[ShardId, int]]:
@@ -286,7 +250,10 @@ class NodeShards:
         return self._shards.values()
 
     def leading(self) -> Sequence[Shard]:
-        """Return the replicas of this node that lead, as of the last turn of each."""
+        """Return the replicas of this node that lead, as of the last turn of each.
+
+        It is the same object until another one leads, or one of them in another term.
+        """
         if self._leading is None:
             self._leading = [shard for shard in self._shards.values() if shard.leads]
         return self._leading
@@ -379,18 +346,16 @@ class NodeShards:
 
         A failure in plugin code, or by a missing plugin, is retried: it may be fixed meanwhile.
         """
-        if not _stays(error):
-            return
-        try:
-            self._notes.write(str(shard.id), Note(shard.epoch, str(error)))
-        except OSError as failure:
-            _log.error(
-                "cannot record that shard %s stopped: %s; do not start this node again before"
-                " the shard is recovered or the member replaced",
-                shard.id,
-                failure,
-                extra={"shard": str(shard.id)},
-            )
+        if stays(error):
+            self.files.stopped(shard.id, Note(shard.epoch, str(error), damaged=is_damage(error)))
+        if is_damage(error):
+            self.on_damage(shard.id, error)
+
+    # Repair.
+
+    def is_changing(self, shard: ShardId) -> bool:
+        """Whether the replica of a shard here begins or ends just now."""
+        return shard in self._changing
 
     def log_failed(self, error: Exception) -> None:
         """Stop every replica: the node's log failed."""
@@ -400,12 +365,12 @@ class NodeShards:
     # Opening.
 
     def _open(self, shard: ShardId, epoch: int, new_shard: NewShard) -> Shard:
-        name, stopped = replica_name(shard, epoch), self._notes.read(str(shard)).stopped
+        name, note = replica_name(shard, epoch), self._notes.read(str(shard))
         data = ShardData.open(self._homes(shard, epoch), families_of(self._catalog, shard.group))
         try:
             self.left[shard] = data.record
-            if stopped:
-                raise StoppedBeforeError(stopped)
+            if note.stopped:
+                raise StoppedBeforeError(note.stopped, damaged=note.damaged)
             begin_part(data, shard.number)
             opened = new_shard(shard, epoch, data, open_journal(self._log, name, data))
         except Exception:
@@ -446,7 +411,7 @@ class NodeShards:
         They start once all are open: until then it would cost more to elect leaders.
         """
         for shard, row in self._rows.items():
-            replicas = _peers(replicas_of(row))
+            replicas = peers(replicas_of(row))
             if self.me not in replicas or shard in self._changing or self._stopped:
                 continue
             known = shard in self._shards or shard in self.broken
@@ -474,7 +439,8 @@ class NodeShards:
         try:
             if not self._is_forked(shard, row):
                 return
-            if not self._founds(row) and self._begins(shard, row, note):
+            assigned = shard in self._assigned
+            if not self._founds(row) and not assigned and self.files.lack(shard, row, note):
                 # One that was never here may vote for whoever has a copy: few may have one.
                 founds = row.HasField("parent") and not row.origin.epoch
                 first = Note(
@@ -490,7 +456,7 @@ class NodeShards:
 
     def _start_member(self, shard: Shard, row: ShardRow, before: int, new_shard: NewShard) -> None:
         # A replica added later gets its members from the shard's leader.
-        first = map(Member, _peers(row.members)) if self._founds(row) else None
+        first = map(Member, peers(row.members)) if self._founds(row) else None
         shard.forker = partial(self._fork, new_shard)
         shard.start(None if first is None else Configuration.of(first), before=before)
         shard.subscribe(partial(self._applied, shard))
@@ -504,13 +470,7 @@ class NodeShards:
 
     def _founds(self, row: ShardRow) -> bool:
         """Whether the replica here is one of the first of its shard, in its first history."""
-        return self.me in _peers(row.members) and not row.origin.epoch
-
-    def _begins(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
-        """Whether there is nothing here of a replica that is to be here."""
-        if shard in self._assigned:
-            return False
-        return note.leaving or self._homes(shard, row.origin.epoch).pointer() is None
+        return self.me in peers(row.members) and not row.origin.epoch
 
     # Splits.
 
@@ -561,7 +521,7 @@ class NodeShards:
         The removal of its log may never have been made durable.
         """
         try:
-            await self._remove(shard, note)
+            await self.files.remove(self._loop, shard, note)
             failpoint("replica.assigned")
             self._assigned.add(shard)
         except _UNOPENED as error:
@@ -580,17 +540,10 @@ class NodeShards:
             here = shard in self._shards or shard in self.broken or shard in leaving
             if not here or shard == METADATA or shard in self._changing or self._stopped:
                 continue
-            replicas = _peers(replicas_of(row))
+            replicas = peers(replicas_of(row))
             # One that lost its row with its node is a stranger now, and is kept for its operator.
             if replicas and all(each.node != self.me.node for each in replicas):
                 self._change(shard, self._part(shard, new_shard))
-
-    def _leaves(self, shard: ShardId) -> bool:
-        try:
-            return self._notes.read(str(shard)).leaving
-        except (DamagedError, OSError):
-            # The caller that opens it reports it.
-            return False
 
     async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
         """Remove this node's replica of a shard that has moved."""
@@ -601,16 +554,19 @@ class NodeShards:
             # After a power loss no row must say that this replica founds the shard, or votes.
             await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
             old = self._shards.pop(shard, None)
-            epoch = self._notes.read(str(shard)).epoch if old is None else old.epoch
-            self._notes.write(str(shard), Note(epoch, leaving=True))
+            note = self._notes.read(str(shard))
+            epoch = note.epoch if old is None else old.epoch
+            self._notes.write(str(shard), Note(epoch, leaving=True, damaged=note.damaged))
             failpoint("replica.leaving")
             if old is not None:
                 del self._by_name[replica_name(shard, old.epoch)]
                 if self._unstarted.pop(shard, None) is None:
                     for callback in self._on_close:
                         callback(old)
-                await old.close()
-            await self._remove(shard, Note(epoch, past=True))
+                # What is damaged may not be flushed.
+                with suppress(DamagedError):
+                    await old.close()
+            await self.files.remove(self._loop, shard, Note(epoch, past=True))
         except _UNOPENED as error:
             _log.error(
                 "cannot remove the data of shard %s, which has moved: %s",
@@ -625,16 +581,19 @@ class NodeShards:
         # It may have come back meanwhile.
         self._open_in_turns(new_shard)
 
-    async def _remove(self, shard: ShardId, left: Note) -> None:
-        """Remove the data and the log of a replica, and note what is left of it."""
-        await self._loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
-        failpoint("replica.destroyed")
-        self._log.remove(replica_name(shard, left.epoch))
-        self._notes.write(str(shard), left)
-
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
         _log.error("cannot open shard %s here: %s", shard, error, extra={"shard": str(shard)})
+        if not is_damage(error):
+            return
+        try:
+            note = self._notes.read(str(shard))
+        except (DamagedError, OSError):
+            note = Note(self._rows[shard].origin.epoch)
+        stopped = note.stopped or str(error)
+        # It may have voted, and must not found the shard once more.
+        self.files.stopped(shard, note._replace(stopped=stopped, founds=False, damaged=True))
+        self.on_damage(shard, error)
 
     # Recovery.
 
@@ -657,35 +616,14 @@ class NodeShards:
             await self._loop.run_in_executor(None, self._shards[METADATA].data.sync)
             if old is not None:
                 await old.close()
-            await self._loop.run_in_executor(None, self._begin, shard, row)
-            self._leave(shard, row.origin.epoch)
+            await self._loop.run_in_executor(None, self.files.recover, shard, row)
+            self.files.leave(shard, row.origin.epoch)
         except _UNOPENED as error:
             self._break(shard, error)
             return
         finally:
             del self._changing[shard]
         self._open_in_turns(new_shard)
-
-    def _begin(self, shard: ShardId, row: ShardRow) -> None:
-        """Create the home of a new history, from the start if it was interrupted; blocks."""
-        origin, left = row.origin, self._notes.read(str(shard)).epoch
-        self._homes(shard, origin.epoch).destroy()
-        if self.me not in _peers(row.members):
-            return
-        members = [Member(each, voter=each == self.me) for each in _peers(row.replicas)]
-        recover(
-            [self._homes(shard, epoch) for epoch in range(left, -1, -1)],
-            self._homes(shard, origin.epoch),
-            families_of(self._catalog, shard.group),
-            origin,
-            Configuration.of(members),
-        )
-
-    def _leave(self, shard: ShardId, epoch: int) -> None:
-        """Remove the logs of earlier histories."""
-        for earlier in range(self._notes.read(str(shard)).epoch, epoch):
-            self._log.remove(replica_name(shard, earlier))
-        self._notes.write(str(shard), Note(epoch))
 
     # Following metadata/0.
 
@@ -694,7 +632,7 @@ class NodeShards:
             return
         if self._read_rows():
             try:
-                self._check_configured()
+                check_configured(self._configured, self._rows)
             except GroupsDifferError as error:
                 self._failed(error)
                 return
@@ -739,28 +677,3 @@ class NodeShards:
         for callback in self._on_map:
             callback()
         return True
-
-    def _check_configured(self) -> None:
-        """Raise `GroupsDifferError` for settings that contradict the slot map."""
-        for group, wanted in sorted(self._configured.items()):
-            # The shards that it was founded with: it may have been split since then.
-            there = sum(
-                shard.group == group and not row.HasField("parent")
-                for shard, row in self._rows.items()
-            )
-            if there and there != wanted:
-                raise GroupsDifferError(
-                    f"[groups.{group}] shards is {wanted}, and the slot map of the cluster has"
-                    f" {there} shards of group {group}: the number was fixed when the cluster was"
-                    f" formed; set it to {there}, or remove the setting"
-                )
-
-
-def _peers(members: Iterable[ShardMember]) -> list[Peer]:
-    return [Peer(each.node, each.replica) for each in members]
-
-
-def _stays(error: Exception) -> bool:
-    """Whether a replica that stopped with this error must not be restarted: its data is wrong."""
-    lies = (RowsDifferError, JournalDamagedError, DamagedError, ReplicaStoppedError)
-    return isinstance(error, lies) or isinstance(error.__cause__, DamagedError)

@@ -1,4 +1,4 @@
-"""Carries out splits on the leaders of their shards, and forgets the rows that went elsewhere."""
+"""Carries out splits on the leaders of their shards, and deletes the rows that moved away."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from quorate.v1.control_pb2 import CutShard, FinishSplit, ForgetSlots, ForgetSlo
 
 _log = logging.getLogger(__name__)
 
-#: The pause after a step that could not be taken, and how long one may take.
+#: Pause after a step that failed, and timeout of a step.
 _AGAIN_S: Final = 0.1
 _STEP_S: Final = 5.0
 #: How soon a new shard stands for election again; each time later, up to an election's time.
@@ -34,7 +34,7 @@ _CAMPAIGN_S: Final = 0.05
 _BREATH_S: Final = 0.01
 _SHARE: Final = 3.0
 
-#: What passes by itself.
+#: Transient errors.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
 
 
@@ -62,7 +62,7 @@ class Splits:
         self._closed = False
 
     def look_at(self, shard: Shard) -> None:
-        """Go on with the split of a shard, or with what it has to forget after one."""
+        """Continue the split of a shard, or the deletion of foreign rows after one."""
         row = self._rows().get(shard.id)
         if row is None or self._closed:
             return
@@ -85,7 +85,7 @@ class Splits:
             self._begin(("forget", shard.id), self._forget(shard))
 
     def opened(self, shard: Shard, parent: ShardId) -> None:
-        """Have a new shard led where its parent is: the replicas have just been made everywhere."""
+        """Elect the leader of a new shard where its parent is led."""
         self._begin(("campaign", shard.id), self._campaign(shard, parent))
 
     async def close(self) -> None:
@@ -101,7 +101,7 @@ class Splits:
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
     async def _flush(self, shard: Shard) -> None:
-        """Flush what the cut would have to wait for."""
+        """Flush in advance what the cut waits for."""
         try:
             await self._loop.run_in_executor(None, shard.data.flush)
         except EngineError as error:
@@ -120,7 +120,7 @@ class Splits:
                 await pause(self._loop, _AGAIN_S)
 
     async def _step(self, shard: Shard) -> bool:
-        """Take the next step; return whether there is none."""
+        """Take the next step; return whether there is none left."""
         term = shard.term
         row = await self._row(shard.id)
         if not row.HasField("split"):

@@ -21,13 +21,14 @@ _HASH_BYTES: Final = 8
 def write_sorted_file(path: Path, family: str, rows: MadeRows) -> SortedFile:
     """Write rows to a file, and return its description; raises `EngineError`."""
     ordered = sorted(rows)
-    write_file(path, family, ((key, rows[key]) for key in ordered))
+    values = [rows[key] for key in ordered]
+    write_file(path, family, zip(ordered, values, strict=True))
     digest = digest_of()
     with path.open("rb") as file:
         while content := file.read(_SLICE):
             digest.update(content)
     of_rows = digest_of(b"\0".join(ordered))
-    of_rows.update(b"\0".join([rows[key] for key in ordered]))
+    of_rows.update(b"\0".join(values))
     written = SortedFile(
         family=family,
         digest=digest.digest(),

@@ -5,6 +5,10 @@ from typing import Final
 
 from quorate.plugin import Alert
 
+#: Entries that a follower may lag, and seconds that an event loop may stand still.
+FOLLOWER_LAG: Final = 10_000
+LOOP_STOP_S: Final = 0.25
+
 ALERTS: Final[Mapping[str, Alert]] = {
     "quorate_node_info": Alert(
         name="QuorateNodeDown",
@@ -37,7 +41,7 @@ ALERTS: Final[Mapping[str, Alert]] = {
     ),
     "quorate_raft_follower_lag_entries": Alert(
         name="QuorateFollowerLags",
-        expression="quorate_raft_follower_lag_entries > 10000",
+        expression=f"quorate_raft_follower_lag_entries > {FOLLOWER_LAG}",
         meaning="A follower lags so far that it may need a snapshot.",
         action="Compare its disk and its processor with the leader's.",
     ),
@@ -48,6 +52,20 @@ ALERTS: Final[Mapping[str, Alert]] = {
         action="`quorate status` says why, and the page on recovering a shard what to do.",
         for_s=0,
         severity="critical",
+    ),
+    "quorate_damage_open": Alert(
+        name="QuorateDamage",
+        expression="quorate_damage_open > 0",
+        meaning="A disk of a node does not keep what was written; the replica is being rebuilt.",
+        action="`quorate status` says what was found; replace the disk if it happens again.",
+        for_s=0,
+    ),
+    "quorate_canary_failures_total": Alert(
+        name="QuorateCanaryFails",
+        expression="increase(quorate_canary_failures_total[5m]) > 0",
+        meaning="A shard gave a node a wrong or a slow answer, or none.",
+        action="`quorate status` names the shard; look at its leader.",
+        for_s=0,
     ),
     "quorate_write_refused_commands_total": Alert(
         name="QuorateWritesRefused",
@@ -65,7 +83,7 @@ ALERTS: Final[Mapping[str, Alert]] = {
     ),
     "quorate_loop_longest_stop_seconds": Alert(
         name="QuorateLoopBlocked",
-        expression="quorate_loop_longest_stop_seconds > 0.25",
+        expression=f"quorate_loop_longest_stop_seconds > {LOOP_STOP_S}",
         meaning="The event loop stands still for longer than heartbeats should be delayed.",
         action="Look in the log for slow handlers, and at the host for other busy processes.",
         for_s=120,

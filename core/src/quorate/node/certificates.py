@@ -197,7 +197,7 @@ class Certificates:
                 _log.warning("the node keeps the certificates that it has: %s", error)
             self._wrong = str(error)
             return
-        # Those of before stay accepted until the next start: nodes are replaced one by one.
+        # The former ones stay accepted until the next start: nodes are replaced one at a time.
         if files.ca != self._files.ca:
             self._trust(self._paths[2:3], self._incoming, self._outgoing)
         if self._requires_client and files[2:] != self._files[2:]:

@@ -1,7 +1,8 @@
 """What a node keeps in its directory, and where: its identity, its cluster, its databases."""
 
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -15,10 +16,12 @@ from quorate.consensus.messages import Peer
 from quorate.groups.snapshots import backup, replay
 from quorate.groups.snapshots.backup import Backup
 from quorate.groups.snapshots.parts import BackupError
+from quorate.healing import giving_up
 from quorate.plugin.shard_id import ShardId
 from quorate.storage import durably
 from quorate.storage.archive import Archive, ArchiveError
 from quorate.storage.data.home import DiskHome
+from quorate.storage.engine.port import DamagedError
 from quorate.storage.engine.rocks import Budget, RocksEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
@@ -59,8 +62,17 @@ class NodeDirectory:
                 f"a restore into {path} did not come to its end; remove all that is in it, and"
                 " restore again"
             )
+        lost = giving_up.lost(path)
+        if (stored := _stored_replica(path)) in lost.replicas:
+            # It was interrupted.
+            giving_up.finish(path)
+            stored = None
         #: This node's replica, which was drawn with the directory.
-        self.me: Final = Peer(node, _replica_id(path))
+        self.me: Final = Peer(node, _draw_replica(path) if stored is None else stored)
+        #: The replicas that it was before, until the cluster has this one in their place.
+        self.lost: Final = lost
+        #: Gets damage of the data of a shard, or of the log, in any thread.
+        self.on_damage: Callable[[ShardId | None, DamagedError], None] = lambda shard, error: None
         self.path: Final = path
         self._token: Final = token
         #: What its databases may take of memory, all together.
@@ -72,9 +84,9 @@ class NodeDirectory:
 
         Raises `OtherClusterError` when that cluster has another token.
         """
-        if not self._cluster.exists():
+        content = durably.read_either(self._cluster)
+        if content is None:
             return b""
-        content = self._cluster.read_bytes()
         kept, entry = content[:_ID_BYTES], content[_ID_BYTES:]
         if kept != cluster_id(self._token, entry):
             raise OtherClusterError(
@@ -86,13 +98,14 @@ class NodeDirectory:
     def join(self, entry: bytes) -> bytes:
         """Belong to the cluster with this first entry from now on, durably; return its id."""
         cluster = cluster_id(self._token, entry)
-        durably.replace(self._cluster, cluster + entry)
+        durably.replace_twice(self._cluster, cluster + entry)
         return cluster
 
     def open_log(self) -> NodeLog:
         """Open the log of all shards; raises `EngineError`."""
+        damaged = partial(self._damaged, None)
         return NodeLog(
-            RocksEngine(self.path / "log", [FAMILY], self.budget),
+            RocksEngine(self.path / "log", [FAMILY], self.budget, damaged=damaged),
             FileWitnesses(self.path / "witness"),
         )
 
@@ -111,7 +124,11 @@ class NodeDirectory:
     def home(self, shard: ShardId, epoch: int = 0) -> DiskHome:
         """Return where the databases of a shard are; each history has its own place."""
         name = f"{shard.number}.{epoch}" if epoch else str(shard.number)
-        return DiskHome(self.path / "shards" / shard.group / name, self.budget)
+        path = self.path / "shards" / shard.group / name
+        return DiskHome(path, self.budget, partial(self._damaged, shard))
+
+    def _damaged(self, shard: ShardId | None, error: DamagedError) -> None:
+        self.on_damage(shard, error)
 
 
 def check_processes(node: NodeSection, workers: int) -> None:
@@ -207,10 +224,14 @@ def _is_nodes(directory: Path) -> bool:
     return (directory / _REPLICA).exists()
 
 
-def _replica_id(directory: Path) -> int:
-    """Return the replica id in a directory; draw one for a new directory."""
+def _stored_replica(directory: Path) -> int | None:
+    """Return the replica id in a directory; None in a new one."""
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / _REPLICA
-    if not path.exists():
-        durably.replace(path, str(secrets.randbits(64)).encode())
-    return int(path.read_text())
+    stored = durably.read_either(directory / _REPLICA)
+    return None if stored is None else int(stored)
+
+
+def _draw_replica(directory: Path) -> int:
+    drawn = secrets.randbits(64)
+    durably.replace_twice(directory / _REPLICA, str(drawn).encode())
+    return drawn

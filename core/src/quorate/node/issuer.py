@@ -33,7 +33,7 @@ ALGORITHMS: Final = (
 _KNOWN: Final = 1_024
 #: How long the file is not read again.
 _READ_S: Final = 1.0
-#: Clocks may differ by so much.
+#: Tolerated difference between clocks.
 _LEEWAY_S: Final = 5.0
 
 
@@ -42,7 +42,7 @@ class IssuerError(Exception):
 
 
 class Issuer:
-    """Tells whose a JWT is; the keys are read again when their file was replaced.
+    """Verifies JWTs; the keys are read again when their file was replaced.
 
     The constructor raises `IssuerError`.
     """

@@ -57,7 +57,7 @@ MOVING: Final = "its replicas move"
 
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
-#: What can pass by itself, or when another node is asked.
+#: Errors that are transient, or that another node may not have.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 
 

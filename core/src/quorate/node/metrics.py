@@ -12,6 +12,9 @@ from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
 from quorate.groups.shard.capacity import FairShare, free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
+from quorate.healing.canary import Canary
+from quorate.healing.repairs import Repairs
+from quorate.healing.scrub import Scrub
 from quorate.node.alerts import ALERTS
 from quorate.node.certificates import Certificates
 from quorate.node.readiness import ended
@@ -41,6 +44,9 @@ class Parts:
     version: str
     ready: Callable[[], bool]
     audit: AuditLog | None
+    repairs: Repairs
+    scrub: Scrub
+    canary: Canary
     certificates: Certificates | None
 
 
@@ -72,7 +78,7 @@ def declared() -> Sequence[plugin.Metric]:
     ]
 
 
-# Raft, apply and the write path, each shard by itself.
+# Raft, apply and the write path, per shard.
 
 _Replicas = Sequence[Replica]
 
@@ -260,6 +266,27 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_rocksdb_write_stopped", "gauge", ("database",),
            "1 while writes wait until flushes or compactions have caught up.",
            _databases(lambda database: database.stalled)),
+    Metric("quorate_scrub_passes_total", "counter", (),
+           "How often all files of the node were read and compared with what they were.",
+           lambda node: [((), node.scrub.passes)]),
+    Metric("quorate_scrub_file_bytes_total", "counter", (),
+           "Bytes of files that were read and compared with what they were.",
+           lambda node: [((), node.scrub.file_bytes)]),
+    Metric("quorate_scrub_checks_total", "counter", (),
+           "Ranges of rows that the replicas here have compared with the other replicas.",
+           lambda node: [((), node.scrub.checks)]),
+    Metric("quorate_damage_found_total", "counter", (),
+           "Damage that was found since the node started: replicas, or the node as a whole.",
+           lambda node: [((), len(node.repairs.damage))]),
+    Metric("quorate_damage_open", "gauge", (),
+           "Damage that was found and is not healed yet.",
+           lambda node: [((), sum(not each.healed_at_ms for each in node.repairs.damage))]),
+    Metric("quorate_canary_seconds", "histogram", (),
+           "Time of a write and a read of the canary.",
+           lambda node: [((), node.canary.durations)]),
+    Metric("quorate_canary_failures_total", "counter", (),
+           "Answers to the canary that were wrong, slow, or did not come.",
+           lambda node: [((), node.canary.failures)]),
     Metric("quorate_node_info", "gauge", ("node", "version"),
            "1, with the name of the node and the version of quorate that it runs.",
            lambda node: [((node.replicas.shards.me.node, node.version), 1)]),

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib.metadata import version
 from typing import Final
@@ -21,6 +21,9 @@ from quorate.groups.routing.quotas import Quotas
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
 from quorate.groups.watching.views import HeldViews
+from quorate.healing.canary import Canary
+from quorate.healing.repairs import Repairs
+from quorate.healing.scrub import Scrub
 from quorate.node import admin_service, tuning
 from quorate.node.access import authority_known, authority_of, identities_of
 from quorate.node.admin_service import AdminService
@@ -35,6 +38,7 @@ from quorate.node.peers import Peers
 from quorate.node.placing import Placing
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.node.readiness import STOPPING, Life, Readiness
+from quorate.node.replacing import Replacing
 from quorate.node.replicas import Replicas
 from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.splitting import Splitting
@@ -58,6 +62,7 @@ from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
+from quorate.storage.engine.port import DamagedError
 from quorate.v1.node_pb2 import ClockResponse
 
 _log = logging.getLogger(__name__)
@@ -197,6 +202,34 @@ class Node:
             loop=self._loop,
         )
 
+        self.repairs: Final = Repairs(
+            self.shards,
+            self.peers.census,
+            self.groups.propose_control,
+            self._loop,
+            wall_ms=wall_ms,
+            record=lambda fields: self._audit_log.write(fields) if self._audit_log else None,
+        )
+        directory.on_damage = self._damaged
+        self.scrub: Final = Scrub(
+            self.shards,
+            self.repairs,
+            self.groups.propose_control,
+            self._replicas.log.engine,
+            self._loop,
+            file_bytes_per_s=settings.scrub.file_bytes_per_s,
+            row_bytes_per_s=settings.scrub.row_bytes_per_s,
+            log_damaged=self._life.end,
+        )
+        self.canary: Final = Canary(
+            self.shards,
+            self.peers.census,
+            self.groups.propose_control,
+            self._loop,
+            wall_ms=wall_ms,
+            period_s=settings.canary.period_ms / 1_000,
+            slow_s=settings.canary.slow_ms / 1_000,
+        )
         self.backups: Final = Backups(self._replicas, channels, self._loop)
         steps = MemberSteps(self.shards.get, self.groups.propose_control)
         reports = NodeReports(
@@ -211,15 +244,27 @@ class Node:
             self._life,
             self._version,
             self._certificates,
+            self.repairs,
+            [self.repairs.alarms, self.scrub.alarms, self.canary.alarms],
         )
         self._topology_feed: Final = TopologyFeed(
             reports.topology, reports.topology_key, self._loop
+        )
+        changes = Members(self.shards, self.groups, steps, self.peers, placement, self._loop)
+        self._replacing: Final = Replacing(
+            self.shards,
+            changes,
+            self.peers,
+            self.repairs,
+            directory,
+            lambda: not self._life.missing(),
+            self._loop,
         )
         self.admin: Final = AdminService(
             reports,
             self.leader_tasks,
             self.backups,
-            Members(self.shards, self.groups, steps, self.peers, placement, self._loop),
+            changes,
             Placing(placement, self.groups, self.peers.census),
             splitting,
             partial(recover, self.shards, self.groups),
@@ -288,6 +333,9 @@ class Node:
             version=self._version,
             ready=lambda: not self._life.missing(),
             audit=self._audit_log,
+            repairs=self.repairs,
+            scrub=self.scrub,
+            canary=self.canary,
             certificates=self._certificates,
         )
         expose(self.metrics, parts)
@@ -339,6 +387,8 @@ class Node:
         elif self._leaving is None:
             self._serving.gate.open()
         self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
+        self._replacing.start()
+        self.repairs.start()
 
     async def ready(self) -> None:
         """Wait until every shard here has what its leader had committed.
@@ -363,6 +413,8 @@ class Node:
         await self._life.stop_settling()
         await self.leader_tasks.stop()
         await self._usage.stop()
+        for healing in (self.canary, self.scrub, self._replacing, self.repairs):
+            await healing.stop()
         await self._publications.stop()
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
         if handed:
@@ -388,6 +440,13 @@ class Node:
             await self._loop.run_in_executor(None, self._audit_log.close)
         _log.info("stopped")
 
+    def _damaged(self, shard: ShardId | None, error: DamagedError) -> None:
+        """Fence what is damaged: one replica, or with the log the node; in any thread."""
+        act = self._life.end if shard is None else partial(self.repairs.fence, shard)
+        with suppress(RuntimeError):
+            # Otherwise the loop has ended, and the node with it.
+            self._loop.call_soon_threadsafe(act, error)
+
     def _durable_index(self, shard: ShardId) -> int:
         replica = self.shards.replica(shard)
         return 0 if replica is None else replica.data.durable_index
@@ -412,6 +471,8 @@ class Node:
         self._usage.start()
         self._files.start()
         self._publications.start()
+        self.scrub.start()
+        self.canary.start()
         await authority_known(self._watching.caches)
         await self._readiness.told(hosted)
         # What one shard lacks keeps nobody from the others.

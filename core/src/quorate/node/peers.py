@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final
@@ -14,6 +14,7 @@ from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.consensus.formation import Introduction
 from quorate.consensus.liveness import Liveness
+from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError, PeerNetwork
 from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
@@ -150,6 +151,10 @@ class Peers:
             heard=self.census.hear,
             before=lambda: self.census.hear(shards.me, shards.led()),
         )
+        #: The replicas that this node was before, while it has to be taken in again.
+        self.lost: Sequence[int] = ()
+        #: Gets nodes that have lost the replicas that they were, and where they are.
+        self.on_lost: Callable[[Peer, str, Sequence[int]], None] = lambda node, at, lost: None
         self._transfers: Final = NetworkSnapshots(self.network, limits)
         self.snapshots: Final = SnapshotQueue(self._transfers, loop=loop)
         self._receiver: Final = SnapshotReceiver(shards.replica, loop=loop)
@@ -191,12 +196,16 @@ class Peers:
         )
         try:
             while metadata.configuration is None:
-                await asyncio.gather(*map(self._ask, sorted(self._others)))
+                await self.introduce()
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_ASK_S):
                         await come.wait()
         finally:
             cancel()
+
+    async def introduce(self) -> None:
+        """Say who this node is, and learn where the others are."""
+        await asyncio.gather(*map(self._ask, sorted(self._others)))
 
     async def stop(self) -> None:
         """Close all connections."""
@@ -225,6 +234,7 @@ class Peers:
         about = NodeIntroduction(
             declaration=self._shards.declaration,
             nodes=[NodeAddress(node=node, address=address) for node, address in known],
+            lost=self.lost,
         )
         return replace(self._forming.introduction, about=about.SerializeToString())
 
@@ -232,20 +242,26 @@ class Peers:
         """Answer another node; raises `FormationRefusedError`."""
         self._forming.receive(other)
         metadata = self._shards.replica(METADATA)
+        about = _about(other)
         if other.first_entry and (metadata is None or metadata.configuration is None):
-            self._hear(other)
+            self._hear(about)
+        elif about.lost and other.first_entry == self.first_entry():
+            self.on_lost(other.peer, about.declaration.address, about.lost)
         return self._introduction()
 
-    def _hear(self, other: Introduction) -> None:
+    def _hear(self, about: NodeIntroduction) -> None:
         """Take what another node of the cluster says of all nodes."""
-        try:
-            about = NodeIntroduction.FromString(other.about)
-        except DecodeError:
-            return
         self.addresses.hear({each.node: each.address for each in about.nodes})
 
     async def _ask(self, node: str) -> None:
         try:
-            self._hear(await self.network.introduce(node, self._forming.introduction))
+            self._hear(_about(await self.network.introduce(node, self._introduction())))
         except IntroductionRefusedError as error:
             _log.debug("cannot ask where the nodes are: %s", error)
+
+
+def _about(other: Introduction) -> NodeIntroduction:
+    try:
+        return NodeIntroduction.FromString(other.about)
+    except DecodeError:
+        return NodeIntroduction()

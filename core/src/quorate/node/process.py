@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import signal
 import sys
 from collections.abc import Mapping
@@ -14,23 +15,30 @@ from quorate.config import Settings
 from quorate.consensus.formation import FormationRefusedError
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.node_shards import GroupsDifferError, StoppedBeforeError
+from quorate.groups.damage import StoppedBeforeError, is_damage
+from quorate.groups.declared_groups import GroupsDifferError
 from quorate.groups.shard.removal import RemovedError
+from quorate.healing.giving_up import give_up
 from quorate.node.certificates import CertificateError
 from quorate.node.directory import (
     OtherClusterError,
     OtherProcessesError,
     UnfinishedRestoreError,
+    directory_of,
 )
 from quorate.node.issuer import IssuerError
 from quorate.node.node import Node
+from quorate.node.peers import addresses_of
 from quorate.node.replicas import UnclaimedDataError
 from quorate.node.supervision import keep_alive, tell
 from quorate.observe.audit import AuditError
 from quorate.observe.http import Site
 from quorate.plugin.catalog import Catalog
+from quorate.rpc.asking import wall_ms
 from quorate.rpc.server import ServingRefusedError
 from quorate.storage.engine.port import EngineError
+
+_log = logging.getLogger(__name__)
 
 #: The thread that syncs must not wait long for the interpreter when it is done.
 SWITCH_INTERVAL_S: Final = 0.0003
@@ -78,11 +86,33 @@ def run(
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        uvloop.run(_live(settings, catalog, sites, client_port))
+        try:
+            uvloop.run(_live(settings, catalog, sites, client_port))
+        except _ENDS as error:
+            if (damage := _damage_of(error)) is None or not _give_up(settings, damage):
+                raise
+            uvloop.run(_live(settings, catalog, sites, client_port))
     except RemovedError as error:
         raise NodeRemovedError(str(error)) from error
     except _ENDS as error:
         raise NodeEndedError(str(error)) from error
+
+
+def _damage_of(error: BaseException | None) -> BaseException | None:
+    """Return the damage that ended the node; its end may have failed in turn."""
+    while error is not None and not is_damage(error):
+        error = error.__context__
+    return error
+
+
+def _give_up(settings: Settings, error: BaseException) -> bool:
+    """Give up the node's damaged directory, if there are others to take the node in again."""
+    node = settings.node
+    if not addresses_of(settings).keys() - {node.name}:
+        return False
+    _log.error("this node gives up its directory, and begins anew: %s", error)
+    give_up(node.dir.absolute(), directory_of(settings).me.replica, str(error), wall_ms())
+    return True
 
 
 async def _live(

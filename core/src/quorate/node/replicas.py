@@ -13,7 +13,8 @@ from quorate.config import Settings
 from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
-from quorate.groups.node_shards import NodeShards, declared_groups
+from quorate.groups.declared_groups import declared_groups
+from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
 from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.shard import Shard, ShardFiles

@@ -1,4 +1,4 @@
-"""What a node answers: its gRPC services behind its gate, and probes and metrics over HTTP."""
+"""The servers of a node: gRPC services behind its gate, and probes and metrics over HTTP."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """What a node says of itself and of its cluster to operators."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
+from quorate.healing.repairs import Repairs
 from quorate.node.certificates import Certificates
 from quorate.node.peers import Addresses
 from quorate.node.readiness import Life, ended
@@ -44,6 +45,8 @@ class NodeReports:
     _life: Life
     _version: str
     _certificates: Certificates | None
+    _repairs: Repairs
+    _more_alarms: Sequence[Callable[[], Iterable[str]]]
 
     def __post_init__(self) -> None:
         self._shards = self._replicas.shards
@@ -121,6 +124,16 @@ class NodeReports:
             # A shortage of the one disk is every shard's.
             alarms=dict.fromkeys(self._alarms()),
             machine=node.machine or "",
+            damage=[
+                pb.DamageReport(
+                    shard="" if each.shard is None else str(each.shard),
+                    found_at_ms=each.found_at_ms,
+                    what=each.what,
+                    state=each.state,
+                    healed_at_ms=each.healed_at_ms,
+                )
+                for each in self._repairs.damage
+            ],
         )
 
     def _alarms(self) -> Iterator[str]:
@@ -136,6 +149,8 @@ class NodeReports:
             yield from self._placement.problems
         for each, why in ended(self._shards):
             yield f"shard {each} {why}"
+        for alarms in self._more_alarms:
+            yield from alarms()
         for status in self._runner.status():
             if status.failures >= _FAILURES:
                 text = f"controller {status.name} of shard {status.shard} keeps failing"

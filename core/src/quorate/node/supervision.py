@@ -1,4 +1,4 @@
-"""What a node tells systemd, or any other that started it and listens as systemd does."""
+"""Notifications to systemd, or to any supervisor that listens like systemd."""
 
 import asyncio
 import os
@@ -12,12 +12,12 @@ _OF: Final = "WATCHDOG_PID"
 
 
 def unheard() -> dict[str, str]:
-    """Return the environment of a process that tells nothing: this one does."""
+    """Return the environment of a child that must not notify: this process does."""
     return {key: value for key, value in os.environ.items() if key not in (_SOCKET, _WATCHDOG, _OF)}
 
 
 def tell(state: str) -> None:
-    """Tell a state, such as `READY=1`; does nothing when nobody listens."""
+    """Send a state, such as `READY=1`, if there is a listener."""
     address = os.environ.get(_SOCKET)
     if not address:
         return

@@ -180,7 +180,9 @@ class Supervisor:
             return await ending
         finally:
             stopping.cancel()
-            running.process = None
+            # A cancelled call leaves the process to `_end`.
+            if process.returncode is not None:
+                running.process = None
 
     async def _end(self) -> None:
         """Kill what still runs, when this process ends out of order."""

@@ -1,4 +1,4 @@
-"""Tells clients where shards are, and then whatever changes about that."""
+"""Sends clients the places of shards, then every change."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable

@@ -36,7 +36,7 @@ _SILENCE_S: Final = 1.0
 
 
 def _needs_backup(entry: Entry) -> bool:
-    """Whether an entry changes more than its effects tell."""
+    """Return whether replaying the effects of an entry is not enough."""
     if entry.kind is not EntryKind.COMMAND:
         return False
     tables = effects.decode(entry.payload).tables
@@ -187,7 +187,7 @@ class Backups:
 #: A shard that carries out a command within this time has lost nothing.
 _SERVES_WITHIN_S: Final = 3.0
 _RECORD_S: Final = 15.0
-#: No replica has applied so much, nor was any cluster restored so often.
+#: Larger than any applied index, and than any number of restores.
 _MOST_INDEX: Final = 1 << 39
 _MOST_GENERATION: Final = 1 << 31
 

@@ -185,7 +185,7 @@ class Follower:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """Return a record as it stands in the file."""
+    """Return a record as in the file."""
     return json.dumps(record, separators=(",", ":"))
 
 

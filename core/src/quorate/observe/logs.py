@@ -14,7 +14,7 @@ Level = Literal["debug", "info", "warning", "error"]
 _USUAL: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 
 
-#: What stands in the place of a secret.
+#: The replacement of a secret.
 SECRET: Final = "[secret]"
 
 

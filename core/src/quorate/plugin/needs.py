@@ -81,7 +81,7 @@ def _leads(kind: Any, path: str) -> bool:
 
 
 def readable(rights: Rights, family: ColumnFamily) -> Callable[[bytes], bool] | None:
-    """Return what tells by its key whether somebody may read a row; None: every row."""
+    """Return a predicate of the keys whose rows may be read; None: every row."""
     if rights.covers(family.name, "read"):
         return None
     place = family.place

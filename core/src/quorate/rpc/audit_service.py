@@ -1,4 +1,4 @@
-"""Sends the records of the node's audit log as they are made, and tells who wrote a row."""
+"""Streams the records of the node's audit log, and looks up who wrote a row."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import closing
@@ -61,7 +61,7 @@ class AuditService:
         raise Rejected("UNAVAILABLE", "the node stops")
 
     async def Writer(self, request: pb.FindWriter, context: object) -> pb.RowWriter:
-        """Tell who last wrote a row."""
+        """Return who last wrote a row."""
         try:
             found = await self._reads.read(request, pb.RowWriter, timeout_s=deadline.remaining_s())
         except LookupError as error:

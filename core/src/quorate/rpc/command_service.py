@@ -24,7 +24,7 @@ from quorate.v1 import command_pb2 as pb, entry_pb2
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
 
-#: Each command is asked for by itself.
+#: Access is checked per command.
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: The most bytes of the name of a fence.
 LONGEST_FENCE: Final = 1_024

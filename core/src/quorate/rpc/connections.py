@@ -29,7 +29,7 @@ _DESCRIPTORS: Final = "/dev/fd"
 
 
 class _Socket(NamedTuple):
-    """A descriptor; the number of its inode tells whether it is still of the same socket."""
+    """A descriptor with its inode number, which identifies the socket."""
 
     inode: int
     #: The other end as gRPC names it; empty: it is no connection of the port.
@@ -137,7 +137,7 @@ class Connections:
         now = self._loop.time()
         for peer in [each for each in self._open if each not in present]:
             connection = self._open[peer]
-            # One that a call was faster to tell of is seen at the next look.
+            # A connection whose call came first is seen at the next look.
             if connection.found or now - connection.used_at > 3 * LOOK_S:
                 del self._open[peer]
                 self._give(connection)

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 _CONNECT_S: Final = 2.0
 _FOREVER: Final = float("inf")
-#: Attempts in vain after which it does not pass by itself: some seconds.
+#: Failed attempts, over some seconds, after which an error is not transient.
 _LASTS: Final = 20
 
 

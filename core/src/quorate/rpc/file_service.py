@@ -26,7 +26,7 @@ from quorate.v1 import files_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["FileService"]
 PEERS: Final = pb.DESCRIPTOR.services_by_name["FilePeerService"]
-#: Rows of files are not looked at one by one: they are the operators'.
+#: Rows of files are not checked one by one: only operators load files.
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="write"))
 #: The most bytes of a name, and of a part of a file.
 LONGEST_NAME: Final = 256
@@ -157,7 +157,7 @@ class FilePeerService:
         return pb.ReadFileResponse(found=content is not None, content=content or b"")
 
     async def Applied(self, request: pb.AppliedRequest, context: Context) -> pb.AppliedResponse:
-        """Tell how far the replica here has come, durably."""
+        """Return the durably applied index of the replica here."""
         await self._admit(context)
         return pb.AppliedResponse(durable_index=self._durable_index(parsed_shard(request.shard)))
 

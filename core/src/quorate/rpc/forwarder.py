@@ -102,7 +102,7 @@ class NodeForwarder:
         except grpc.aio.AioRpcError as error:
             _raise_unread(node, request.shard, error)
         if as_of is None:
-            raise UnreadableError(f"{node} ended its answer without a word")
+            raise UnreadableError(f"{node} closed the response without data")
         return ForwardedAnswers(as_of, rows)
 
     def _room(self, node: str, shard: ShardId) -> Admission:

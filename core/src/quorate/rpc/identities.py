@@ -30,7 +30,7 @@ _UNKNOWN: Final = NotServingError(
     "this node does not know yet who may call it; try again, or ask another node"
 )
 
-#: Tells whose a JWT is; raises `Rejected` (UNAUTHENTICATED).
+#: Returns the identity that a JWT proves; raises `Rejected` (UNAUTHENTICATED).
 OwnerOf = Callable[[str], str]
 
 
@@ -39,7 +39,7 @@ class Identities:
     """Finds out who makes each call.
 
     `root_token` returns the token of `root`, "" for none; `jwt` is given where an issuer is
-    configured. With `certificates` callers show one. `is_node` tells whether a call is made by a
+    configured. With `certificates` callers show one. `is_node` returns whether a call is made by a
     node of the cluster. Methods of the services in `unasked` let their callers in by themselves.
     """
 
@@ -157,13 +157,13 @@ class Guard:
                 return
             if authority.enabled is None:
                 if domain == OPERATIONS and access.right in ("identity", "read"):
-                    # A node that waits for its cluster tells where it is, and what it does.
+                    # A node that waits for its cluster answers only about itself.
                     return
                 raise _UNKNOWN
             if not caller.name:
                 raise unknown_caller()
             self._demand(caller.name, need, request)
-            # A command is asked for by itself again, where its shard is led.
+            # The access of a command is checked again on the leader of its shard.
             callers.ask(Asked(caller.name, path, None if need.by_command else request))
 
         return demand

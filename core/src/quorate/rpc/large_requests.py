@@ -13,7 +13,7 @@ LARGE_BYTES: Final = 96 << 10
 _RECENT_S: Final = 0.25
 #: Others wait no longer for a request that waits itself, for a leader for example.
 _LONGEST_TURN_S: Final = 0.25
-#: After a request the small ones have the node for themselves, for so much of the time it took.
+#: After a large request, small ones have the node to themselves for this share of its time.
 _BREATH: Final = 0.5
 #: What may wait; beyond it requests are refused with a retry-after.
 _WAITING_BYTES: Final = 128 << 20

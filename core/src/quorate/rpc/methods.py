@@ -94,7 +94,7 @@ def answering(
 
 
 def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = None) -> Behaviour:
-    """Write whatever `serve` yields; one that writes by itself is a coroutine.
+    """Write what `serve` yields, or await it if it is a coroutine that writes itself.
 
     `demand` refuses what the caller may not ask for.
     """

@@ -33,7 +33,7 @@ class ViewService:
     _views: HeldViews
     _replica: Callable[[ShardId], Shard | None]
     _catalog: Catalog
-    #: Tells which rows of a family the caller may read; None: all of them.
+    #: Returns whether the caller may read a row of a family; None: all of them.
     _readable: Callable[[str], object | None]
 
     def add_to(self, server: RpcServer) -> None:

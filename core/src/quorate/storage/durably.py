@@ -20,6 +20,27 @@ def replace(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
+def replace_twice(path: Path, content: bytes) -> None:
+    """Replace a file and its copy."""
+    replace(path, content)
+    replace(_copy(path), content)
+
+
+def read_either(path: Path) -> bytes | None:
+    """Return the content of a file or of its copy, and restore what is missing; None: both are."""
+    for each, other in ((path, _copy(path)), (_copy(path), path)):
+        if each.exists():
+            content = each.read_bytes()
+            if not other.exists():
+                replace(other, content)
+            return content
+    return None
+
+
+def _copy(path: Path) -> Path:
+    return path.with_name(f"{path.name}.copy")
+
+
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable."""
     opened = os.open(path, os.O_RDONLY)

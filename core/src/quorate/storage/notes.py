@@ -25,6 +25,8 @@ class Note(NamedTuple):
     past: bool = False
     #: Whether the replica is the first one here of a shard that it is a founder of.
     founds: bool = False
+    #: Whether its data or log was found damaged: it leaves the shard, and begins anew.
+    damaged: bool = False
 
 
 class Notes(Protocol):
@@ -49,8 +51,8 @@ class FileNotes:
         try:
             kept = json.loads(path.read_bytes())
             epoch, stopped = int(kept["epoch"]), str(kept["stopped"])
-            said = (kept.get(each) is True for each in ("leaving", "past", "founds"))
-            return Note(epoch, stopped, *said)
+            signs = (kept.get(each) is True for each in Note._fields[2:])
+            return Note(epoch, stopped, *signs)
         except FileNotFoundError:
             return Note()
         except (ValueError, TypeError, KeyError) as error:

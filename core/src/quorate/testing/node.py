@@ -314,9 +314,7 @@ class MemoryNode:
     ) -> AsyncIterator[ShardAnswers[M]]:
         """Run a declared query, and yield the answers of each shard, the unreadable ones last."""
         declared = queries.declared(self.catalog, message.DESCRIPTOR.full_name)
-        parts = queries.parts(declared, message, self._slot_map)
-        if shards is not None:
-            parts = queries.chosen(parts, shards, self._slot_map.shards(declared.group))
+        parts = queries.parts(declared, message, self._slot_map, shards)
         await asyncio.sleep(0)
         failures: list[tuple[queries.QueryPart, LeaderlessError]] = []
         for part in parts:

@@ -16,6 +16,6 @@ def until(find: Callable[[], T | None]) -> T:
     deadline = time.monotonic() + PATIENCE_S
     while (found := find()) is None:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{find.__qualname__} found nothing in {PATIENCE_S} s")
+            raise TimeoutError(f"{find} found nothing in {PATIENCE_S} s")
         time.sleep(_POLL_S)
     return found

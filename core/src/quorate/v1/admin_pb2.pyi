@@ -54,7 +54,7 @@ class NodeStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class NodeStatusResponse(_message.Message):
-    __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms", "machine")
+    __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms", "machine", "damage")
     NODE_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -69,6 +69,7 @@ class NodeStatusResponse(_message.Message):
     PAUSED_FIELD_NUMBER: _ClassVar[int]
     ALARMS_FIELD_NUMBER: _ClassVar[int]
     MACHINE_FIELD_NUMBER: _ClassVar[int]
+    DAMAGE_FIELD_NUMBER: _ClassVar[int]
     node: str
     address: str
     http_address: str
@@ -83,7 +84,22 @@ class NodeStatusResponse(_message.Message):
     paused: _containers.RepeatedScalarFieldContainer[str]
     alarms: _containers.RepeatedScalarFieldContainer[str]
     machine: str
-    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., http_address: _Optional[str] = ..., version: _Optional[str] = ..., cluster_id: _Optional[bytes] = ..., started_at_ms: _Optional[int] = ..., ready: bool = ..., plugins: _Optional[_Iterable[_Union[PluginVersion, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ReplicaReport, _Mapping]]] = ..., broken: _Optional[_Iterable[_Union[BrokenReplica, _Mapping]]] = ..., controllers: _Optional[_Iterable[_Union[ControllerReport, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ..., alarms: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ...) -> None: ...
+    damage: _containers.RepeatedCompositeFieldContainer[DamageReport]
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., http_address: _Optional[str] = ..., version: _Optional[str] = ..., cluster_id: _Optional[bytes] = ..., started_at_ms: _Optional[int] = ..., ready: bool = ..., plugins: _Optional[_Iterable[_Union[PluginVersion, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ReplicaReport, _Mapping]]] = ..., broken: _Optional[_Iterable[_Union[BrokenReplica, _Mapping]]] = ..., controllers: _Optional[_Iterable[_Union[ControllerReport, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ..., alarms: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ..., damage: _Optional[_Iterable[_Union[DamageReport, _Mapping]]] = ...) -> None: ...
+
+class DamageReport(_message.Message):
+    __slots__ = ("shard", "found_at_ms", "what", "state", "healed_at_ms")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    FOUND_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    WHAT_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    HEALED_AT_MS_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    found_at_ms: int
+    what: str
+    state: str
+    healed_at_ms: int
+    def __init__(self, shard: _Optional[str] = ..., found_at_ms: _Optional[int] = ..., what: _Optional[str] = ..., state: _Optional[str] = ..., healed_at_ms: _Optional[int] = ...) -> None: ...
 
 class PluginVersion(_message.Message):
     __slots__ = ("name", "version", "built_in")

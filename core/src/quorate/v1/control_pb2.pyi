@@ -390,3 +390,39 @@ class ShardMember(_message.Message):
     node: str
     replica: int
     def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ...) -> None: ...
+
+class CheckRows(_message.Message):
+    __slots__ = ("family", "key", "bytes", "index")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    key: bytes
+    bytes: int
+    index: int
+    def __init__(self, family: _Optional[str] = ..., key: _Optional[bytes] = ..., bytes: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
+
+class ReportRows(_message.Message):
+    __slots__ = ("index", "node", "digest")
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    node: str
+    digest: bytes
+    def __init__(self, index: _Optional[int] = ..., node: _Optional[str] = ..., digest: _Optional[bytes] = ...) -> None: ...
+
+class PutCanary(_message.Message):
+    __slots__ = ("node", "number")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    number: int
+    def __init__(self, node: _Optional[str] = ..., number: _Optional[int] = ...) -> None: ...
+
+class PutCanaryReply(_message.Message):
+    __slots__ = ("before",)
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
+    before: int
+    def __init__(self, before: _Optional[int] = ...) -> None: ...

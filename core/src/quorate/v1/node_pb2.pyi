@@ -237,12 +237,14 @@ class ChangeMemberResponse(_message.Message):
     def __init__(self, step: _Optional[str] = ..., done: bool = ...) -> None: ...
 
 class NodeIntroduction(_message.Message):
-    __slots__ = ("declaration", "nodes")
+    __slots__ = ("declaration", "nodes", "lost")
     DECLARATION_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
+    LOST_FIELD_NUMBER: _ClassVar[int]
     declaration: _control_pb2.NodeDeclaration
     nodes: _containers.RepeatedCompositeFieldContainer[_admin_pb2.NodeAddress]
-    def __init__(self, declaration: _Optional[_Union[_control_pb2.NodeDeclaration, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[_admin_pb2.NodeAddress, _Mapping]]] = ...) -> None: ...
+    lost: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, declaration: _Optional[_Union[_control_pb2.NodeDeclaration, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[_admin_pb2.NodeAddress, _Mapping]]] = ..., lost: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class ClockRequest(_message.Message):
     __slots__ = ()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.control import METADATA
-from quorate.groups.node_shards import GroupsDifferError
+from quorate.groups.declared_groups import GroupsDifferError
 from quorate.plugin import RaftGroup
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slots_in
@@ -189,6 +190,26 @@ def test_closing_ends_every_shard(new_cluster: NewCluster) -> None:
     cluster.result(closed)
 
     assert all(not shard.leads for shard in node.shards.all())
+
+
+def test_what_leads_is_another_object_after_each_change_alone(new_cluster: NewCluster) -> None:
+    """What follows the leaders compares it instead of looking at each shard."""
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    node = cluster.leader_of(TOYS[0])
+    before = node.shards.leading()
+    cluster.pass_time(1.0)
+    assert node.shards.leading() is before
+
+    cluster.isolate(node)
+    cluster.until(lambda: not node[TOYS[0]].leads)
+    assert TOYS[0] not in {shard.id for shard in node.shards.leading()}
+    cluster.heal()
+    other = cluster.leader_of(TOYS[0])
+    other.run(partial(other[TOYS[0]].transfer, node.name))
+    cluster.until(lambda: node[TOYS[0]].leads)
+
+    assert TOYS[0] in {shard.id for shard in node.shards.leading()}
+    assert node.shards.leading() is not before
 
 
 def test_a_new_shard_is_led_by_another_node_each_time(new_cluster: NewCluster) -> None:

@@ -45,7 +45,7 @@ class Admission:
         *,
         retain: bool = False,
     ) -> bool:
-        """Tell whether a client may do something."""
+        """Return whether a client may do something."""
         return self._decide(connection, action, topic, qos, retain=retain) is None
 
     async def admit(self, connection: Connection) -> Properties:

@@ -293,7 +293,7 @@ class QuorateBroker(Broker):
             self.served.leave(connection)
 
     def shows(self, event: Events) -> bool:
-        """Tell whether a plugin of amqtt wants to know of an event."""
+        """Return whether a plugin of amqtt wants to know of an event."""
         return event in self.plugins_manager._event_plugin_callbacks
 
     # Wills.

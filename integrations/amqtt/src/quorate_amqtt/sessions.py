@@ -162,7 +162,7 @@ class Sessions:
     async def _record_end(
         self, client: Client, connection: Connection, saving: asyncio.Task[None] | None
     ) -> None:
-        """Tell the cluster that a client is gone; forget it if its session ends with that."""
+        """Report a client's disconnect to the cluster; forget the client if its session ends."""
         if saving is not None:
             # Messages of other brokers come after those that this one had.
             await asyncio.wait({saving})

@@ -150,7 +150,7 @@ class State:
         discard_will: bool,
         expiry_s: int | None = None,
     ) -> bool:
-        """Tell that a connection has ended; returns whether the session has ended with it.
+        """Report the end of a connection; returns whether the session ended with it.
 
         It may be another connection's by now, of this broker or another one: then it goes on there.
         """

@@ -106,7 +106,7 @@ def _names_of(model: type[BaseModel]) -> set[str]:
 
 
 def _holds_secrets(schema: object) -> bool:
-    """Tell whether a schema has a password, as pydantic's own secret types are described."""
+    """Return whether a schema has a password, as pydantic's own secret types are described."""
     if isinstance(schema, dict):
         return schema.get("format") == "password" or any(map(_holds_secrets, schema.values()))
     return isinstance(schema, list) and any(map(_holds_secrets, schema))

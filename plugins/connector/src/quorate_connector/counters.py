@@ -82,7 +82,7 @@ def held(reader: Reader) -> Iterator[tuple[str, int, bytes, int]]:
 
 
 def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
-    """Tell whether a registration has any task."""
+    """Return whether a registration has any task."""
     return any(reader.scan(TALLIES, *keys.prefix(_HELD, worker, worker_epoch), limit=1))
 
 

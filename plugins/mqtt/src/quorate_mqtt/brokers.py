@@ -62,7 +62,7 @@ class LiveBrokers:
         self._brokers: list[Broker] | None = None
 
     def lives(self, epoch: int) -> bool:
-        """Tell whether a registration that was known here goes on."""
+        """Return whether a registration that was known here goes on."""
         return any(broker.epoch == epoch for broker in self._all())
 
     def serving(self) -> list[Broker]:

@@ -71,12 +71,12 @@ def levels_of(topic_filter: str) -> Levels:
 
 
 def matches(topic_filter: str, topic: str) -> bool:
-    """Tell whether a valid filter, shared or not, stands for a topic."""
+    """Return whether a valid filter, shared or not, stands for a topic."""
     return covers(levels_of(unshared(topic_filter)), tuple(topic.split("/")))
 
 
 def covers(wider: Levels, narrower: Levels) -> bool:
-    """Tell whether every topic that the narrower filter stands for is one of the wider filter.
+    """Return whether every topic that the narrower filter stands for is one of the wider filter.
 
     Wildcards do not stand for a first level that begins with `$`.
     """
@@ -97,7 +97,7 @@ def covers(wider: Levels, narrower: Levels) -> bool:
 
 
 def overlap(one: Levels, other: Levels) -> bool:
-    """Tell whether there is a topic that both filters stand for."""
+    """Return whether there is a topic that both filters stand for."""
     if _is_hidden_from(one[0], other[0]) or _is_hidden_from(other[0], one[0]):
         return False
     for level, its in zip(one, other, strict=False):

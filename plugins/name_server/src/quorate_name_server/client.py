@@ -50,7 +50,7 @@ class NameServer:
         self.settings: Final[Records[rows.KvConfig]] = q.records(KV_CONFIG)
 
     async def register(self, registration: pb.Registration) -> pb.Registered:
-        """Register a member of a broker, or prolong its life where its data version stands."""
+        """Register a member of a broker, or extend its life if its data version is unchanged."""
         [answer] = await self._each(
             "Register", pb.RegisterBrokers(brokers=[registration]), pb.Registered
         )
@@ -61,13 +61,13 @@ class NameServer:
         return await self._call("Register", pb.RegisterBrokers(brokers=registrations), BatchReply)
 
     async def heartbeat(self, name: str, address: str) -> None:
-        """Prolong the life of a member; NOT_FOUND when it has to register again."""
+        """Extend the life of a member; NOT_FOUND if it must register again."""
         await self.heartbeat_all([pb.Heartbeat(name=name, address=address)], check=True)
 
     async def heartbeat_all(
         self, members: Iterable[pb.Heartbeat], *, check: bool = False
     ) -> BatchReply:
-        """Prolong the lives of members; with `check` the first refusal is raised."""
+        """Extend the lives of members; with `check` the first refusal is raised."""
         reply = await self._call("Heartbeat", pb.SendHeartbeats(brokers=members), BatchReply)
         return _checked(reply) if check else reply
 
@@ -82,7 +82,7 @@ class NameServer:
         return answer.removed
 
     async def route(self, topic: str, *, mode: asked.ReadMode = _AS_CHOSEN) -> asked.Route | None:
-        """Return the route of a topic; None when there is none."""
+        """Return the route of a topic, or None if there is none."""
         return next(iter((await self.routes([topic], mode=mode)).routes), None)
 
     async def routes(
@@ -93,7 +93,7 @@ class NameServer:
         return await self._call("GetRoutes", request, asked.Routes, read=True)
 
     async def watch_routes(self, topics: Iterable[str]) -> AsyncGenerator[asked.Route, None]:
-        """Yield the routes of topics, and then each that has changed, whole.
+        """Yield the routes of topics, then each changed route.
 
         One without brokers is of a topic that has no route now. When the node is lost another one
         is asked, and what has not changed meanwhile is not yielded again.
@@ -139,13 +139,13 @@ class NameServer:
                 return
 
     async def wipe_write_permission(self, name: str) -> int:
-        """Let nobody write to a broker; return how many topics that concerns."""
+        """Revoke the write permission of a broker; return the number of its topics."""
         command = pb.WipeWritePermission(names=[name])
         [answer] = await self._each("WipeWritePermission", command, pb.WritePermission)
         return answer.topics
 
     async def add_write_permission(self, name: str) -> int:
-        """Give a broker its write permission back; return how many topics that concerns."""
+        """Restore the write permission of a broker; return the number of its topics."""
         command = pb.AddWritePermission(names=[name])
         [answer] = await self._each("AddWritePermission", command, pb.WritePermission)
         return answer.topics
@@ -155,7 +155,7 @@ class NameServer:
         return await self._call("PutQueues", pb.PutQueues(queues=queues), BatchReply)
 
     async def delete_topic(self, topic: str, *, cluster: str = "") -> int:
-        """Delete a topic, of a cluster alone if one is given; return on how many brokers."""
+        """Delete a topic, or its queues in one cluster; return the number of its brokers."""
         command = pb.DeleteTopics(topics=[pb.TopicDeletion(topic=topic, cluster=cluster)])
         [answer] = await self._each("DeleteTopics", command, pb.DeletedTopic)
         return answer.brokers

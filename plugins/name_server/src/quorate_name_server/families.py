@@ -19,18 +19,18 @@ KV_CONFIGS: Final = "name_server.kv_configs"
 #: By topic and broker.
 MAPPINGS: Final = "name_server.mappings"
 
-# Private indexes; what is not said holds nothing.
+# Private indexes; values are empty unless documented.
 
 #: Broker and topic of each row of queues or mappings.
 TOPICS_OF_BROKERS: Final = "name_server.topics_of_brokers"
 #: The broker that has an address, as text.
 ADDRESSES: Final = "name_server.addresses"
-#: Brokers that have gone and left queues behind.
+#: Removed brokers whose queues are not deleted yet.
 DEPARTED: Final = "name_server.departures"
 
 #: The timer of the members' lives: its deadlines have the keys of `member_key`.
 LIVENESS: Final = "name_server.liveness"
-#: A node prolongs the life of a member or a replica at most this often within its timeout.
+#: How often a node extends the life of a member or a replica within its timeout, at most.
 RENEWALS: Final = 4
 #: The sequence of the registrations.
 REGISTRATIONS: Final = "name_server.registrations"

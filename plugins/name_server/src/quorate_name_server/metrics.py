@@ -1,4 +1,4 @@
-"""What a node of the name server counts."""
+"""The metrics of the name server."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ REGISTRATIONS: Final = Metric(
 UNCONFIRMED: Final = Metric(
     name="quorate_name_server_unconfirmed_members",
     kind="gauge",
-    help="Members that this node has heard of and no majority has confirmed.",
+    help="Members known to this node that no majority has confirmed.",
 )
 
 METRICS: Final = (REGISTRATIONS, UNCONFIRMED)

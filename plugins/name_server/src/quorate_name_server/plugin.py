@@ -79,7 +79,7 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
     return [
         CliCommand(
             name="name-server",
-            help="See where topics are, and look after brokers.",
+            help="Show routes of topics, and manage brokers.",
             load=lambda: import_module("quorate_name_server.cli.name_server").name_server,
         ),
         CliCommand(

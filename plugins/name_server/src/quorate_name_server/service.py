@@ -54,7 +54,7 @@ class NameService:
     async def Register(self, request: pb.RegisterBrokers, context: object) -> BatchReply:
         """Register members; each is answered with `Registered`.
 
-        Where the data version stands no topics are proposed. Without a majority a registration is
+        With an unchanged data version no topics are proposed. Without a majority a registration is
         remembered, and answered as unconfirmed.
         """
         check_count("brokers", request.brokers, LARGEST_PAGE)

@@ -1,4 +1,4 @@
-"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+"""Checks of commands that need no rows; they run before a command is logged."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -25,7 +25,7 @@ def text_of(longest: int = LONGEST_NAME) -> Callable[[str, Any], None]:
 
 
 def check_registration(registration: pb.Registration, path: str) -> None:
-    """Refuse a registration of what cannot be a member of a broker."""
+    """Refuse a registration that is not one of a valid member."""
     for field in ("cluster", "name", "address"):
         check_text(f"{path}{field}", getattr(registration, field), LONGEST_NAME)
     for field in ("ha_address", "zone", "door"):
@@ -49,13 +49,13 @@ def check_registration(registration: pb.Registration, path: str) -> None:
 
 
 def check_heartbeat(heartbeat: pb.Heartbeat, path: str) -> None:
-    """Refuse a heartbeat of nobody."""
+    """Refuse a heartbeat without a member."""
     check_wanted(f"{path}name", heartbeat.name)
     check_text(f"{path}address", heartbeat.address, LONGEST_NAME)
 
 
 def check_unregistration(leaving: pb.Unregistration, path: str) -> None:
-    """Refuse an unregistration of nobody."""
+    """Refuse an unregistration without a member."""
     check_text(f"{path}name", leaving.name, LONGEST_NAME)
     check_text(f"{path}address", leaving.address, LONGEST_NAME)
 
@@ -66,20 +66,20 @@ def check_setting(setting: rows.KvConfig, path: str) -> None:
 
 
 def check_queues(item: pb.BrokerQueues, path: str) -> None:
-    """Refuse numbers that RocketMQ cannot say."""
+    """Refuse numbers that RocketMQ cannot represent."""
     for field in ("read_queues", "write_queues", "perm", "topic_sys_flag"):
         if getattr(item.queues, field) > LARGEST_NUMBER:
             raise Invalid(f"{path}queues.{field}", f"must be at most {LARGEST_NUMBER}")
 
 
 def check_deletion(item: pb.TopicDeletion, path: str) -> None:
-    """Refuse the deletion of what no topic can be."""
+    """Refuse the deletion of an invalid topic."""
     check_text(f"{path}topic", item.topic, LONGEST_NAME)
     check_wanted(f"{path}cluster", item.cluster)
 
 
 def check_names(field: str, names: Sequence[str]) -> None:
-    """Refuse a read of too many names, or of what nothing can be called."""
+    """Refuse a read of too many names, or of invalid ones."""
     check_count(field, names, LARGEST_PAGE)
     for position, name in enumerate(names):
         # Nearly all are short; whatever they are, nothing is found under most of them.

@@ -65,7 +65,8 @@ async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
     query = ListIdleGroupsQuery(shard=shard.shard, changed_until_ms=until_ms, limit=TOGETHER)
     for _ in range(MOST_COMMANDS):
         # What this replica has is enough: the command names the revision at which it was idle.
-        idle = [found async for found in node.query(query, IdleGroup, consistency="stale")]
+        answers = node.read_shards(query, IdleGroup, shards=[shard.shard], consistency="stale")
+        idle = [found async for each in answers for found in each.rows]
         if not idle:
             return
         command = ExpireGroups(

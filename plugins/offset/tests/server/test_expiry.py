@@ -135,6 +135,16 @@ def test_with_a_setting_that_is_none_nothing_expires(node: MemoryNode, value: by
     assert left(node) == len(GROUPS)
 
 
+def test_a_look_asks_its_own_shard_alone(node: MemoryNode) -> None:
+    commit(node, *GROUPS)
+    run(node.advance(WEEK_MS))
+    node.unreadable.update({("offset", 1), ("offset", 2), ("offset", 3)})
+
+    run(expire_idle_groups(node, node.leader("offset", 0)))
+
+    assert 0 < left(node) < len(GROUPS)
+
+
 def test_a_leader_of_an_earlier_term_expires_nothing(node: MemoryNode) -> None:
     commit(node, *GROUPS)
     run(node.advance(WEEK_MS))

@@ -1,1 +1,1 @@
-"""Loads and exports the rows of every table with Spark, and keeps what loads there are."""
+"""Loads and exports the rows of every table with Spark, and records the loads."""

@@ -13,7 +13,7 @@ OTHER: Final = "OTHER_LOAD"
 
 
 def begin_load(txn: Txn, command: pb.BeginLoadCommand) -> Load:
-    """Begin a load, or go on with one of the same table and kind."""
+    """Begin a load, or continue one of the same table and kind."""
     load = _find(txn, command.load_id)
     if load is None:
         load = Load(
@@ -38,7 +38,7 @@ def begin_load(txn: Txn, command: pb.BeginLoadCommand) -> Load:
 
 
 def report_partition(txn: Txn, command: pb.ReportPartitionCommand) -> None:
-    """Record how far a part has come; it never goes back."""
+    """Record the progress of a part; it never goes back."""
     load = _demand(txn, command.load_id)
     _refuse_aborted(load)
     key = partition_key(command.load_id, command.partition)
@@ -57,7 +57,7 @@ def report_partition(txn: Txn, command: pb.ReportPartitionCommand) -> None:
 
 
 def end_load(txn: Txn, command: pb.EndLoadCommand) -> Load:
-    """Record that a load has ended, in one way or the other."""
+    """Record the end of a load."""
     load = _demand(txn, command.load_id)
     _refuse_aborted(load)
     if command.staged:
@@ -65,7 +65,7 @@ def end_load(txn: Txn, command: pb.EndLoadCommand) -> Load:
     elif not command.failure:
         load.state = Load.FINISHED
     elif load.state != Load.STAGED:
-        # What is staged stays so whatever becomes of its publication.
+        # A staged load stays so whatever the outcome of its publication.
         load.state = Load.FAILED
     load.reason, load.ended_at_ms = command.failure, txn.proposed_at_ms
     _put(txn, load)
@@ -73,12 +73,12 @@ def end_load(txn: Txn, command: pb.EndLoadCommand) -> Load:
 
 
 def begin_abort(txn: Txn, command: pb.BeginAbortCommand) -> Load:
-    """Let a load go on no more."""
+    """Stop a load for good."""
     load = _demand(txn, command.load_id)
     if not load.insert_only and not load.by_files:
         raise Rejected(
             "FAILED_PRECONDITION",
-            f"load {load.load_id} wrote over what was there, which nobody can bring back: only a"
+            f"load {load.load_id} wrote over what was there, which cannot be restored: only a"
             " load with conflict = insert_only can be aborted",
         )
     if load.state != Load.ABORTED:
@@ -88,11 +88,11 @@ def begin_abort(txn: Txn, command: pb.BeginAbortCommand) -> Load:
 
 
 def end_abort(txn: Txn, command: pb.EndAbortCommand) -> Load:
-    """Record that nothing of a load is left."""
+    """Record that all rows of a load were removed."""
     load = _demand(txn, command.load_id)
     if load.state not in (Load.ABORTING, Load.ABORTED):
         raise Rejected(
-            "FAILED_PRECONDITION", f"load {load.load_id} is not being aborted: begin with that"
+            "FAILED_PRECONDITION", f"load {load.load_id} is not being aborted: begin with the abort"
         )
     load.state, load.ended_at_ms = Load.ABORTED, txn.proposed_at_ms
     load.removed = max(load.removed, command.removed)

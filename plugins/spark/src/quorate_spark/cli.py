@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _FORMATS: Final = ("csv", "json", "parquet")
 _POLL_S: Final = 0.5
-#: What three nodes on two cores take of small rows; benchmarks/README.md.
+#: Small rows per second that three nodes on two cores load; benchmarks/README.md.
 _ROWS_A_SECOND: Final = 10_000
 
 _table = click.option("--table", required=True, help='Which rows, for example "kv.pairs".')
@@ -36,7 +36,7 @@ _format = click.option(
     "--format",
     "form",
     type=click.Choice(_FORMATS),
-    help="The format of the files; the default is what their names say.",
+    help="The format of the files; by default inferred from their names.",
 )
 _cores = click.option(
     "--cores", type=click.IntRange(1, 1_024), help="Cores of this machine; the default is all."
@@ -48,13 +48,13 @@ _cores = click.option(
 @_table
 @_format
 @_cores
-@click.option("--load-id", help="The name of the load: the same one goes on with it.")
+@click.option("--load-id", help="The name of the load; use the same one to continue it.")
 @click.option(
     "--conflict",
     type=click.Choice(["upsert", "insert_only"]),
     default="upsert",
     show_default=True,
-    help="insert_only refuses rows that are there, and can be taken back.",
+    help="insert_only refuses existing rows, and can be aborted.",
 )
 @click.option(
     "--dead-letters",
@@ -64,7 +64,7 @@ _cores = click.option(
 @click.option(
     "--max-bad-rows",
     type=click.IntRange(0, (1 << 31) - 1),
-    help="Fail when there are more; 1000 is the default.",
+    help="Fail if there are more; 1000 by default.",
 )
 @click.pass_obj
 def load(
@@ -143,7 +143,7 @@ def export(
 
 @click.group()
 def spark() -> None:
-    """See what a load will do before it is begun."""
+    """Check a load before it begins."""
 
 
 @spark.command()
@@ -160,7 +160,7 @@ def spark() -> None:
     type=click.IntRange(1),
     default=_ROWS_A_SECOND,
     show_default=True,
-    help="Rows that the cluster takes a second, to estimate the time of the load.",
+    help="Rows per second that the cluster loads, to estimate the time.",
 )
 @click.pass_context
 def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: int) -> None:
@@ -197,7 +197,7 @@ def check(ctx: click.Context, table: str, path: Path, form: str | None, rate: in
 
 @click.group()
 def loads() -> None:
-    """See the bulk loads, publish them, take them back, and forget them."""
+    """List bulk loads; publish, abort and forget them."""
 
 
 @loads.command("list")
@@ -211,7 +211,7 @@ def list_loads(console: Console) -> None:
 @click.argument("load_id")
 @click.pass_obj
 def show(console: Console, load_id: str) -> None:
-    """Show how far each part of a load has come."""
+    """Show the progress of each part of a load."""
     view = _demand(console.client(), load_id)
     console.print(map(dict, map(columns_of, view.parts)))
 
@@ -223,7 +223,7 @@ def show(console: Console, load_id: str) -> None:
 )
 @click.pass_obj
 def publish(console: Console, load_id: str, timeout: float) -> None:
-    """Make all rows of a staged load visible in one step; it may be repeated."""
+    """Make all rows of a staged load visible atomically; may be repeated."""
     client = console.client()
     with _told():
         from quorate_spark.source.placing import publish as put_in_place
@@ -236,7 +236,7 @@ def publish(console: Console, load_id: str, timeout: float) -> None:
 @click.argument("load_id")
 @click.pass_obj
 def abort(console: Console, load_id: str) -> None:
-    """Take back the rows that an insert_only load has inserted, but for those changed since."""
+    """Delete the rows that an insert_only load inserted, except those changed since."""
     client = console.client()
     with _told(), _bar() as bar:
         from quorate_spark.source.undoing import abort as take_back
@@ -250,7 +250,7 @@ def abort(console: Console, load_id: str) -> None:
 @click.argument("load_id")
 @click.pass_obj
 def forget(console: Console, load_id: str) -> None:
-    """Forget a load that has ended: its rows stay, and its id can be used for another one."""
+    """Forget a load that has ended; its rows stay, and its id may be used again."""
     client = console.client()
     with _told():
         from quorate_spark.source.undoing import forget as let_go
@@ -262,9 +262,7 @@ def forget(console: Console, load_id: str) -> None:
 def _demand(client: Client, load_id: str) -> LoadView:
     view = Loads(client).get(load_id)
     if view is None:
-        raise click.ClickException(
-            f"there is no load {load_id}; see `quorate loads list` for those that there are"
-        )
+        raise click.ClickException(f"there is no load {load_id}; `quorate loads list` shows all")
     return view
 
 
@@ -282,7 +280,7 @@ def _row(view: LoadView) -> Mapping[str, object]:
 
 
 def _reached(client: Client) -> dict[str, str]:
-    """Return where the nodes are, and the files of TLS, for Spark's workers."""
+    """Return the endpoints and the TLS files for Spark's workers."""
     found = {"endpoints": ",".join(node.address for node in client.topology().nodes)}
     if (tls := client.asynchronous.tls) is not None:
         files = {"tls_ca": tls.ca, "tls_cert": tls.cert, "tls_key": tls.key}
@@ -294,7 +292,7 @@ def _reached(client: Client) -> dict[str, str]:
 @contextmanager
 def _spark(name: str, cores: int | None) -> Iterator[SparkSession]:
     _demand_spark()
-    # What Spark says of addresses while it starts is for nobody here.
+    # Spark logs addresses while it starts, which users do not need.
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     with _told():
         from quorate_spark.source.local import local_spark
@@ -310,7 +308,7 @@ def _demand_spark() -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Tell what went wrong in one sentence, wherever Spark has put it."""
+    """Report a failure in one sentence, wherever Spark has put it."""
     from quorate_spark.source.errors import SourceError, sentence_of
 
     try:
@@ -328,7 +326,7 @@ def _told() -> Iterator[None]:
 
 @contextmanager
 def _progress(client: Client, load_id: str, total: int | None) -> Iterator[None]:
-    """Show how many rows have come, as the cluster knows it."""
+    """Show the number of loaded rows, as the cluster reports it."""
     ended = threading.Event()
 
     def follow(show: Callable[[int], object]) -> None:

@@ -22,7 +22,7 @@ class Loads:
         self._client: Final = client
 
     def get(self, load_id: str) -> LoadView | None:
-        """Return a load with its parts, if there is one."""
+        """Return a load with its parts, if it exists."""
         request = requests.GetLoadRequest(load_id=load_id)
         found = self._client.call(
             f"{_SERVICE}/GetLoad", request, requests.GetLoadResponse, read=True
@@ -43,13 +43,13 @@ class Loads:
                 return
 
     def begin_abort(self, load_id: str) -> Load:
-        """Let a load begin no part any more."""
+        """Begin to abort a load: no further part begins."""
         return self._client.execute(pb.BeginAbortCommand(load_id=load_id), Load)
 
     def end_abort(self, load_id: str, removed: int) -> Load:
-        """Tell that the rows of a load were taken back."""
+        """Record that the rows of a load were removed."""
         return self._client.execute(pb.EndAbortCommand(load_id=load_id, removed=removed), Load)
 
     def forget(self, load_id: str) -> None:
-        """Forget a load with its parts; its sessions are another matter."""
+        """Forget a load with its parts, but not its sessions."""
         self._client.execute(pb.ForgetLoadCommand(load_id=load_id), Empty)

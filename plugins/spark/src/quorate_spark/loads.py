@@ -1,4 +1,4 @@
-"""Bulk loads: where they are, how they are read, and the words for changing them."""
+"""Bulk loads: their rows, reads and commands."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -49,7 +49,7 @@ def partition_key(load_id: str, partition: int) -> bytes:
 
 
 def check_load_id(command: Any) -> None:
-    """Refuse what names no load."""
+    """Refuse an invalid load id."""
     size = len(command.load_id.encode())
     if not command.load_id.strip():
         raise Invalid("load_id", "must not be empty")
@@ -58,7 +58,7 @@ def check_load_id(command: Any) -> None:
 
 
 def check_begin(command: pb.BeginLoadCommand) -> None:
-    """Refuse a load that is of no table."""
+    """Refuse a load without a table."""
     check_load_id(command)
     if not command.table:
         raise Invalid("table", "must not be empty")
@@ -96,7 +96,7 @@ def _view(reader: Reader, row: Row, *, with_parts: bool) -> asked.LoadView:
 
 
 class LoadService:
-    """Tells of loads on every node."""
+    """Serves reads of loads on every node."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
@@ -104,7 +104,7 @@ class LoadService:
     async def GetLoad(
         self, request: requests.GetLoadRequest, context: object
     ) -> requests.GetLoadResponse:
-        """Tell of one load and its parts."""
+        """Return one load and its parts."""
         check_load_id(request)
         query = asked.GetLoadQuery(load_id=request.load_id)
         async for load in self._node.query(query, asked.LoadView):
@@ -144,7 +144,7 @@ def _command(*examples: Message, validate: Callable[[Any], None] = check_load_id
         keys=lambda command: (command.load_id.encode(),),
         validate=validate,
         public=True,
-        # What a load writes is asked for as well, by the commands of its table.
+        # The rights to write rows are checked by the commands of the load's table.
         access=Access(right="write", key="load_id"),
         examples=examples,
     )

@@ -72,7 +72,7 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
         ),
         CliCommand(
             name="loads",
-            help="List bulk loads; publish them, take them back.",
+            help="List bulk loads; publish, abort and forget them.",
             load=lambda: import_module("quorate_spark.cli").loads,
         ),
     ]

@@ -56,7 +56,7 @@ class ZooKeeperConfig(BaseModel):
     )
     four_letter_words: tuple[str, ...] = Field(
         ("srvr", "ruok", "isro", "stat", "mntr", "conf", "envi", "wchs"),
-        description='Commands of four letters that are answered; `"*"` stands for all.',
+        description='Four-letter commands that are answered; `"*"` means all.',
     )
     enforce_quotas: bool = Field(
         False, description="Whether writes over a hard limit of a quota are refused."

@@ -129,6 +129,10 @@ class SplitProcess(Process):
         assert data is not None
         return self.open_journal(shard, data, applied)
 
+    def holds(self, shard: str) -> bool:
+        """Whether a shard's part of the node's log was durable once."""
+        return self._log.holds(shard)
+
     def remove(self, shard: str) -> None:
         """Remove a shard's part of the node's log."""
         self._log.remove(shard)

@@ -55,7 +55,7 @@ class AuthServicer:
         return await self._node.propose(pb.SwitchAuth(), Empty)
 
     async def Status(self, request: pb.AuthStatusRequest, context: object) -> pb.AuthStatus:
-        """Tell a caller who it is, and what it was granted."""
+        """Return the identity of the caller, and what it was granted."""
         rows, name = self._rows(), self._node.caller().name
         return pb.AuthStatus(
             enabled=bool(rows.enabled), caller=name, grants=roles.shown(rows.rights(name).grants)

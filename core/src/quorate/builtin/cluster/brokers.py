@@ -26,7 +26,7 @@ LONGEST_LIST: Final = LARGEST_PAGE + 1
 
 
 def list_brokers(reader: Reader, query: pb.ListBrokers) -> Iterator[pb.Broker]:
-    """Yield the brokers that fit, as many as are wanted."""
+    """Yield the matching brokers, up to the limit."""
     wanted = min(query.limit or LONGEST_LIST, LONGEST_LIST)
     start, end = keys.prefix()
     if query.after_name:

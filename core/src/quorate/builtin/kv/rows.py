@@ -1,6 +1,6 @@
 """The row of a pair as bytes: what `Pair` serializes to, without a message for each row.
 
-A message would take half the time of a put. What is kept when a pair is put anew stands in front.
+A message would take half the time of a put. Fields that survive a put come first.
 """
 
 from functools import lru_cache

@@ -118,7 +118,7 @@ class KvServicer:
                 break
             pairs = [each for each in pairs if readable(listed_key(each))]
             if pairs or not token:
-                # A token that named a pair of others would tell of it.
+                # A token that named a pair of others would disclose it.
                 token = token and listed_key(pairs[-1])
                 break
             query.after = token

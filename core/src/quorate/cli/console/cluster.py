@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, MutableSequence, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quorate.builtin.tenant.cli import USAGE, usage_rows
 from quorate.cli.console.html import Bad, Link, Page, Share, Trend, note
 from quorate.cli.status import ClusterView, view_of
-from quorate.cli.statuses import Status, Statuses, look, name_of, replicas_of
+from quorate.cli.statuses import controller_rows, look, name_of, quota_rows, replicas_of
 from quorate.client.errors import OutcomeUnknownError, UnavailableError
 from quorate.v1 import admin_pb2 as pb
 
@@ -20,18 +18,18 @@ if TYPE_CHECKING:
 
 Tables = list[tuple[str, Sequence[Mapping[str, object]]]]
 
-#: A follower that lacks as many entries is shown as one to look after.
+#: Number of missing entries at which a follower is shown as lagging.
 LAGS: Final = 1_000
-#: How many rates a shard's trend has.
+#: Number of rates in a shard's trend.
 _TREND: Final = 60
-#: How old a view may be for rates to begin with it.
+#: Maximum age of a view from which rates are computed.
 _RECENT_S: Final = 60.0
-#: What fills a quota.
+#: Share of a quota from which on it is highlighted.
 _FULL: Final = 0.9
 
 
 class Cluster:
-    """What was seen of the cluster lately, so that pages can show rates."""
+    """The pages about the cluster; keeps the last view, so that they can show rates."""
 
     def __init__(self) -> None:
         self._before: ClusterView | None = None
@@ -114,16 +112,22 @@ class Cluster:
     @staticmethod
     def controllers(client: Client) -> Page:
         """Show what controllers do, those that fail first."""
-        statuses = client.thread.run(_statuses(client))
-        rows = sorted(_controllers(statuses), key=lambda row: not isinstance(row["failures"], Bad))
+        _, statuses = client.thread.run(look(client.asynchronous))
+        rows = [
+            {**row, "failures": Bad(row["failures"]) if row["failures"] else 0}
+            for row in controller_rows(statuses)
+        ]
+        rows.sort(key=lambda row: not isinstance(row["failures"], Bad))
         return Page(title="Controllers", tables=[("", rows)])
 
     @staticmethod
     def quotas(client: Client) -> Page:
         """Show what is used of quotas, the fullest first."""
+        nodes = [each.node for each in client.topology().nodes]
+        uses = quota_rows(client.asynchronous, nodes, OutcomeUnknownError, UnavailableError)
         rows = [
             (float(row["used"]) / row["limit"] if row["limit"] else 0.0, row)
-            for row in usage_rows(dict(_usages(client)))
+            for row in client.thread.run(uses)
         ]
         rows.sort(key=lambda each: -each[0])
         shown = [
@@ -138,33 +142,3 @@ class Cluster:
             for full, row in rows
         ]
         return Page(title="Quotas", tables=[("", shown)])
-
-
-async def _statuses(client: Client) -> Mapping[str, Status]:
-    topology = await client.asynchronous.topology()
-    async with Statuses(client.asynchronous.tls, client.asynchronous.token) as statuses:
-        return await statuses.of_members(topology)
-
-
-def _usages(client: Client) -> Iterator[tuple[str, pb.QuotaUsageResponse]]:
-    """Yield what each node that answers says of quotas."""
-    for each in client.topology().nodes:
-        with suppress(OutcomeUnknownError, UnavailableError):
-            calls = client.at(each.node)
-            yield each.node, calls.call(USAGE, pb.QuotaUsageRequest(), pb.QuotaUsageResponse)
-
-
-def _controllers(statuses: Mapping[str, Status]) -> Iterator[dict[str, object]]:
-    for node, status in statuses.items():
-        if not isinstance(status, pb.NodeStatusResponse):
-            continue
-        for each in status.controllers:
-            yield {
-                "controller": each.name,
-                "shard": each.shard,
-                "node": node,
-                "state": each.state,
-                "runs": each.runs,
-                "failures": Bad(each.failures) if each.failures else 0,
-                "error": each.error,
-            }

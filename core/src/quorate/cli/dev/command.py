@@ -33,7 +33,7 @@ from quorate.config import split_address
 #: How often the nodes are asked, before all are ready and afterwards.
 _STARTING_S: Final = 0.1
 _RUNNING_S: Final = 0.5
-#: A signal that comes so much later is one more.
+#: Time after which a signal counts as another one.
 _AGAIN_S: Final = 0.5
 #: Exit codes of a node that was stopped; the signal itself if it came before or after its life.
 _IN_ORDER: Final = (0, -signal.SIGTERM, -signal.SIGINT)

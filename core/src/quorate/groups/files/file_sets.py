@@ -32,24 +32,24 @@ _log = logging.getLogger(__name__)
 R = TypeVar("R")
 M = TypeVar("M", bound=Message)
 
-#: The most bytes of what handlers may read besides the rows of their slots.
+#: Maximum size of the rows outside of their slots that handlers may read.
 _FACT_BYTES: Final = 4 << 20
-#: How long another node may take to get the files that it lacks, unless the caller says.
+#: Default time in which another node must copy missing files.
 FETCH_S: Final = 60.0
-#: How often is looked for files that nobody needs any more.
+#: Interval between searches for files that are not needed any more.
 SWEEP_S: Final = 5.0
-#: Files that no file set is known of are kept for as long: their set may not have come here yet.
+#: Files without a known set are kept for this time: the set may not have arrived yet.
 UNKNOWN_S: Final = 900.0
 _FULL_RETRY_MS: Final = 2_000
 
 
 class FilePeers(Protocol):
-    """The port to the other nodes; None stands for a node that cannot be asked."""
+    """The port to the other nodes; None is the answer of a node that cannot be reached."""
 
     async def fetch(
         self, node: str, shard: ShardId, name: str, files: Sequence[pb.SortedFile], timeout_s: float
     ) -> str | None:
-        """Let a node get the files that it lacks from this one; return why it lacks some."""
+        """Make a node copy missing files from this one; return why it still lacks some."""
 
     async def read(
         self, node: str, shard: ShardId, name: str, file: pb.SortedFile, offset: int
@@ -57,11 +57,11 @@ class FilePeers(Protocol):
         """Return a part of a file of a node, b"" at its end."""
 
     async def durable_index(self, node: str, shard: ShardId) -> int | None:
-        """Return how far the replica of a node has come, durably; 0: it has none."""
+        """Return the durably applied index of a node's replica; 0: it has none."""
 
 
 class FileSets:
-    """Receives files, has them put in place, and removes them afterwards."""
+    """Receives files, has them installed, and removes them afterwards."""
 
     def __init__(
         self,
@@ -78,16 +78,16 @@ class FileSets:
         self._staged: Final = staged
         self._peers: Final = peers
         self._loop: Final = loop
-        #: One part is written at a time: files leave the disk to the log.
+        #: One part is written at a time, which leaves the disk to the log.
         self._writing: Final = asyncio.Lock()
         self._sweeping: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Remove files that nobody needs, now and then."""
+        """Remove files that are not needed any more, from time to time."""
         self._sweeping = self._loop.create_task(self._keep_sweeping())
 
     async def stop(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             await asyncio.gather(self._sweeping, return_exceptions=True)
@@ -98,7 +98,7 @@ class FileSets:
     async def open(
         self, shard: ShardId, asked: pb.OpenFileSet, timeout_s: float
     ) -> pb.OpenFilesResponse:
-        """Open a file set, and return what its rows are made with."""
+        """Open a file set, and return what is needed to make its rows."""
         replica = self._leading(shard)
         route = self._catalog.routes.get(asked.command)
         if route is None or route.group != shard.group:
@@ -150,7 +150,7 @@ class FileSets:
             raise Rejected("DATA_LOSS", str(error)) from None
 
     async def ingest(self, shard: ShardId, asked: pb.IngestFileSet, timeout_s: float) -> pb.FileSet:
-        """Put the files of a set in place, once enough voters have them."""
+        """Install the files of a set once enough voters have them."""
         replica = self._leading(shard)
         known = file_sets.find(replica.data, asked.name)
         if known is None or known.state == pb.FileSet.OPEN:
@@ -185,12 +185,12 @@ class FileSets:
     async def fetch(
         self, shard: ShardId, name: str, files: Iterable[pb.SortedFile], node: str
     ) -> str:
-        """Get the files that are not here from another node; return why some are not."""
+        """Copy missing files from another node; return why some are still missing."""
         self._here(shard)
         for file in files:
             self._check(file)
             if not await self._fetched(shard, name, file, node):
-                return f"{node} has no whole file of {file.family}"
+                return f"{node} has no complete file of {file.family}"
         return ""
 
     def read(self, shard: ShardId, name: str, file: pb.SortedFile, offset: int) -> bytes | None:
@@ -205,7 +205,7 @@ class FileSets:
         return self._staged.paths(str(shard), files.name, files.files)
 
     async def come(self, replica: Shard, files: pb.FileSet) -> bool:
-        """Get the files of a set from any node that has them; return whether all are here."""
+        """Copy the files of a set from any node that has them; return whether all are here."""
         for node in self._others(replica):
             with_all = True
             for file in files.files:
@@ -224,7 +224,7 @@ class FileSets:
             return self._staged.find(str(shard), files.name, family, keys)
         except LookupError:
             raise Rejected(
-                "UNAVAILABLE", f"the files of {files.name} were not looked into: try again"
+                "UNAVAILABLE", f"the files of {files.name} could not be searched: try again"
             ) from None
 
     # Inside.
@@ -349,7 +349,7 @@ class FileSets:
         if replica.data.durable_index < index:
             return False
         if replica.replica.log.first_index > index:
-            # Who needs the entry gets a snapshot, which has the rows.
+            # A replica that needs the entry gets a snapshot, which has the rows.
             return True
         for node in self._others(replica):
             durable = await self._peers.durable_index(node, replica.id)

@@ -1,4 +1,4 @@
-"""Carries out publications on the leaders of the shards that they are of."""
+"""Carries out publications on the leaders of their shards."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from quorate.v1 import files_pb2 as pb
 _log = logging.getLogger(__name__)
 
 FAILED: Final = "PUBLICATION_FAILED"
-#: A shard that is closed waits at most so long for the others; reads and writes wait with it.
+#: Maximum time for which a closed shard waits for the others; its reads and writes wait, too.
 CLOSED_S: Final = 10.0
 _LOOK_S: Final = 0.5
 _AGAIN_S: Final = 0.05
 _STEP_S: Final = 5.0
-#: What passes by itself; what a shard refuses for good is `Rejected` or `Invalid`.
+#: Transient errors; a final refusal is `Rejected` or `Invalid`.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 
 
 class Publications:
     """Takes the steps of publications in the shards that are led here.
 
-    The row in metadata/0 and the marks in the shards are all that there is of a publication:
-    whoever leads a shard next goes on with it. A shard that is closed for one that metadata/0 does
-    not know, as after a restore, opens as it was.
+    The row in metadata/0 and the marks in the shards are the whole state of a publication: the next
+    leader of a shard continues it. A shard that is closed for a publication unknown to metadata/0,
+    as after a restore, opens unchanged.
     """
 
     def __init__(
@@ -62,11 +62,11 @@ class Publications:
         self._loop: Final = loop
         self._tasks: Final[dict[ShardId, asyncio.Task[None]]] = {}
         self._looking: asyncio.Task[None] | None = None
-        #: The changes of metadata/0 when no publication was under way; -1: one may be.
+        #: The changes of metadata/0 when no publication was in progress; -1: one may be.
         self._quiet = -1
 
     def start(self) -> None:
-        """Begin to carry out what this node leads."""
+        """Begin with the shards that this node leads."""
         metadata = self._get(METADATA)
         if metadata is not None:
             metadata.subscribe(lambda _: self._look())
@@ -79,10 +79,10 @@ class Publications:
         await end(self._looking, *self._tasks.values())
 
     async def publish(self, asked: pb.PublishFilesRequest, timeout_s: float) -> pb.Publication:
-        """Put the staged files of all shards of a group in place in one step.
+        """Install the staged files of all shards of a group atomically.
 
-        Raises `Rejected` with PUBLICATION_FAILED when none are, and `ReadTimeoutError` while that
-        is not known.
+        Raises `Rejected` with PUBLICATION_FAILED if none was installed, and `ReadTimeoutError` if
+        that is not known in time.
         """
         begin = pb.BeginPublication(group=asked.group, name=asked.name, command=asked.command)
         answer = await self._submit(METADATA, begin)
@@ -94,7 +94,7 @@ class Publications:
             self._look()
             if not await wait.until(deadline):
                 raise ReadTimeoutError(
-                    f"{asked.name} is being published: ask again how that has ended"
+                    f"{asked.name} is still being published: ask again for the outcome"
                 )
             found = await self._row(asked.group, asked.name)
         if found.state != pb.Publication.COMMITTED:
@@ -102,7 +102,7 @@ class Publications:
         return found
 
     async def end(self, group: str, name: str, *, forget: bool) -> None:
-        """Abort a publication that is not committed; or forget one that is over."""
+        """Abort a publication that is not committed; or forget one that has ended."""
         await self._submit(METADATA, pb.EndPublication(group=group, name=name, forget=forget))
 
     # Inside.
@@ -146,7 +146,7 @@ class Publications:
                 await pause(self._loop, _AGAIN_S)
 
     async def _step(self, shard: Shard, name: str, deadline: float, why: str) -> bool:
-        """Take the next step; return whether there is none."""
+        """Take the next step; return whether there is none left."""
         group, term = shard.id.group, shard.term
         row = await self._row(group, name)
         part = next((each for each in row.parts if each.shard == shard.id.number), None)

@@ -115,8 +115,21 @@ def reads_of(catalog: Catalog, query: Query[Any]) -> frozenset[str]:
     return frozenset(Scope.of_query(catalog, query).reads)
 
 
-def parts(query: Query[Any], message: Message, slot_map: SlotMap) -> list[QueryPart]:
-    """Split a query by shard; raises `UnknownShardError`."""
+def parts(
+    query: Query[Any],
+    message: Message,
+    slot_map: SlotMap,
+    numbers: Collection[int] | None = None,
+) -> list[QueryPart]:
+    """Split a query by shard, or by those of some numbers; raises `UnknownShardError`."""
+    if numbers is not None:
+        known = slot_map.shards(query.group)
+        if strange := set(numbers).difference(each.number for each in known):
+            raise UnknownShardError(query.group, min(strange))
+        if query.shard_key is None and query.items is None:
+            return [_planned(slot_map, each, message) for each in known if each.number in numbers]
+        found = parts(query, message, slot_map)
+        return [part for part in found if part.shard.number in numbers]
     shard_key = None if query.shard_key is None else query.shard_key(message)
     if shard_key is not None:
         return [_planned(slot_map, slot_map.place(query.group, shard_key), message)]
@@ -143,16 +156,6 @@ def _planned(
     slot_map: SlotMap, shard: ShardId, message: Message, positions: Sequence[int] = ()
 ) -> QueryPart:
     return QueryPart(shard, message, positions, slot_map.version(shard))
-
-
-def chosen(
-    parts: Sequence[QueryPart], numbers: Collection[int], known: Sequence[ShardId]
-) -> list[QueryPart]:
-    """Return the parts of some shards; raises `UnknownShardError`."""
-    strange = set(numbers) - {shard.number for shard in known}
-    if strange:
-        raise UnknownShardError(known[0].group, min(strange))
-    return [part for part in parts if part.shard.number in numbers]
 
 
 async def answer(

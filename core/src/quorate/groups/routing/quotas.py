@@ -1,6 +1,6 @@
 """Quotas on this node: what each tenant and caller may have and do, and what it uses of it.
 
-Rates are counted on each node by itself. So no call waits for another node, and a node is never
+Each node counts rates on its own. So no call waits for another node, and a node is never
 asked for more than the quota; who calls several nodes gets as much from each.
 """
 

@@ -164,9 +164,7 @@ class Reads:
         """
         deadline = self._deadline(timeout_s)
         query = queries.query_of(self._catalog, message)
-        parts = queries.parts(query, message, self._shards.slot_map)
-        if shards is not None:
-            parts = queries.chosen(parts, shards, self._shards.slot_map.shards(query.group))
+        parts = queries.parts(query, message, self._shards.slot_map, shards)
         reading = {
             self._loop.create_task(self._read_part(query, each, row, options, deadline)): each
             for each in parts

@@ -48,7 +48,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError, FullError, StalledError
 from quorate.storage.families import SLOTS
-from quorate.v1.control_pb2 import CutShard
+from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
@@ -175,9 +175,11 @@ class Shard:
         #: Copies the data to the new shards of a cut before anything after it is applied.
         self.forker: Callable[[Shard, CutShard], Awaitable[None]] | None = None
         self._forking: asyncio.Task[None] | None = None
+        #: Called when a check of the rows is the newest applied entry.
+        self.checker: Callable[[Shard, CheckRows], None] = lambda shard, check: None
         #: Called after this replica began or ceased to lead.
         self.on_led: Callable[[], None] = lambda: None
-        self._led = False
+        self._led = 0
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
@@ -655,6 +657,8 @@ class Shard:
         self._keeper.applied(count, sum(map(weight, entries[:count])))
         self._told_applied()
         self._fork()
+        if (check := self.applier.check_here) is not None:
+            self.checker(self, check)
         if self._loop_budget is not None:
             rest_s = self._loop_budget.after(self.id, perf_counter() - began)
             if rest_s:
@@ -739,8 +743,9 @@ class Shard:
         self._driver.wake()
 
     def _tell_leads(self) -> None:
-        if self.leads != self._led:
-            self._led = not self._led
+        led = self.term if self.leads else 0
+        if led != self._led:
+            self._led = led
             self.on_led()
 
     def _hear_agreed(self) -> None:

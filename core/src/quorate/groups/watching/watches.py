@@ -42,7 +42,7 @@ class WatchSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Portion:
-    """What a watch comes to at once: rows, or all of some commands of one shard, or no event.
+    """A portion of a watch: rows, whole commands of one shard, or no event.
 
     Without events it is a bookmark, and the last one of a watch that was lost.
     """
@@ -57,7 +57,7 @@ class Portion:
     lost: bool = False
 
 
-#: Returns the shards that were split off a shard, each with the revision that it begins after.
+#: Returns the shards that were split off a shard, each with the revision after which it begins.
 Offshoots = Callable[[ShardId], Iterable[tuple[ShardId, int]]]
 
 
@@ -89,19 +89,19 @@ class Watch:
         self._watched: Final = set[ShardId]()
         #: The revision in each shard at which its changes began.
         self._began: Final[dict[ShardId, int]] = {}
-        #: The shards to watch, each once its parent has come to the revision at which it was split.
+        #: Shards to watch once their parents have reached the revision of the split.
         self._awaited: Final[dict[ShardId, tuple[ShardId, int]]] = {}
         self._open_feed: Final = open_feed
-        #: Whether a shard has left this node for others, which can go on.
+        #: Whether a shard has moved to other nodes, where the watch can continue.
         self._moved_away: Final = moved
         self._loop: Final = loop
         self._clock: Final = loop.time
-        # What is woken a little early need not wait for another round.
+        # An early wake-up need not wait for another round.
         self._bookmark_s: Final = bookmark_s * 0.9
-        #: The revision in each shard after which nothing is read; None: it goes on for ever.
+        #: The last revision to read in each shard; None: the watch does not end.
         self._until: Final = until
         self._feeds: Final[dict[ShardId, Feed]] = {}
-        #: The shards whose rows were not listed to their end, the one that is being listed first.
+        #: The shards whose lists have not ended, the current one first.
         self._unlisted: Final = deque[ShardId]()
         #: The revision in each shard.
         self.revisions: Final[dict[ShardId, int]] = {}
@@ -117,8 +117,7 @@ class Watch:
         self._reported_at = loop.time()
         #: The last event of a watch that was lost.
         self._ended: Portion | None = None
-        #: Called when changes were passed over of which nothing is for this watch, once all that is
-        #: before them was read.
+        #: Called when all before a range of changes was read and the watch needs none of the range.
         self.on_passed: Callable[[], None] | None = None
         #: Called with the watch when it is closed or lost.
         self.on_close: Callable[[Watch], None] | None = None
@@ -225,7 +224,7 @@ class Watch:
         self._close_feeds()
         self._wake()
 
-    # Where it begins.
+    # The start.
 
     def _resume(self, token: WatchToken) -> None:
         if token.cluster != self._cluster:
@@ -233,7 +232,7 @@ class Watch:
             return
         self.generation = token.generation
         self.revisions.update(token.revisions)
-        # It may be of a list at the very cut of a shard, without the rows that went away with it.
+        # It may be of a list at the cut of a shard, which lacks the rows that moved away.
         self._began.update({shard: at + 1 for shard, at in token.revisions.items()})
         self._watched.update(token.revisions)
         self.grow()
@@ -260,7 +259,7 @@ class Watch:
                     yield parent, (child, revision)
 
     def _open_awaited(self) -> None:
-        """Follow the new shards whose parents have come to their splits."""
+        """Follow the new shards whose parents have reached their splits."""
         for child, (parent, revision) in list(self._awaited.items()):
             if self.revisions.get(parent, -1) >= revision:
                 del self._awaited[child]
@@ -271,7 +270,7 @@ class Watch:
         shard = self._unlisted[0]
         self._feeds[shard] = self._open_feed(shard, None, self._wake)
 
-    # What comes.
+    # Pages.
 
     def _take(self) -> tuple[Portion | None, bool]:
         """Take a page of a shard; the second result is whether any shard had one."""
@@ -291,7 +290,7 @@ class Watch:
         return None, False
 
     def _goes_on_elsewhere(self, shard: ShardId, lost: Lost) -> bool:
-        """Go on from the same position on another node, if the shard has moved there."""
+        """Continue at the same position on another node, if the shard has moved there."""
         if self._unlisted or not lost.only_here or not self._moved_away(shard):
             return False
         feed = self._feeds[shard]
@@ -309,7 +308,7 @@ class Watch:
     def _take_rows(self, shard: ShardId, page: Page) -> Portion | None:
         if page.listing:
             return Portion(token=b"", events=page.events, shard=shard)
-        # A list at the very cut of a shard lacks the rows that went away with it.
+        # A list at the cut of a shard lacks the rows that moved away.
         self.revisions[shard], self._began[shard] = page.revision, page.revision + 1
         self._unlisted.popleft()
         if not self._unlisted:

@@ -97,7 +97,7 @@ class Resource(Generic[R]):
     noun: str = ""
     #: The field that names the tenant: it must be there and is deleted with its rows.
     tenant: str = ""
-    #: Tenants may have as many rows as their limit of this name says.
+    #: The name of the limit that bounds the rows of a tenant.
     limit: str = ""
     #: Refuses a row that is wrong whatever is stored, and is given the path of the row.
     check: Callable[[Any, str], None] | None = None

@@ -13,7 +13,7 @@ from quorate.plugin.resource.binding import Binding, Read, Write
 
 
 def place_of(binding: Binding) -> Callable[[bytes], Place]:
-    """Return what tells the place of a row by its key."""
+    """Return a function from a row's key to its place."""
     return tenant_place if binding.tenant else cluster_place
 
 

@@ -208,7 +208,7 @@ class Reads:
                 break
             rows = [row for row in rows if readable(row.key)]
             if rows or not token:
-                # A token that named a row of others would tell of it.
+                # A token that named a row of others would disclose it.
                 token = token and rows[-1].key
                 break
             start = keys.successor(token)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
@@ -95,8 +94,10 @@ def from_columns(kind: type[M], columns: Mapping[str, Any]) -> M:
     fields: Mapping[str, Any] = kind.DESCRIPTOR.fields_by_name
     if not _has_words(kind.DESCRIPTOR):
         # Nearly all rows are right: only of the others it is found out what is wrong.
-        with suppress(TypeError, ValueError):
+        try:
             return kind(**columns)
+        except (TypeError, ValueError):
+            pass
     return kind(**{name: _value(fields[name], value) for name, value in columns.items()})
 
 

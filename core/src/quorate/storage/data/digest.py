@@ -1,7 +1,7 @@
 """A digest of a shard's rows, to compare replicas."""
 
 from collections.abc import Iterator
-from hashlib import sha256
+from hashlib import blake2b, sha256
 from struct import Struct
 from typing import Final
 
@@ -68,3 +68,26 @@ def _with(
 ) -> Iterator[tuple[bytes, bytes]]:
     yield first
     yield from rows
+
+
+def of_range(
+    engine: Engine, family: str, key: bytes, most_bytes: int
+) -> tuple[bytes, tuple[str, bytes] | None]:
+    """Return a digest of the rows from one on, and the first row after them; None at the end.
+
+    About `most_bytes` are read. Raises `DamagedError`.
+    """
+    found, room, pack = blake2b(digest_size=16), most_bytes, _ROW.pack
+    for name in engine.families:
+        if name < family:
+            continue
+        first = True
+        for row, value in engine.iterate(name, key if name == family else b"", None):
+            if room <= 0:
+                return found.digest(), (name, row)
+            if first:
+                found.update(pack(_FAMILY, len(name)) + name.encode())
+                first = False
+            found.update(pack(len(row), len(value)) + row + value)
+            room -= _ROW.size + len(row) + len(value)
+    return found.digest(), None

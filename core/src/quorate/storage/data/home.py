@@ -8,7 +8,7 @@ Its twin in memory has crashes that lose what a real one could lose.
 
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from random import Random
 from typing import Final, Protocol
@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from quorate.observe.failpoints import failpoint
 from quorate.storage import durably
 from quorate.storage.engine.memory import Files, MemoryDisk, MemoryEngine
-from quorate.storage.engine.port import Engine
+from quorate.storage.engine.port import DamagedError, Engine
 from quorate.storage.engine.rocks import Budget, RocksEngine
 
 _POINTER: Final = "pointer"
@@ -71,9 +71,16 @@ class Home(Protocol):
 class DiskHome:
     """A directory with a subdirectory per folder."""
 
-    def __init__(self, path: Path, budget: Budget | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        budget: Budget | None = None,
+        damaged: Callable[[DamagedError], None] | None = None,
+    ) -> None:
+        """Create it; `damaged` is called in any thread when a database in use is damaged."""
         self._path: Final = path
         self._budget: Final = budget
+        self._damaged: Final = damaged
         path.mkdir(parents=True, exist_ok=True)
 
     def __str__(self) -> str:
@@ -103,7 +110,7 @@ class DiskHome:
         return tuple(sorted(each.name for each in self._path.iterdir() if each.is_dir()))
 
     def open(self, folder: str, families: Iterable[str]) -> Engine:
-        return RocksEngine(self._path / folder, families, self._budget)
+        return RocksEngine(self._path / folder, families, self._budget, damaged=self._damaged)
 
     def checkpoint(self, engine: Engine, folder: str) -> None:
         """Copy an open database by hard links."""

@@ -248,6 +248,14 @@ class ShardData:
         """Start a digest of the current rows."""
         return Digest(self.engine, self._record.position)
 
+    def check_pointer(self) -> None:
+        """Raise `DamagedError` unless the pointer names this database; blocks."""
+        folder, pointer = self._database.folder, _pointer(self._home)
+        named = None if pointer is None else (_folder(pointer), pointer.installed)
+        # A snapshot may have been installed meanwhile.
+        if named != (folder, self._installed) and self._database.folder == folder:
+            raise _damaged(self._home, f"its pointer does not name {folder}")
+
     def estimates(self) -> Mapping[str, int]:
         """Return the approximate number of rows per family."""
         return {family: self.engine.estimated_rows(family) for family in self.families}
@@ -387,5 +395,6 @@ def _record(home: Home, engine: Engine, installed: Position | None) -> AppliedRe
 
 def _damaged(home: Home, what: str) -> DamagedError:
     return DamagedError(
-        f"The data in {home} is damaged: {what}. Replace this member with `quorate member replace`."
+        f"The data in {home} is damaged: {what}. Unless it is rebuilt by itself, replace this"
+        " member with `quorate member replace`."
     )

@@ -300,6 +300,9 @@ class MemoryEngine:
     def file_rows(self) -> int:
         return sum(len(table.rows) for table in self._alive()._tables.values())
 
+    def tables(self) -> Sequence[Path]:
+        return ()
+
     def memory(self) -> MemoryUse:
         return MemoryUse(0, 0)
 

@@ -154,6 +154,9 @@ class Engine(Protocol):
     def file_rows(self) -> int:
         """Return the number of rows in all files; one that is in two of them counts twice."""
 
+    def tables(self) -> Sequence[Path]:
+        """Return the files of its rows, which must be there; none for a database in memory."""
+
     def memory(self) -> MemoryUse:
         """Return the memory of the database."""
 

@@ -44,6 +44,10 @@ class NodeLog:
         self._journals[shard] = opened
         return opened
 
+    def holds(self, shard: str) -> bool:
+        """Whether a shard has a journal that was durable once."""
+        return self._witnesses.read(shard) is not None
+
     def remove(self, shard: str) -> None:
         """Remove the journal of a deleted replica, unsynced; an open one must not be used again."""
         # First: a log that ends before its witness counts as damaged.

@@ -75,7 +75,7 @@ def _reclaim(
 
 
 def _takes(txn: Txn, name: str, epoch: int, timeout_ms: int) -> bool:
-    """Tell whether a registration can be given tasks; if so, it is to say that it is alive."""
+    """Return whether a registration can be given tasks; if so, it is to say that it is alive."""
     if standing.is_lost(txn, name, epoch) or standing.read(txn, name).draining:
         return False
     standing.count_on(txn, name, epoch, timeout_ms or standing.TIMEOUT_MS)

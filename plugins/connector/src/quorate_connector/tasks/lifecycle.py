@@ -43,7 +43,7 @@ def renew(
 
 
 def aim(txn: Txn, connector: Connector) -> None:
-    """Tell all tasks the target of their connector."""
+    """Pass the target of a connector to all of its tasks."""
     with counters.counting(txn) as counts:
         for key, task in _there(txn, connector, range(connector.definition.tasks_max)):
             if task.target == connector.target:

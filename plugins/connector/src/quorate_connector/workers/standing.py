@@ -40,12 +40,12 @@ def count_on(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
 
 
 def is_lost(reader: Reader, name: str, epoch: int) -> bool:
-    """Tell whether the tasks of a registration are to be taken from it."""
+    """Return whether the tasks of a registration are to be taken from it."""
     return brokers.epoch_of(reader, name) != epoch or is_silent(read(reader, name), epoch)
 
 
 def is_silent(worker: Worker, epoch: int) -> bool:
-    """Tell whether a registration gave no sign in time."""
+    """Return whether a registration gave no sign in time."""
     return worker.silent and worker.epoch == epoch
 
 

@@ -21,7 +21,7 @@ _REASON_OF: Final = {message: reason for reason, message in _REASONS.items()}
 
 
 def is_action(action: pb.AccessAction) -> bool:
-    """Tell whether this version knows an action."""
+    """Return whether this version knows an action."""
     return action in _ACTION_OF
 
 

@@ -41,7 +41,7 @@ class Rule:
     network: Network | None = None
 
     def fits(self, asked: Asked) -> bool:
-        """Tell whether the rule says something about an access."""
+        """Return whether the rule says something about an access."""
         access = asked.access
         return (
             self._is_about(access)
@@ -106,7 +106,7 @@ def network_of(text: str) -> Network:
 
 
 def holds(network: Network | None, address: Address | None) -> bool:
-    """Tell whether an address lies in a network; one that is not known lies in none."""
+    """Return whether an address lies in a network; one that is not known lies in none."""
     return network is None or (address is not None and address in network)
 
 
@@ -129,9 +129,9 @@ _ONE: Final = "?"
 
 
 def fits_pattern(pattern: str, text: str) -> bool:
-    """Tell whether a text fits a pattern, in time that grows with the product of their lengths."""
+    """Return whether a text fits a pattern, in time proportional to both lengths."""
     place = at = 0
-    #: Behind the last star, and where the text that it stands for ends as far as was tried.
+    #: After the last star, and the end of the text tried for it so far.
     behind_star, star_end = -1, 0
     while at < len(text):
         if place < len(pattern) and pattern[place] == _MANY:

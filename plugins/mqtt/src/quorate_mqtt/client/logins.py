@@ -56,7 +56,7 @@ class LoginCache:
         self._following = False
 
     async def authenticate(self, tenant: str, name: str, password: bytes) -> AuthenticateResponse:
-        """Tell whether that is the password of that user; unknown users have none."""
+        """Return whether that is the password of that user; unknown users have none."""
         user = keys.pack(tenant, name)
         proof = blake2b(keys.pack(user, password), key=self._key, digest_size=32).digest()
         known = self._known.get(user)

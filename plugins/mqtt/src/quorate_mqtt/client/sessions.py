@@ -78,7 +78,7 @@ class Sessions:
         discard_will: bool = False,
         expiry_interval_s: int | None = None,
     ) -> pb.DisconnectReply:
-        """Tell that a connection has ended; TAKEN_OVER if another one has the session."""
+        """Report the end of a connection; TAKEN_OVER if another one has the session."""
         command = pb.DisconnectSession(
             tenant=tenant,
             client_id=client_id,
@@ -89,7 +89,7 @@ class Sessions:
         return await self._q.execute(command, pb.DisconnectReply)
 
     async def disconnect_many(self, ended: Iterable[pb.DisconnectSession]) -> BatchReply:
-        """Tell it of many; each reply in the reply is a `DisconnectReply`."""
+        """Report the end of many; each reply in the reply is a `DisconnectReply`."""
         reply: BatchReply = await self._records.do("Disconnect", ended)
         return reply
 

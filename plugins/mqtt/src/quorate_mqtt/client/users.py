@@ -59,7 +59,7 @@ class Users:
     async def authenticate(
         self, tenant: str, name: str, password: bytes
     ) -> pb.AuthenticateResponse:
-        """Tell whether that is the password of that user; unknown users have none."""
+        """Return whether that is the password of that user; unknown users have none."""
         return await self._q.call(
             f"{_SERVICE}Authenticate",
             pb.AuthenticateRequest(tenant=tenant, name=name, password=password),
@@ -70,7 +70,7 @@ class Users:
         )
 
     async def authenticate_many(self, logins: Sequence[pb.AuthenticateRequest]) -> BatchReply:
-        """Tell it of at most 1,000; each reply in the reply is an `AuthenticateResponse`.
+        """Check at most 1,000 passwords; each reply in the reply is an `AuthenticateResponse`.
 
         Those of one tenant are recognised where its logins were verified.
         """

@@ -50,12 +50,12 @@ class Wills:
                     )
 
     async def acknowledge(self, delivery: pb.KeyedWillDelivery) -> bool:
-        """Tell that a will was published; tell whether that is news."""
+        """Record that a will was published; return whether it was not recorded before."""
         reply = await self._q.execute(_acknowledgement(delivery), pb.AcknowledgeWillReply)
         return reply.acknowledged
 
     async def acknowledge_many(self, deliveries: Iterable[pb.KeyedWillDelivery]) -> BatchReply:
-        """Tell it of many; each reply in the reply is an `AcknowledgeWillReply`."""
+        """Record it of many; each reply in the reply is an `AcknowledgeWillReply`."""
         reply: BatchReply = await self._deliveries.do(
             "Acknowledge", map(_acknowledgement, deliveries)
         )

@@ -35,7 +35,7 @@ def release(txn: Txn, epoch: int, family: str, key: bytes) -> None:
 
 
 def stands(reader: Reader, duty: Duty) -> bool:
-    """Tell whether a duty is still that of its broker."""
+    """Return whether a duty is still that of its broker."""
     return reader.get(DUTIES, keys.pack(duty.broker_epoch, duty.family, duty.key)) is not None
 
 

@@ -152,7 +152,7 @@ class Arrivals:
             delivering.replace(self._txn, client, self._live_brokers)
 
     def _is_over(self, arrival: SessionConnect, old: Session) -> bool:
-        """Tell whether a session has ended with the connection that the new one takes over."""
+        """Return whether a session has ended with the connection that the new one takes over."""
         return (
             not old.disconnected_at_ms
             and not old.expiry_interval_s
@@ -160,7 +160,7 @@ class Arrivals:
         )
 
     def _is_same(self, arrival: SessionConnect, old: Session) -> bool:
-        """Tell whether this is the connect that was carried out last, sent once more."""
+        """Return whether this is the connect that was carried out last, sent once more."""
         return (
             not old.disconnected_at_ms
             and old.broker_epoch == self._epoch

@@ -34,12 +34,12 @@ def kept_of(row: bytes) -> tuple[int, int, int]:
 
 
 def is_plain(row: bytes) -> bool:
-    """Tell whether a client is connected, and has no will."""
+    """Return whether a client is connected, and has no will."""
     return row[_HEAD_BYTES] == _BROKER_TAG
 
 
 def ends_with_connection(row: bytes) -> bool:
-    """Tell whether a session does not outlive its connection."""
+    """Return whether a session does not outlive its connection."""
     return row[_EXPIRY_AT:_HEAD_BYTES] == _NO_EXPIRY
 
 

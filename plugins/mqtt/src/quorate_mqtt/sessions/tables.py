@@ -1,7 +1,6 @@
 """Sessions as rows of a table, for bulk loads and scans."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from operator import attrgetter
 from typing import Any, Final
 
@@ -26,11 +25,13 @@ def to_item(*values: Any) -> pb.ImportSession:
     """Return a session that nobody serves."""
     tenant, client_id, interval_s, payload = values
     # Nearly all of millions of rows are right, and known to be by few looks.
-    with suppress(TypeError, ValueError):
+    try:
         if is_usual_import(tenant, client_id, interval_s, payload):
             return pb.ImportSession(
                 tenant=tenant, client_id=client_id, expiry_interval_s=interval_s, payload=payload
             )
+    except (TypeError, ValueError):
+        pass
     item = from_columns(pb.ImportSession, dict(zip(_NAMES, values, strict=True)))
     check_import(item, "")
     return item

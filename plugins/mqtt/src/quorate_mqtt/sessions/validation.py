@@ -87,7 +87,7 @@ def check_import(command: pb.ImportSession, path: str) -> None:
 def is_usual_import(
     tenant: str, client_id: str, expiry_interval_s: int, payload: bytes | None
 ) -> bool:
-    """Tell whether these are surely those of a session that `check_import` lets pass."""
+    """Return whether these are surely those of a session that `check_import` lets pass."""
     return (
         0 < len(client_id) <= _SHORT
         and client_id.isprintable()

@@ -56,7 +56,7 @@ class Logins:
         self._running: Final[dict[bytes, Task[bool]]] = {}
 
     async def are_right(self, attempts: Sequence[Attempt]) -> list[bool | Rejected]:
-        """Tell of each password whether it is that of its user.
+        """Return for each password whether it is that of its user.
 
         An attempt is refused when too many wrong ones came for its user, or too many new ones at
         once.

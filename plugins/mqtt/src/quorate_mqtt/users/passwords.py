@@ -50,7 +50,7 @@ class Passwords:
         return credential
 
     async def is_that_of(self, password: bytes, credential: Credential | None) -> bool:
-        """Tell whether it is the password of a credential; nobody's password is none."""
+        """Return whether it is the password of a credential; nobody's password is none."""
         compared = credential or self._nobody
         hashed = await self._hash(password, compared)
         return hmac.compare_digest(hashed, compared.hash) and credential is not None

@@ -72,7 +72,7 @@ class UserServicer:
     async def Authenticate(
         self, request: pb.AuthenticateRequest, context: object
     ) -> pb.AuthenticateResponse:
-        """Tell whether that is the password of that user; it takes as long for nobody's."""
+        """Return whether that is the password of that user; it takes as long for nobody's."""
         check_authentication(request)
         reply = only_reply(await self._authenticate([request]))
         return pb.AuthenticateResponse.FromString(reply)
@@ -80,7 +80,7 @@ class UserServicer:
     async def AuthenticateBatch(
         self, request: pb.AuthenticateUsersRequest, context: object
     ) -> BatchReply:
-        """Tell it of many users; one that is refused does not keep the others from it."""
+        """Check the passwords of many users; a refused one does not affect the others."""
         if len(request.logins) > MOST_LOGINS:
             raise Invalid("logins", f"must be at most {MOST_LOGINS}, not {len(request.logins)}")
         return await split_invalid("logins", request.logins, check_authentication).execute(

@@ -25,12 +25,12 @@ _RETRIED: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 
 def may_be_retried(error: Exception) -> bool:
-    """Tell whether a command failed for want of a majority, or of time."""
+    """Return whether a command failed for lack of a majority, or of time."""
     return isinstance(error, TimeoutError) or getattr(error, "code", "") in _RETRIED
 
 
 async def confirm(node: NodeApi) -> None:
-    """Propose unconfirmed registrations, and forget those answered; raises what stops it."""
+    """Propose unconfirmed registrations, and forget those that were answered."""
     unconfirmed = node.cache(KnownRoutes).unconfirmed
     for received, registration in unconfirmed.pending():
         for part in parts_of({0: registration}):
@@ -55,9 +55,9 @@ async def confirm_forever(node: NodeApi) -> None:
         node.observe(UNCONFIRMED.name, len(node.cache(KnownRoutes).unconfirmed))
         try:
             await confirm(node)
-        except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
+        except Exception as error:  # noqa: BLE001 - the next attempt may succeed
             if not may_be_retried(error):
-                _log.exception("registrations without a majority are tried again")
+                _log.exception("proposing registrations failed, trying again")
 
 
 @asynccontextmanager

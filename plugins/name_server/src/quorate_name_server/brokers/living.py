@@ -1,4 +1,4 @@
-"""What becomes of members that are registered: they stay alive, leave, or are heard of no more."""
+"""The end of registered members: they are kept alive, unregister, or expire."""
 
 from quorate.plugin import Rejected, Txn, keys, still_due
 from quorate.v1.batch_pb2 import BatchReply
@@ -46,7 +46,7 @@ def unregister(txn: Txn, leaving: pb.Unregistration) -> pb.Unregistered:
 
 
 def expire(txn: Txn, command: pb.ExpireMembers) -> BatchReply:
-    """Remove the members whose deadlines stand and have come."""
+    """Remove the members whose deadlines have passed."""
     for key in still_due(txn, LIVENESS, command.keys):
         name, registration = keys.unpack(key)
         broker = find_broker(txn, str(name))
@@ -59,12 +59,12 @@ def expire(txn: Txn, command: pb.ExpireMembers) -> BatchReply:
 
 
 def wipe_write_permission(txn: Txn, name: str) -> pb.WritePermission:
-    """Take the write permission of a broker away, until it is given back or has come anew."""
+    """Revoke the write permission of a broker, until it is restored or registers anew."""
     return _permit(txn, name, wiped=True)
 
 
 def add_write_permission(txn: Txn, name: str) -> pb.WritePermission:
-    """Give the write permission of a broker back, as its topics have it."""
+    """Restore the write permission of a broker, as its topics have it."""
     return _permit(txn, name, wiped=False)
 
 

@@ -5,14 +5,14 @@ from typing import Final
 
 from quorate_name_server.v1 import commands_pb2 as pb
 
-#: Registrations of one command, in bytes: a handler is not to hold others up for long.
+#: Bytes of registrations in one command, so that its handler does not delay others.
 PART_BYTES: Final = 1 << 17
 
 Part = list[tuple[int, pb.Registration]]
 
 
 def parts_of(registrations: Mapping[int, pb.Registration]) -> Iterator[Part]:
-    """Yield what one command each holds, with positions; the last piece of one answers for it."""
+    """Yield the items of each command with their positions; the last piece of an item answers."""
     part: Part = []
     size = 0
     for position, registration in registrations.items():

@@ -27,20 +27,20 @@ from quorate_name_server.families import (
 from quorate_name_server.topics.rows import drop_topics, put_mappings, put_queues, topics_of
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
-#: The data version does not stand: send the topics.
+#: The data version differs: send the topics.
 TABLE_NEEDED: Final = "TABLE_NEEDED"
-#: A member of an id that is not there brings one topic alone, which cannot be all of them.
+#: A member that is not registered yet sent a single topic, which cannot be all of them.
 TABLE_INCOMPLETE: Final = "TABLE_INCOMPLETE"
 #: Another process has the same id and a newer state.
 OLDER_STATE: Final = "OLDER_STATE"
 #: A member of another broker has the address.
 ADDRESS_TAKEN: Final = "ADDRESS_TAKEN"
-#: Topics that one registration sweeps, where the broker has left more behind.
+#: Number of the broker's former topics that one registration deletes.
 MOST_LEFT: Final = 20_000
 
 
 def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
-    """Register a member, and write of its topics what is new."""
+    """Register a member, and write those of its topics that changed."""
     broker = find_broker(txn, registration.name)
     before = None if broker is None else broker.SerializeToString(deterministic=True)
     if broker is None:
@@ -89,7 +89,7 @@ def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
 
 
 def speaks_for(registration: pb.Registration, broker: rows.Broker) -> bool:
-    """Tell whether a member's topics are those of its broker: it is the master, or stands in."""
+    """Return whether a member's topics are its broker's: it is the master, or acts as it."""
     if registration.id == MASTER:
         return True
     stands_in = registration.HasField("enable_acting_master")
@@ -149,7 +149,7 @@ def _departed(txn: Txn, name: str) -> bool:
 
 
 def _outdated(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
-    """Tell whether a registration comes late, and the member has said as much since."""
+    """Return whether a registration is outdated by a later one of the member."""
     if not registration.received_ms_ago:
         return False
     until_ms = txn.deadline(LIVENESS, member_key(registration.name, known.registration)) or 0
@@ -173,7 +173,7 @@ def _put_topics(
     stood: bool,
 ) -> bool:
     if new and _departed(txn, broker.name):
-        # It has come again before what it left behind was swept.
+        # It registered again before its former topics were deleted.
         drop_topics(txn, broker.name, list(topics_of(txn, broker.name)))
         txn.delete(DEPARTED, broker_key(broker.name))
     if not speaks_for(registration, broker):
@@ -211,7 +211,7 @@ def _filter_servers(registration: pb.Registration, known: rows.Member | None) ->
 
 
 def answer_of(broker: rows.Broker | None, address: str, member_id: int) -> pb.Registered:
-    """Return what a member is answered: its registration, and to a slave its master."""
+    """Return the answer to a member: its registration, and for a slave its master."""
     answer = pb.Registered()
     member = member_of(broker, "address", address)
     if member is not None:

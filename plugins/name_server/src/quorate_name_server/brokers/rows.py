@@ -21,7 +21,7 @@ HEARTBEAT_TIMEOUT_MS: Final = 120_000
 
 
 def find_broker(reader: Reader, name: str) -> rows.Broker | None:
-    """Return a broker, or None when there is none."""
+    """Return a broker, or None if there is none."""
     stored = reader.get(BROKERS, broker_key(name))
     return None if stored is None else rows.Broker.FromString(stored)
 
@@ -54,7 +54,7 @@ def put_broker(txn: Txn, broker: rows.Broker, before: bytes | None = None) -> bo
 
 
 def prolong(txn: Txn, name: str, member: rows.Member, received_ms_ago: int = 0) -> None:
-    """Move the end of a member's life; what comes late moves it as far as it would have then."""
+    """Extend the life of a member, counted from when its heartbeat was received."""
     key, ttl_ms = member_key(name, member.registration), member.heartbeat_timeout_ms
     until_ms = txn.proposed_at_ms - received_ms_ago + ttl_ms
     if received_ms_ago:
@@ -63,7 +63,7 @@ def prolong(txn: Txn, name: str, member: rows.Member, received_ms_ago: int = 0) 
 
 
 def forget(txn: Txn, broker: rows.Broker, member: rows.Member) -> None:
-    """Take a member out of a broker, which is not written."""
+    """Remove a member from a broker without writing it."""
     txn.schedule(LIVENESS, member_key(broker.name, member.registration), None)
     txn.delete(ADDRESSES, address_key(member.address))
     broker.members.remove(member)

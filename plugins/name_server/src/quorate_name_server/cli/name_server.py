@@ -19,13 +19,13 @@ _MODES = {
 _mode = click.option(
     "--mode",
     type=click.Choice(list(_MODES)),
-    help="How the read is answered; default: as the node is configured.",
+    help="The mode of the read; default: that of the node's configuration.",
 )
 
 
 @click.group("name-server")
 def name_server() -> None:
-    """See where topics are, and look after brokers."""
+    """Show routes of topics, and manage brokers."""
 
 
 @name_server.command()
@@ -68,7 +68,7 @@ def topics(console: Console, cluster: str, limit: int, mode: str | None) -> None
 @click.argument("topics", nargs=-1, required=True)
 @click.pass_obj
 def watch(console: Console, topics: tuple[str, ...]) -> None:
-    """Show the routes of TOPICS, and each that changes, until interrupted."""
+    """Show the routes of TOPICS and their changes until interrupted."""
     for route in _names(console).watch_routes(topics):
         console.print(list(_queues(route)) or [{"topic": route.topic}])
 
@@ -77,7 +77,7 @@ def watch(console: Console, topics: tuple[str, ...]) -> None:
 @click.argument("name")
 @click.pass_obj
 def wipe_write_permission(console: Console, name: str) -> None:
-    """Let nobody write to the broker NAME, until that is given back or it has been away."""
+    """Revoke the write permission of the broker NAME, until restored or registered anew."""
     console.print([{"broker": name, "topics": _names(console).wipe_write_permission(name)}])
 
 
@@ -85,7 +85,7 @@ def wipe_write_permission(console: Console, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def add_write_permission(console: Console, name: str) -> None:
-    """Give the broker NAME its write permission back."""
+    """Restore the write permission of the broker NAME."""
     console.print([{"broker": name, "topics": _names(console).add_write_permission(name)}])
 
 
@@ -118,7 +118,7 @@ def _mode_of(mode: str | None) -> asked.ReadMode:
 
 
 def _warn(state: asked.AnswerState) -> None:
-    """Say on standard error what an answer without a majority is worth."""
+    """Warn on standard error about an answer without a majority."""
     if state.mode == asked.READ_MODE_AVAILABLE and not 0 <= state.age_ms < 1_000:
         age = "unknown" if state.age_ms < 0 else f"{state.age_ms} ms"
         click.echo(f"warning: the node answered from memory; age: {age}", err=True)

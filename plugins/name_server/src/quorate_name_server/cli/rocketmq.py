@@ -16,24 +16,24 @@ from quorate_name_server.v1 import commands_pb2 as pb
 
 T = TypeVar("T")
 
-#: Refusals that are shown one by one.
+#: Number of refusals that are shown.
 _SHOWN = 10
 _AT_ONCE = 1_000
 
 
 @dataclass
 class Taken:
-    """What became of one kind of things."""
+    """The outcome of one kind of item."""
 
     what: str
     found: int = 0
-    #: They were there in this form, or a newer one.
+    #: Items that existed in this form or a newer one.
     kept: int = 0
     refused: int = 0
     _shown: int = 0
 
     def refuse(self, name: str, message: str, count: int = 1) -> None:
-        """Count what was refused, and show the first refusals."""
+        """Count refusals, and show the first ones."""
         self._shown += 1
         self.refused += count
         if self._shown <= _SHOWN:
@@ -63,17 +63,17 @@ def rocketmq() -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="The folder storePathRootDir of a broker, which holds the folder config.",
 )
-@click.option("--broker", required=True, help="The name of the broker; its topics are taken.")
+@click.option("--broker", required=True, help="The name of the broker whose topics are imported.")
 @click.option("--cluster", default="DefaultCluster", show_default=True, help="Its cluster.")
 @click.option(
     "--address",
     default="",
-    help="Register the broker at this HOST:PORT; without it, it has registered by itself.",
+    help="Register the broker at this HOST:PORT; by default it must be registered.",
 )
-@click.option("--tenant", default="", help="Whose the offsets and groups become; it exists.")
-@click.option("--topics/--no-topics", default=True, help="Take topics.json.")
-@click.option("--offsets/--no-offsets", default=True, help="Take consumerOffset.json.")
-@click.option("--groups/--no-groups", default=True, help="Take subscriptionGroup.json.")
+@click.option("--tenant", default="", help="The tenant of the offsets and groups; it must exist.")
+@click.option("--topics/--no-topics", default=True, help="Import topics.json.")
+@click.option("--offsets/--no-offsets", default=True, help="Import consumerOffset.json.")
+@click.option("--groups/--no-groups", default=True, help="Import subscriptionGroup.json.")
 @click.pass_obj
 def import_store(
     console: Console,
@@ -86,7 +86,7 @@ def import_store(
     offsets: bool,
     groups: bool,
 ) -> None:
-    """Take topics, offsets and subscription groups from the store of a broker.
+    """Import topics, offsets and subscription groups from the store of a broker.
 
     Nothing goes back: an offset that is larger by now stays, and what is there already is counted
     as kept. The plugin `offset` must be installed for offsets and groups.

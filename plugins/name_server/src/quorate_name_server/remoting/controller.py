@@ -56,7 +56,7 @@ CODES_OF_REASONS: Final[Mapping[str, int]] = {
     "DEADLINE_EXCEEDED": NOT_LEADER,
     "UNAVAILABLE": NOT_LEADER,
 }
-#: A node that has heard of no majority for longer does not call itself the leader.
+#: Time without contact to a majority after which a node does not call itself the leader.
 OLDEST_MS: Final = 3_000
 _LONGEST_REMARK: Final = 500
 
@@ -73,7 +73,7 @@ class Controller:
             config.remoting_host,
             config.controller_port,
         )
-        #: The connection by which a replica was heard of last, by broker and address.
+        #: The connection of the last heartbeat of a replica, by broker and address.
         self.connections: Final[dict[tuple[str, str], Connection]] = {}
 
     @property
@@ -82,7 +82,7 @@ class Controller:
         return 0 <= self.node.cache_age_ms(KnownReplicas) < OLDEST_MS
 
     def replicas(self, name: str) -> pb.ReplicaSet | None:
-        """Return a set, or None; refuses to tell without a majority."""
+        """Return a set, or None; refused without a majority."""
         if not self.leads:
             raise RefusedError(Response(NOT_LEADER, "this node does not reach a majority"))
         return self.known.sets.get(name)

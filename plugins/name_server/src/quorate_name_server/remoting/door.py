@@ -141,7 +141,7 @@ def only_reply(reply: BatchReply) -> bytes:
 
 
 async def refuses(address: str) -> bool:
-    """Tell whether nobody listens at an address any more.
+    """Return whether nobody listens at an address any more.
 
     A process that ends closes its sockets one by one, and may accept a connection meanwhile which
     breaks right after; one that lives leaves it open.

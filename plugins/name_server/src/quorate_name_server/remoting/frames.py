@@ -39,7 +39,7 @@ class Frames:
 
     @property
     def expected(self) -> int:
-        """How many bytes the incomplete frame has, as far as its head tells."""
+        """The size of the incomplete frame by its head, in bytes."""
         if len(self._held) < _WORD:
             return _WORD
         return _WORD + int.from_bytes(self._held[:_WORD], "big")

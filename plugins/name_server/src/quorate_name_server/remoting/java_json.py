@@ -1,4 +1,4 @@
-"""JSON as RocketMQ's Java writes and reads it: keys of maps that are numbers stand bare."""
+"""JSON as RocketMQ's Java writes and reads it: numeric keys of maps have no quotes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class BodyError(Exception):
 
 
 def loads(body: bytes | str) -> Any:
-    """Read JSON whose numeric keys may stand bare; raises `BodyError`."""
+    """Read JSON whose numeric keys may have no quotes; raises `BodyError`."""
     try:
         text = body if isinstance(body, str) else body.decode()
         try:

@@ -31,7 +31,7 @@ _UNIT_SUBSCRIPTION: Final = 2
 
 
 def route(door: Door, _: Connection, request: Request) -> Response | Awaitable[Response]:
-    """Tell where the queues of a topic are."""
+    """Answer with the route of a topic."""
     fields = request.fields
     topic = fields.get("topic") or "null"
     zone = fields.get("__ZONE_NAME") if flag(fields, "__ZONE_MODE") else None
@@ -70,7 +70,7 @@ def _route_body(
 
 
 def clusters(door: Door, _: Connection, request: Request) -> Response | Awaitable[Response]:
-    """Tell which brokers there are, and in which clusters."""
+    """Answer with all brokers by cluster."""
     if door.at_hand:
         return Response(
             body=door.kept("clusters", lambda: dumps(cluster_info(door.known.brokers.values())))
@@ -84,7 +84,7 @@ async def _read_clusters(door: Door) -> Response:
 
 
 async def member_group(door: Door, _: Connection, request: Request) -> Response:
-    """Tell the addresses of a broker's members."""
+    """Answer with the addresses of a broker's members."""
     name = text(request.fields, "brokerName")
     group = {
         "brokerAddrs": addresses(await door.broker(name)),

@@ -57,7 +57,7 @@ async def _notify(before: rows.Broker, broker: rows.Broker) -> None:
 
 
 def notifications(before: rows.Broker, broker: rows.Broker) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield whom to tell of a change of a broker, and what; members are by id."""
+    """Yield who is notified of a change of a broker, and of what; members are by id."""
     if not before.members or not broker.members:
         return
     old, new = before.members[0], broker.members[0]

@@ -126,7 +126,7 @@ def _remember(door: Door, connection: Connection, said: pb.Registration, digest:
 
 
 def _digest(request: Request) -> bytes:
-    """Return what tells a registration from another one, but for when it was made."""
+    """Return what distinguishes registrations, apart from their time."""
     fields = {name: value for name, value in request.fields.items() if name != "bodyCrc32"}
     digest = blake2b(repr((sorted(fields.items()), request.version)).encode(), digest_size=16)
     digest.update(_MADE_AT.sub(b"", request.body, count=1))
@@ -149,7 +149,7 @@ async def heartbeat(door: Door, _: Connection, request: Request) -> Response:
 
 
 async def query_data_version(door: Door, _: Connection, request: Request) -> Response:
-    """Tell whether the topics of a member have changed, which is a heartbeat, too."""
+    """Return whether the topics of a member have changed, which is a heartbeat, too."""
     fields = request.fields
     broker = await door.broker(text(fields, "brokerName"))
     member = member_of(broker, "address", text(fields, "brokerAddr"))

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Message)
 
-#: What a controller calls itself in what it tells of the group of controllers.
+#: The name of a controller in its answers about the group of controllers.
 _GROUP: Final = "quorate"
 
 
 def metadata(controller: Controller, connection: Connection, _: Request) -> Response:
-    """Tell where the leader is: at the address that the peer has reached this node by.
+    """Answer with the leader: the address by which the peer has reached this node.
 
     Every node does what a leader does, as long as it reaches a majority.
     """
@@ -45,7 +45,7 @@ def metadata(controller: Controller, connection: Connection, _: Request) -> Resp
 
 
 def next_id(controller: Controller, _: Connection, request: Request) -> Response:
-    """Tell the id that a new replica applies for."""
+    """Answer with the id that a new replica should apply for."""
     replicas = controller.replicas(text(request.fields, "brokerName"))
     following = 1 if replicas is None else replicas.next_id
     return Response(fields={**_names(request), "nextBrokerId": str(following)})
@@ -65,7 +65,7 @@ async def apply_id(controller: Controller, _: Connection, request: Request) -> R
 
 
 async def register(controller: Controller, _: Connection, request: Request) -> Response:
-    """Note where a replica is, and tell it its master if there is one."""
+    """Record the address of a replica, and answer with its master, if any."""
     said = _message(
         pb.ReplicaAddress,
         name=text(request.fields, "brokerName"),
@@ -161,7 +161,7 @@ async def alter_in_sync(controller: Controller, _: Connection, request: Request)
 
 
 def replica_info(controller: Controller, _: Connection, request: Request) -> Response:
-    """Tell the master of a broker, and which replicas are in sync with it."""
+    """Answer with the master of a broker and its replicas in sync."""
     name = text(request.fields, "brokerName")
     replicas = controller.replicas(name)
     if replicas is None:
@@ -172,7 +172,7 @@ def replica_info(controller: Controller, _: Connection, request: Request) -> Res
 
 
 def in_sync_data(controller: Controller, _: Connection, request: Request) -> Response:
-    """Tell the replicas of several brokers."""
+    """Answer with the replicas of several brokers."""
     names = loads(request.body)
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
         raise BodyError("the body is no list of brokers")

@@ -25,9 +25,9 @@ _INTERVAL_S: Final = 1.0
 
 
 async def notify(node: NodeApi, _: ShardRef) -> None:
-    """Tell the living replicas of each set what has changed since they were last notified.
+    """Notify the living replicas of each set of changes since the last notification.
 
-    A new leader tells all of them: who knows it already does nothing.
+    A new leader notifies all of them; those that know it already ignore it.
     """
     config = node.config(NameServerConfig)
     if not config.controller_port:

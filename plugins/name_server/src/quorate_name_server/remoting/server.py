@@ -38,7 +38,7 @@ _NOBODY: Final = (
 )
 #: What everybody is who comes by this protocol.
 _NEEDED: Final = Access(right="write", domain="name_server")
-#: A connection is closed on which nothing has passed for so long.
+#: Time after which an unused connection is closed.
 IDLE_S: Final = 120.0
 _IDLE_CHECK_S: Final = 5.0
 #: Large frames that all connections together hold.

@@ -95,7 +95,7 @@ class Settings:
         self._own: Final = {"bindAddress": host, "listenPort": str(port)}
 
     def on(self, name: str) -> bool:
-        """Tell whether a property is true."""
+        """Return whether a property is true."""
         return self._changed.get(name, self.properties.defaults[name]) == "true"
 
     def text(self) -> bytes:

@@ -1,4 +1,4 @@
-"""What becomes of replicas: they take ids, live, are in sync, and go."""
+"""The handlers of replicas: ids, heartbeats, sync state and removal."""
 
 from typing import Final
 
@@ -66,7 +66,7 @@ def register(txn: Txn, said: pb.ReplicaAddress) -> pb.ReplicaSet:
 
 
 def take_heartbeat(txn: Txn, heartbeat: pb.ReplicaHeartbeat) -> None:
-    """Prolong the life of a replica, and note how far it has come."""
+    """Extend the life of a replica, and record its progress."""
     replicas, replica = known_replica(txn, heartbeat.name, heartbeat.id)
     state = heartbeat.state.SerializeToString(deterministic=True)
     txn.put(STATES, replica_key(heartbeat.name, heartbeat.id), state)

@@ -57,7 +57,7 @@ def candidates(replicas: pb.ReplicaSet, *, unclean: bool = False) -> list[int]:
 
 
 def best(txn: Txn, replicas: pb.ReplicaSet, able: list[int]) -> int:
-    """Return the candidate that has come furthest, of equal ones the preferred."""
+    """Return the most advanced candidate, and of equal ones the preferred."""
 
     def rank(number: int) -> tuple[int, int, int, int]:
         state = state_of(txn, replicas.name, number)
@@ -72,7 +72,7 @@ def replace_master(txn: Txn, replicas: pb.ReplicaSet) -> None:
     if able:
         _won(txn, replicas, best(txn, replicas, able))
         return
-    # Who was the master must not go on in the same epoch.
+    # The former master must not continue in the same epoch.
     replicas.master = 0
     replicas.master_epoch += 1
     put_set(txn, replicas)

@@ -31,7 +31,7 @@ class KnownReplicas:
         self._prolonged: Final[dict[str, dict[int, tuple[float, int]]]] = {}
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both hold the same rows."""
+        """Return whether both hold the same rows."""
         return self.sets == other.sets if isinstance(other, KnownReplicas) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
@@ -58,7 +58,7 @@ class KnownReplicas:
         return replica_of(self.sets.get(name), number)
 
     def is_fresh(self, heartbeat: pb.ReplicaHeartbeat) -> bool:
-        """Tell whether this node has prolonged the life of a replica not long ago.
+        """Return whether this node has recently extended the life of a replica.
 
         A heartbeat of another epoch, or of a replica that is taken for dead, has something to say.
         """

@@ -76,7 +76,7 @@ def end_life(txn: Txn, replicas: pb.ReplicaSet, replica: pb.Replica) -> None:
 
 
 def state_of(reader: Reader, name: str, number: int) -> pb.ReplicaState:
-    """Return how far a replica has come, as it has said last."""
+    """Return the last reported progress of a replica."""
     stored = reader.get(STATES, replica_key(name, number))
     if stored is None:
         return pb.ReplicaState(epoch=-1, max_offset=-1)

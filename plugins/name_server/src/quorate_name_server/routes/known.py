@@ -69,7 +69,7 @@ class KnownRoutes:
     def __init__(self) -> None:
         #: Seconds; tests set it.
         self.clock = time.monotonic
-        #: Grows with every change: what is made of this stays right while it stands.
+        #: Grows with every change: derived values are valid while it is unchanged.
         self.changes = 0
         #: By name.
         self.brokers: Final[dict[str, rows.Broker]] = {}
@@ -95,7 +95,7 @@ class KnownRoutes:
         self._watches: Final[dict[str, set[RouteWatch]]] = {}
 
     def __eq__(self, other: object) -> bool:
-        """Tell whether both hold the same rows."""
+        """Return whether both hold the same rows."""
         if not isinstance(other, KnownRoutes):
             return NotImplemented
         return self.brokers == other.brokers and self._by_family == other._by_family
@@ -164,13 +164,13 @@ class KnownRoutes:
             self.names.pop(member.address, None)
 
     def touch(self, topics: Iterable[str]) -> None:
-        """Tell those that watch topics that their routes may have changed."""
+        """Notify watchers of topics that their routes may have changed."""
         for topic in topics:
             for watch in self._watches.get(topic, ()):
                 watch.touch(topic)
 
     def touch_all(self) -> None:
-        """Tell all watches that any route may have changed."""
+        """Notify all watchers that any route may have changed."""
         self.touch(list(self._watches))
 
     def _touch_broker(self, name: str) -> None:
@@ -202,7 +202,7 @@ class KnownRoutes:
         return make_route(topic, queues, self.brokers, self._mappings.get(topic, {}), order)
 
     def select(self, query: asked.ReadBrokers) -> list[rows.Broker]:
-        """Return the brokers that are asked for, by name."""
+        """Return the requested brokers, by name."""
         names = sorted(set(query.names) if query.names else self.brokers)
         found = (self.brokers[name] for name in names if name in self.brokers)
         return [broker for broker in found if is_asked_for(broker, query)]
@@ -235,7 +235,7 @@ class KnownRoutes:
         return found, ""
 
     def unconfirmed_topics(self, request: answers.ListTopicsRequest) -> set[str]:
-        """Return the topics of unconfirmed members that are asked for."""
+        """Return the requested topics of unconfirmed members."""
         return {
             topic
             for topic, cluster, queues in self.unconfirmed.topics()
@@ -245,7 +245,7 @@ class KnownRoutes:
     # What registrations and heartbeats cost.
 
     def stands(self, registration: pb.Registration) -> bool:
-        """Tell whether a registration says nothing but that its member is alive."""
+        """Return whether a registration only keeps its member alive."""
         broker = self.brokers.get(registration.name)
         member = member_of(broker, "address", registration.address)
         if broker is None or member is None or registration.partial:
@@ -271,7 +271,7 @@ class KnownRoutes:
         return all(registration.name in known.get(each.topic, ()) for each in registration.topics)
 
     def is_fresh(self, name: str, address: str) -> bool:
-        """Tell whether this node has prolonged the life of a member not long ago."""
+        """Return whether this node has recently extended the life of a member."""
         member = member_of(self.brokers.get(name), "address", address)
         at_s = self._prolonged.get(name, {}).get(address)
         if member is None or at_s is None:

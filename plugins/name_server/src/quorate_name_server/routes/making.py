@@ -25,7 +25,7 @@ def make_route(
     mappings: Mapping[str, rows.QueueMapping],
     order: str,
 ) -> answers.Route | None:
-    """Return the route of a topic, of the brokers that are there; None when there is none."""
+    """Return the route of a topic on the registered brokers, or None."""
     route = answers.Route(topic=topic, order_config=order)
     for name in sorted(queues):
         broker = brokers.get(name)
@@ -47,14 +47,14 @@ def permit(queues: pb.BrokerQueues, broker: rows.Broker) -> None:
 
 
 def read_only(broker: rows.Broker) -> bool:
-    """Tell whether nobody may write to a broker, whatever its queues permit."""
+    """Return whether writes to a broker are forbidden, whatever its queues permit."""
     if broker.write_wiped:
         return True
     return broker.enable_acting_master and all(each.id != MASTER for each in broker.members)
 
 
 def is_asked_for(broker: rows.Broker, query: asks.ReadBrokers) -> bool:
-    """Tell whether a broker has one of the names, if any, and the cluster, if one is given."""
+    """Return whether a broker has one of the names, if any, and the cluster, if one is given."""
     named = not query.names or broker.name in query.names
     return named and (not query.cluster or query.cluster in clusters_of(broker))
 
@@ -62,7 +62,7 @@ def is_asked_for(broker: rows.Broker, query: asks.ReadBrokers) -> bool:
 def has_flags(
     queues: Mapping[str, rows.Queues], brokers: Container[str], asked: FlagsAsked
 ) -> bool:
-    """Tell whether the flags of a topic are those asked for; those on its first broker count."""
+    """Return whether the flags of a topic on its first broker match a request."""
     if not asked.flags and not asked.without_flags:
         return True
     first = min((name for name in queues if name in brokers), default=None)
@@ -70,5 +70,5 @@ def has_flags(
 
 
 def flags_fit(flags: int, asked: FlagsAsked) -> bool:
-    """Tell whether flags have all bits that are asked for, and none that is not."""
+    """Return whether flags have all required bits, and no excluded one."""
     return flags & asked.flags == asked.flags and not flags & asked.without_flags

@@ -50,7 +50,7 @@ class Unconfirmed:
     def __len__(self) -> int:
         return sum(map(len, self._received.values()))
 
-    # What is received, and what becomes of it.
+    # Registrations.
 
     def remember(self, registration: pb.Registration) -> bool:
         """Remember a registration on top of an earlier one; False: there is no room."""
@@ -143,7 +143,7 @@ class Unconfirmed:
     def merge_brokers(
         self, known: list[rows.Broker], query: asked.ReadBrokers
     ) -> list[rows.Broker]:
-        """Return brokers with their unconfirmed members, as far as they are asked for."""
+        """Return the requested brokers with their unconfirmed members."""
         brokers = {each.name: each for each in known}
         for name in self.names():
             merged = self._merge(name, brokers.get(name))

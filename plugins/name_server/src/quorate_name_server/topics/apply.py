@@ -1,4 +1,4 @@
-"""The verbs of topics, and how those are swept that brokers have left behind."""
+"""The verbs of topics, and the deletion of those of removed brokers."""
 
 from typing import Final
 
@@ -42,7 +42,7 @@ def delete(txn: Txn, item: pb.TopicDeletion) -> pb.DeletedTopic:
 
 
 def sweep(txn: Txn, command: pb.SweepTopics) -> BatchReply:
-    """Delete rows of topics on brokers that have gone; what is left is swept by a later command."""
+    """Delete some topics of removed brokers; later commands delete the rest."""
     left = SWEPT
     for name in command.names:
         if txn.get(DEPARTED, broker_key(name)) is None:

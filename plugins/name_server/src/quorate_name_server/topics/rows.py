@@ -54,7 +54,7 @@ def put_mappings(txn: Txn, broker: str, mappings: Iterable[pb.TopicQueueMapping]
 
 
 def drop_topics(txn: Txn, broker: str, topics: Iterable[str]) -> int:
-    """Delete what a broker has of topics; return of how many it had queues."""
+    """Delete topics of a broker; return the number of those that had queues."""
     dropped = 0
     for topic in topics:
         key = queues_key(topic, broker)

@@ -1,4 +1,4 @@
-"""The controller that sweeps what brokers have left behind: no look-up sees it any more."""
+"""The controller that deletes the topics of removed brokers, which no look-up returns."""
 
 from typing import Final
 

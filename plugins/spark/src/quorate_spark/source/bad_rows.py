@@ -28,7 +28,7 @@ class BadRows:
         return [*self._batching.bad, *self._refused]
 
     def refused(self, batch: Batch, item: int, reason: str) -> None:
-        """Take a row of a batch that was refused."""
+        """Record a refused row of a batch."""
         self._refused.append(batch.bad_row(item, "", reason))
 
     def check(self) -> None:
@@ -51,7 +51,7 @@ class BadRows:
         )
 
     def write(self) -> None:
-        """Write them where they are to go."""
+        """Write them to their destination."""
         options = self._options
         if options.bad_rows == "dead_letter":
             dead_letters.write(

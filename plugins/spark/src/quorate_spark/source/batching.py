@@ -6,13 +6,14 @@ makes the same batches, and a shard knows by their numbers which of them it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import methodcaller
 from typing import Any, Final
 
 import pyarrow as pa
 from google.protobuf.message import Message
 from quorate.plugin import Invalid
-from quorate.plugin.slots import slot_of
+from quorate.plugin.slots import slots_of
 
 from quorate_spark.source.columns import normalized
 from quorate_spark.source.dead_letters import BadRow, values_of
@@ -23,6 +24,8 @@ from quorate_spark.source.tables import FoundTable
 BATCH_BYTES: Final = 512 << 10
 #: What a node takes by default, with room for what stands around a row.
 MOST_ROW_BYTES: Final = (1 << 20) + (16 << 10)
+
+_size_of: Final = methodcaller("ByteSize")
 
 #: The Arrow batch of a row, its place there, and its number in the partition.
 Origin = tuple[pa.RecordBatch, int, int]
@@ -62,6 +65,25 @@ class Batch:
         self.slots: Final[set[int]] = set()
         self.size = 0
 
+    def fitting(self, keys: list[bytes], sizes: list[int]) -> int:
+        """Return how many of these rows it takes: it ends with the one that fills it.
+
+        No batch names a key twice: the later row comes in a later one.
+        """
+        if self.size + sum(sizes) < BATCH_BYTES and len(self.keys.union(keys)) == (
+            len(self.keys) + len(keys)
+        ):
+            return len(keys)
+        named, size = set(self.keys), self.size
+        for at, key in enumerate(keys):
+            if key in named:
+                return at
+            named.add(key)
+            size += sizes[at]
+            if size >= BATCH_BYTES:
+                return at + 1
+        return len(keys)
+
     def bad_row(self, at: int, column: str, reason: str) -> BadRow:
         """Return the description of a row of the batch."""
         row = self.rows[at]
@@ -95,40 +117,37 @@ class Batching:
         self._taken += record_batch.num_rows
         columns = normalized(self._table, record_batch)
         values = [column.to_pylist() for column in columns]
-        # Every row comes through this loop: it calls as little as it can.
-        key_of, shard_key_of, holders = self._key, self._shard_key, self._plan.holders
-        unfilled, source = self._open, (first, record_batch)
-        for at, item in enumerate(self._items(record_batch, columns, values, first)):
-            if item is None:
-                continue
-            size = item.ByteSize()
-            if size > MOST_ROW_BYTES:
-                reason = f"the row takes {size} bytes; at most {MOST_ROW_BYTES} allowed"
-                self.bad.append(bad_row((record_batch, at, first + at), "", reason))
-                continue
-            shard_key = shard_key_of(item)
-            if key_of is shard_key_of:
-                key = shard_key
-            else:
-                key = self._key_of(values, at) if key_of is None else key_of(item)
-            slot = slot_of(shard_key)
-            shard = holders[slot]
-            filling = unfilled.get(shard)
-            if filling is not None and key in filling.keys:
-                # No batch names a key twice; the later row comes in a later one.
-                yield unfilled.pop(shard)
-                filling = None
-            if filling is None:
-                filling = self._begin(shard, shard_key, source)
-            elif filling.sources[-1] is not source:
-                filling.sources.append(source)
-            filling.keys.add(key)
-            filling.slots.add(slot)
-            filling.items.append(item)
-            filling.rows.append(first + at)
-            filling.size += size
-            if len(filling.items) >= self._rows or filling.size >= BATCH_BYTES:
-                yield unfilled.pop(shard)
+        items, places = self._items(record_batch, columns, values, first)
+        shard_keys = keys = list(map(self._shard_key, items))
+        if self._key is None:
+            keys = [self._key_of(values, place) for place in places]
+        elif self._key is not self._shard_key:
+            keys = list(map(self._key, items))
+        slots, sizes = slots_of(shard_keys), list(map(_size_of, items))
+        by_shard: dict[int, list[int]] = {}
+        for at, slot in enumerate(slots):
+            by_shard.setdefault(self._plan.holders[slot], []).append(at)
+        source = first, record_batch
+        for shard, mine in by_shard.items():
+            begin = 0
+            while begin < len(mine):
+                filling = self._open.get(shard)
+                if filling is None:
+                    filling = self._begin(shard, shard_keys[mine[begin]], source)
+                elif filling.sources[-1] is not source:
+                    filling.sources.append(source)
+                part = mine[begin : begin + self._rows - len(filling.items)]
+                fitting = filling.fitting([keys[at] for at in part], [sizes[at] for at in part])
+                del part[fitting:]
+                begin += fitting
+                filling.keys.update([keys[at] for at in part])
+                filling.slots.update([slots[at] for at in part])
+                filling.items.extend([items[at] for at in part])
+                filling.rows.extend([first + places[at] for at in part])
+                filling.size += sum([sizes[at] for at in part])
+                full = len(filling.items) == self._rows or filling.size >= BATCH_BYTES
+                if full or begin < len(mine):
+                    yield self._open.pop(shard)
 
     def rest(self) -> Iterator[Batch]:
         """Yield what is left, in the order of the shards."""
@@ -150,20 +169,25 @@ class Batching:
         columns: list[pa.Array],
         values: list[list[Any]],
         first: int,
-    ) -> list[Message | None]:
+    ) -> tuple[list[Message], Sequence[int]]:
+        """Return the items of the rows that can be right, and the places of those rows."""
         if not any(
             column.null_count and not declared.nullable
             for declared, column in zip(self._table.columns, columns, strict=True)
         ):
             try:
-                return list(map(self._to_item, *values))
+                items = list(map(self._to_item, *values))
+                if max(map(_size_of, items), default=0) <= MOST_ROW_BYTES:
+                    return items, range(len(items))
             except (Invalid, ValueError, TypeError):
                 # Which rows it was is found out row by row.
                 pass
-        return [
+        found = [
             self._item(row, (record_batch, at, first + at))
             for at, row in enumerate(zip(*values, strict=True))
         ]
+        places = [at for at, item in enumerate(found) if item is not None]
+        return [item for item in found if item is not None], places
 
     def _item(self, row: tuple[Any, ...], origin: Origin) -> Message | None:
         for column, value in zip(self._table.columns, row, strict=True):
@@ -171,7 +195,11 @@ class Batching:
                 self.bad.append(bad_row(origin, column.name, "is null"))
                 return None
         try:
-            return self._to_item(*row)
+            item = self._to_item(*row)
+            if (size := _size_of(item)) <= MOST_ROW_BYTES:
+                return item
+            reason = f"the row takes {size} bytes; at most {MOST_ROW_BYTES} allowed"
+            self.bad.append(bad_row(origin, "", reason))
         except Invalid as error:
             self.bad.append(bad_row(origin, error.field, error.reason))
         except (ValueError, TypeError) as error:

@@ -33,9 +33,9 @@ from quorate_spark.source.reading import EVERY, ShardRange, connected, pages, pl
 
 #: Changes of one Arrow batch.
 _BATCH_ROWS: Final = 5_000
-#: While nothing changes, an offset is kept for so long: history is kept for minutes.
+#: Time for which an offset is reused while nothing changes; history is kept for minutes.
 _OLDEST_OFFSET_S: Final = 60.0
-#: How often the driver's log tells how far the feed is behind.
+#: Interval at which the driver logs the backlog of the feed.
 _REPORT_S: Final = 10.0
 #: A revision is an index in the log of its shard, and a position in the entry.
 _POSITION_BITS: Final = 20
@@ -245,7 +245,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [Rows(part, revisions[part.shard]) for part in parts]
 
     def _report(self, end: bytes) -> None:
-        """Write into the driver's log how far the feed is behind, now and then."""
+        """Log the backlog of the feed on the driver, from time to time."""
         if (now := time.monotonic()) - self._reported_at < _REPORT_S:
             return
         self._reported_at = now

@@ -29,7 +29,7 @@ class BadRow:
 
 
 def values_of(batch: pa.RecordBatch, at: int) -> Mapping[str, object]:
-    """Return what stands in a row."""
+    """Return the values of a row."""
     return {
         name: column[at].as_py()
         for name, column in zip(batch.schema.names, batch.columns, strict=True)

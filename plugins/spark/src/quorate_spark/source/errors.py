@@ -7,7 +7,7 @@ from typing import Final
 
 
 class SourceError(Exception):
-    """A load or a read cannot go on: what, where, and what to do about it."""
+    """A load or a read failed: what, where, and how to fix it."""
 
 
 _NAMED: Final = re.compile(rf"{re.escape(SourceError.__module__)}\.SourceError: (.*)")

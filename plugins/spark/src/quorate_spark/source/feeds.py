@@ -1,4 +1,4 @@
-"""What a feed of changes has in its rows: the columns of the table, and what became of the row."""
+"""The rows of a feed of changes: the columns of the table, and the operation."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Feed:
 
 @cache
 def feed_of(name: str) -> Feed:
-    """Return the feed of a table or a public family; raises `SourceError` when there is none."""
+    """Return the feed of a table or a public family; raises `SourceError` if there is none."""
     families = {each.name: each for plugin in installed() for each in declare(plugin).families}
     found = installed_tables().get(name)
     family = families.get(name if found is None else found.table.family)

@@ -1,4 +1,4 @@
-"""Files as rows of a table, and the other way."""
+"""Reads files as rows of a table, and writes rows to files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMATS: Final[tuple[str, ...]] = get_args(Format)
 
 
 def format_of(path: Path) -> Format:
-    """Return the format that the names of files tell; raises `SourceError`."""
+    """Return the format by the names of files; raises `SourceError`."""
     names = [path] if not path.is_dir() else sorted(each for each in path.iterdir())
     endings = {each.suffix.removeprefix(".").lower() for each in names if each.suffix}
     endings = {"json" if each == "jsonl" else each for each in endings}
@@ -49,7 +49,7 @@ def write(rows: DataFrame, path: Path, form: Format) -> int:
     Bytes become text where the format has no bytes.
     """
     if path.exists():
-        raise SourceError(f"{path} is there already: name a directory that is not")
+        raise SourceError(f"{path} exists already: name a new directory")
     counted = Observation()
     rows = rows.observe(counted, functions.count(functions.lit(1)).alias("rows"))
     if form == "parquet":
@@ -70,7 +70,7 @@ def _shown(field: StructField) -> Column:
 
 
 def _typed(rows: DataFrame, wanted: StructType) -> DataFrame:
-    """Read text as what the columns of the table are; what none of them is named like stays."""
+    """Cast text to the types of the table's columns; other columns stay unchanged."""
     types = {field.name: field.dataType for field in wanted.fields}
     return rows.select(
         *(

@@ -31,8 +31,8 @@ from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.source.uploading import Uploads
 from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
 
-#: A file is written when its shard has so many rows, or so many bytes of them; together with what
-#: Python adds they take about four times as much memory.
+#: Number and size of a shard's rows at which they are written to a file; in memory they take about
+#: four times their size.
 FILE_ROWS: Final = 400_000
 FILE_BYTES: Final = 96 << 20
 
@@ -56,7 +56,7 @@ class ShardFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filed:
-    """What became of a partition."""
+    """The outcome of a partition."""
 
     sent: Sent
     shards: Mapping[int, ShardFiles]
@@ -232,7 +232,7 @@ class _Filing:
 
 
 def duplicate(load_id: str, where: str) -> SourceError:
-    """Return what a user is told about a key that comes twice."""
+    """Return the error for a key that occurs twice."""
     return SourceError(
         f"load {load_id} is not loaded: {where} several rows of one key, of which files hold one:"
         ' drop the others, as with dropDuplicates, or set load.mode to "rpc", where the last one'

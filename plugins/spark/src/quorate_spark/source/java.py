@@ -1,4 +1,4 @@
-"""Whether there is a Java that Spark can use: without one it says no more than a number."""
+"""Checks for a Java that Spark can use; without one, Spark reports only an exit code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERSION: Final = re.compile(r'version "(\d+)')
 
 
 def missing_java(environment: Mapping[str, str] | None = None) -> str:
-    """Return what to do when there is no Java for Spark; empty when there is one."""
+    """Return what to do if there is no Java for Spark; empty if there is one."""
     environment = os.environ if environment is None else environment
     fix = (
         f"install Java {OLDEST} or later (on Debian and Ubuntu: apt-get install"

@@ -1,4 +1,4 @@
-"""What can be said with `.option(...)`, read and checked before anything else is done."""
+"""The settings of `.option(...)`, which are checked before anything else is done."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ class WriteOptions:
     #: More fail the load; with `bad_rows` = fail the first one does.
     max_bad_rows: int
     dead_letter_path: str
-    #: By commands, or as files that are put in place at the end.
+    #: By commands, or as files that are installed at the end.
     load_mode: LoadMode = "auto"
-    #: Each shard by itself at the end, all in one step, or in one step when an operator says so.
+    #: Each shard at its own end, all shards atomically, or atomically when an operator says so.
     publish: Publish = "shards"
 
 
@@ -81,7 +81,7 @@ class ReadOptions:
     columns: tuple[str, ...]
     #: Parts into which the keys of a shard are divided; 0: as its size asks for.
     ranges_per_shard: int
-    #: What a node keeps for the read is let go of when nobody has read it for so long.
+    #: Time after which a node closes an unread view.
     view_ttl_s: float
 
 
@@ -113,7 +113,7 @@ def write_options(given: Mapping[str, str]) -> WriteOptions:
 
 
 def _load_mode(options: _Given) -> LoadMode:
-    """Return how rows come; those that are published in one step come as files."""
+    """Return how rows are sent; atomic publications need files."""
     mode = cast("LoadMode", options.choice("load.mode", ("auto", "rpc", "files")))
     if options.choice("publish", _PUBLISH) == "shards":
         return mode
@@ -200,7 +200,7 @@ class SinkOptions:
     #: None: what the environment of each process says.
     tls: Tls | None
     timeout_s: float
-    #: The column that says what becomes of a row; empty: all are put.
+    #: The column that names the operation of a row; empty: all are put.
     operation: str
     batch_rows: int
     bad_rows: BadRows
@@ -268,7 +268,7 @@ class _Given:
             raise SourceError(f"options tls_cert and tls_key: {error.reason}") from None
 
     def choice(self, name: str, choices: tuple[str, ...]) -> str:
-        """Return what was chosen; without a word the first one."""
+        """Return the chosen value; by default the first one."""
         chosen = self.text(name) or choices[0]
         if chosen not in choices:
             raise SourceError(f"option {name} is {chosen!r}, and must be {' or '.join(choices)}")

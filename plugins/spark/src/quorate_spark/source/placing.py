@@ -1,4 +1,4 @@
-"""Loads by files, on the driver: whether one can be, and the end of it on every shard."""
+"""Loads by files on the driver: whether a load can use files, and its end on every shard."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FILES: Final = "/quorate.v1.FileService"
 _VIEWS: Final = "/quorate.v1.ViewService"
 _HASH_BYTES: Final = 8
-#: How long an abort waits for a publication that is under way.
+#: Time for which an abort waits for a publication in progress.
 _PUBLISHED_S: Final = 60.0
 _AGAIN_S: Final = 0.2
 
@@ -66,11 +66,11 @@ def opened(client: Client, options: WriteOptions, found: FoundTable) -> dict[int
 def put_in_place(
     client: Client, options: WriteOptions, found: FoundTable, filed: Sequence[Filed]
 ) -> None:
-    """Put what all partitions have sent in place, or stage it for `publish`.
+    """Install the files of all partitions, or stage them for `publish`.
 
     Raises `SourceError` and `QuorateError`.
     """
-    # Whoever takes loads back needs none of these.
+    # An abort needs none of these.
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -86,7 +86,7 @@ def put_in_place(
     # Every shard takes part in a publication.
     shards = plan.leaders if atomic else {shard for each in filed for shard in each.shards}
     requests = [_request(options, found, shard, filed) for shard in sorted(shards)]
-    # What one shard refuses is to be known before another has its rows.
+    # Learn of a shard's refusal before another shard has its rows.
     for check_only in (False,) if atomic else (True, False):
         for request in requests:
             request.check_only, request.ingest.stage = check_only, atomic
@@ -94,7 +94,7 @@ def put_in_place(
 
 
 def publish(client: Client, load_id: str, timeout_s: float) -> Load:
-    """Make the rows of a staged load visible in one step over all shards; return the load.
+    """Make the rows of a staged load visible in all shards atomically; return the load.
 
     Raises `SourceError` when none is, and `QuorateError`; it may be repeated.
     """
@@ -118,7 +118,7 @@ def publish(client: Client, load_id: str, timeout_s: float) -> Load:
             f"{_FILES}/Publish",
             request,
             pb.PublishFilesResponse,
-            # Once published it is answered in the same way.
+            # A repeated call is answered in the same way.
             read=True,
             timeout_s=timeout_s,
         )
@@ -140,7 +140,7 @@ def _ingest(
             pb.IngestFilesResponse,
             group=plan.group,
             shard_key=plan.some_key(request.shard),
-            # Once ingested it is answered in the same way.
+            # A repeated call is answered in the same way.
             read=True,
             timeout_s=options.timeout_s,
         )

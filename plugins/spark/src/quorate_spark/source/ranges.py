@@ -77,7 +77,7 @@ def divided(whole: KeyRange, first: bytes, last: bytes, parts: int) -> list[KeyR
 
 
 def overlap(one: KeyRange, first: bytes, last: bytes) -> bool:
-    """Tell whether a range can hold any of the keys between both, which are keys themselves."""
+    """Return whether a range can hold any of the keys between both, which are keys themselves."""
     return one.start <= last and (one.end is None or first < one.end)
 
 

@@ -108,7 +108,7 @@ def planned(
 
 
 def _few(client: Client, part: ShardRange) -> bool:
-    """Tell whether a part has so few rows that it is not worth dividing: their keys are counted."""
+    """Return whether a part has too few rows to divide it, by counting their keys."""
     found = pages(client, part, keys_only=True, limit=_FEW_ROWS)
     return sum(len(page.key_ends) // 4 for page in found) < _FEW_ROWS
 

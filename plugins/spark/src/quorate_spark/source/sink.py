@@ -356,7 +356,7 @@ class _Applying:
 
 
 def _is_own(options: SinkOptions, name: str) -> bool:
-    """Tell whether a column is none of the table's: the operation, or one that a feed adds."""
+    """Return whether a column is none of the table's: the operation, or one that a feed adds."""
     return name == options.operation or (bool(options.operation) and name.startswith(_OWN))
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +27,10 @@ from quorate_spark.v1.rows_pb2 import Load
 
 if TYPE_CHECKING:
     from quorate_spark.source.filing import Filed
+
+
+#: Objects of ten Arrow batches.
+_TRACKED: Final = 100_000
 
 
 @dataclass(frozen=True)
@@ -49,13 +55,17 @@ class TableWriter(DataSourceArrowWriter):
         context = TaskContext.get()
         if context is None:
             raise RuntimeError("a partition is written by a task of Spark")
-        rows = whole(iterator, connections())
-        if self.opened is None:
-            return PartitionSent(asyncio.run(send(self.options, context.partitionId(), rows)))
-        from quorate_spark.source.filing import send_files
+        return self.write_rows(context.partitionId(), whole(iterator, connections()))
 
-        filed = asyncio.run(send_files(self.options, context.partitionId(), self.opened, rows))
-        return PartitionSent(filed.sent, filed)
+    def write_rows(self, partition: int, rows: Iterator[pa.RecordBatch]) -> PartitionSent:
+        """Load the rows of a partition."""
+        with rare_collections():
+            if self.opened is None:
+                return PartitionSent(asyncio.run(send(self.options, partition, rows)))
+            from quorate_spark.source.filing import send_files
+
+            filed = asyncio.run(send_files(self.options, partition, self.opened, rows))
+            return PartitionSent(filed.sent, filed)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Record that all partitions are there."""
@@ -107,6 +117,19 @@ class TableWriter(DataSourceArrowWriter):
 
     def _end(self, failure: str) -> None:
         _ask(self.options, EndLoadCommand(load_id=self.options.load_id, failure=failure))
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Collect cyclic garbage rarely: rows are tracked, make none, and come by the thousand."""
+    before = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(_TRACKED)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> TableWriter:

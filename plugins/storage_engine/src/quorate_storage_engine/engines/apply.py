@@ -25,7 +25,7 @@ def decommission(txn: Txn, fleet: Fleet, name: str) -> rows.Engine:
 
 
 def _has_left_something(txn: Txn, name: str) -> bool:
-    """Tell whether an engine carries something, or was asked to drop what it holds."""
+    """Return whether an engine carries something, or was asked to drop what it holds."""
     if txn.get(ENGINES, engine_key(name)) is not None:
         return True
     return any(txn.scan(DROPS, *keys.prefix(name), limit=1))

@@ -39,15 +39,15 @@ class Fleet:
         return self._epochs[name]
 
     def is_registered(self, name: str) -> bool:
-        """Tell whether an engine is held to be alive."""
+        """Return whether an engine is held to be alive."""
         return self.broker_epoch(name) > 0
 
     def is_leaving(self, name: str) -> bool:
-        """Tell whether an engine is decommissioned."""
+        """Return whether an engine is decommissioned."""
         return self.engine(name).decommissioned_at_ms > 0
 
     def is_lost(self, name: str) -> bool:
-        """Tell whether an engine is decommissioned and gone: nobody waits for it."""
+        """Return whether an engine is decommissioned and gone: nobody waits for it."""
         return self.is_leaving(name) and not self.is_registered(name)
 
     def engine(self, name: str) -> Engine:

@@ -66,7 +66,7 @@ async def ask_candidates(
 
 
 def is_credible(log_end: LogEnd, segment: Segment) -> bool:
-    """Tell whether a log can be one of the segment's: nobody led it under a later epoch."""
+    """Return whether a log can be one of the segment's: nobody led it under a later epoch."""
     return (
         log_end.shard_uid == segment.shard_uid
         and log_end.leader_epoch <= segment.leader_epoch

@@ -138,7 +138,7 @@ def forget(txn: Txn, fleet: Fleet, key: bytes) -> None:
 
 
 def _answers(dropped: pb.DroppedSegment, drop: rows.Drop) -> bool:
-    """Tell whether an acknowledgement is that of this request, and not of an earlier one."""
+    """Return whether an acknowledgement is that of this request, and not of an earlier one."""
     return dropped.segment_epoch == drop.segment_epoch
 
 

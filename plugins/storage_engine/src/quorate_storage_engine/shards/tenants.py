@@ -21,7 +21,7 @@ CASCADE: Final = "storage_engine"
 
 
 async def holds(node: NodeApi, tenant: str) -> bool:
-    """Tell whether a tenant has shards, those that are being deleted among them."""
+    """Return whether a tenant has shards, those that are being deleted among them."""
     query = ListShardsQuery(tenant=tenant, limit=1)
     return bool([shard async for shard in node.query(query, Shard)])
 

@@ -23,7 +23,7 @@ _OWN: Final = "/zookeeper"
 
 @dataclass
 class Copied:
-    """What became of the znodes."""
+    """The outcome of a copy."""
 
     copied: int = 0
     #: They end with their sessions, which are not copied.
@@ -52,7 +52,7 @@ class Copy:
         await self._source.ask(Op.ADD_WATCH, jute.text(self._root) + jute.int32(_RECURSIVE))
 
     async def copy(self) -> None:
-        """Copy all that is there now, parents before their children."""
+        """Copy all existing znodes, parents before their children."""
         await self._make_parents(self._root)
         level = [self._root]
         while level:
@@ -106,7 +106,7 @@ class Copy:
         return [each for each in below if not _is_own(each)]
 
     async def _put(self, path: str, data: bytes | None, acl: bytes) -> None:
-        """Create a znode, or change it where it is there already."""
+        """Create a znode, or change it if it exists."""
         target = self._target
         try:
             if path != "/":

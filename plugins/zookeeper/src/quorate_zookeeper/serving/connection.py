@@ -323,7 +323,7 @@ class Connection(asyncio.Protocol):
             await earlier.close()
 
     def next_is(self, operations: Container[int]) -> bool:
-        """Tell whether the next request has come, and is one of these operations."""
+        """Return whether the next request has come, and is one of these operations."""
         return bool(self._frames) and int.from_bytes(self._frames[0][4:8]) in operations
 
     def take(self) -> bytes:

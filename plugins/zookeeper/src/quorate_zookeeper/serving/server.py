@@ -70,7 +70,7 @@ class Server:
             await self._listen(config.tls_port, tls.context_of(config))
 
     async def close(self) -> None:
-        """Close all connections; their sessions go on."""
+        """Close all connections; their sessions continue."""
         self._closing = True
         for each in self._listening:
             each.close()
@@ -118,7 +118,7 @@ class Server:
         return True
 
     def left(self, connection: Connection) -> None:
-        """Forget a connection and its watches; its session goes on."""
+        """Forget a connection and its watches; its session continues."""
         self.connections.discard(connection)
         self.blocked.discard(connection)
         self.watches.forget(connection)
@@ -174,8 +174,7 @@ class Server:
     # What happens to the tree.
 
     def _happened(self, zxid: int, transaction: rows.Transaction) -> None:
-        for change in transaction.changes:
-            self.watches.fire(zxid, change)
+        self.watches.fire(zxid, transaction.changes)
         for session in transaction.ended_sessions:
             if (connection := self._by_session.get(session)) is not None:
                 connection.end()

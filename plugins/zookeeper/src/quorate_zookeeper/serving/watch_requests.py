@@ -72,7 +72,7 @@ async def add_watch(connection: Connection, xid: int, op: int, record: Record) -
 
 
 async def check_watches(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Tell whether there are such watches, and remove them if that is asked."""
+    """Return whether there are such watches, and remove them if that is asked."""
     path, type_ = record.text(), record.int32()
     if type_ not in KINDS:
         raise UndecodableError

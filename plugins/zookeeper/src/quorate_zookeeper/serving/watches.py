@@ -61,17 +61,17 @@ class Watches:
         return sum(map(len, self._of.values()))
 
     def add(self, kind: Kind, path: str, watcher: Watcher, zxid: int) -> None:
-        """Watch a path for changes after a transaction; a watch that is there already stays."""
+        """Watch a path for changes after a transaction; an existing watch stays."""
         self._tables[kind].setdefault(path, {}).setdefault(watcher, zxid)
         self._of.setdefault(watcher, set()).add((kind, path))
 
     def has(self, kinds: Iterable[Kind], path: str, watcher: Watcher) -> bool:
-        """Tell whether the watcher has a watch of any of these kinds on a path."""
+        """Return whether the watcher has a watch of any of these kinds on a path."""
         held = self._of.get(watcher, set())
         return any((kind, path) in held for kind in kinds)
 
     def remove(self, kinds: Iterable[Kind], path: str, watcher: Watcher) -> None:
-        """Remove watches of these kinds on a path, if they are there."""
+        """Remove watches of these kinds on a path, if any."""
         for kind in kinds:
             if (kind, path) in self._of.get(watcher, ()):
                 self._drop(kind, path, watcher)
@@ -89,10 +89,13 @@ class Watches:
                 found.setdefault(path, []).append(watcher)
         return found
 
-    def fire(self, zxid: int, change: rows.Change) -> None:
-        """Notify watchers of a change, each at most once per event."""
-        if not self._of:
-            return
+    def fire(self, zxid: int, changes: Iterable[rows.Change]) -> None:
+        """Notify watchers of changes, each at most once per event."""
+        if self._of:
+            for change in changes:
+                self._fire_all(zxid, change)
+
+    def _fire_all(self, zxid: int, change: rows.Change) -> None:
         path = change.path
         match change.kind:
             case rows.Change.KIND_CREATED:

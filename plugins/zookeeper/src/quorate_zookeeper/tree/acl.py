@@ -13,12 +13,12 @@ _PROVED = ("digest", "sasl", "x509")
 
 
 def is_everybodys(entry: rows.Acl) -> bool:
-    """Tell whether an entry lets everybody do everything."""
+    """Return whether an entry lets everybody do everything."""
     return entry.scheme == "world" and entry.perms == Perm.ALL and entry.id == "anyone"
 
 
 def is_open(acl: Sequence[rows.Acl]) -> bool:
-    """Tell whether a list lets everybody do everything, which is stored as none."""
+    """Return whether a list lets everybody do everything, which is stored as none."""
     return any(map(is_everybodys, acl))
 
 
@@ -45,7 +45,7 @@ def accepted(acl: Iterable[rows.Acl], identities: Iterable[pb.Identity]) -> list
 
 
 def allows(acl: Sequence[rows.Acl], identities: Sequence[pb.Identity], perms: int) -> bool:
-    """Tell whether a stored list gives one of these rights to somebody with these identities."""
+    """Return whether a stored list gives one of these rights to somebody with these identities."""
     if not acl:
         return True
     if any(who.scheme == "super" for who in identities):

@@ -50,7 +50,7 @@ def _carry_out_all(txn: Txn, tree: Tree, operations: Sequence[Operation]) -> pb.
 
 
 def reap(txn: Txn, command: pb.Reap) -> None:
-    """Remove containers and znodes with a time to live that are empty, and whose time has come."""
+    """Remove empty containers, and empty znodes whose time to live has passed."""
     tree = Tree(txn)
     removed = False
     for key in still_due(txn, REAPING, command.keys):

@@ -1,4 +1,4 @@
-"""Znodes as they are stored, and those that are there without being stored."""
+"""Stored znodes, and those that exist without being stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from quorate_zookeeper.wire.codes import Perm
 
 CONFIG: Final = "/zookeeper/config"
 QUOTA: Final = "/zookeeper/quota"
-#: What is there from the start, and the names of children among it; it cannot be deleted.
+#: The initial znodes with the names of their children; they cannot be deleted.
 BUILT_IN: Final = {
     "/": ("zookeeper",),
     "/zookeeper": ("config", "quota"),
@@ -71,7 +71,7 @@ def count_descendants(reader: Reader, path: str) -> int:
     start, end = descendants(path)
     while True:
         found = list(reader.scan(NODES, start, end, limit=_AT_A_TIME))
-        # Those that are there from the start are stored once they were changed.
+        # Initial znodes are stored once they are changed.
         count += sum(row.key.decode() not in BUILT_IN for row in found)
         if len(found) < _AT_A_TIME:
             return count

@@ -10,7 +10,7 @@ _REFUSED: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U000
 
 
 def is_valid(path: str) -> bool:
-    """Tell whether a znode may have this path."""
+    """Return whether a znode may have this path."""
     if path == "/":
         return True
     return (

@@ -53,7 +53,7 @@ def usage_of(node: rows.Znode) -> Usage:
 
 
 def exceeds(limits: rows.Znode, usage: Usage) -> bool:
-    """Tell whether usage is over a hard limit."""
+    """Return whether usage is over a hard limit."""
     fields = _fields(limits.data)
     count, size = fields.get("countHardLimit", -1), fields.get("byteHardLimit", -1)
     return -1 < count < usage.znodes or -1 < size < usage.bytes

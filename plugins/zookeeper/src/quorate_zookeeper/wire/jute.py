@@ -60,8 +60,19 @@ class Record:
 
     def buffer(self) -> bytes | None:
         """Read bytes, which may be null."""
-        length = self.int32()
-        return None if length < 0 else self.take(length)
+        data, start = self._data, self._at + _INT.size
+        try:
+            [length] = _INT.unpack_from(data, self._at)
+        except StructError:
+            raise ShortRecordError from None
+        if length < 0:
+            self._at = start
+            return None
+        end = start + length
+        if end > len(data):
+            raise ShortRecordError
+        self._at = end
+        return data[start:end]
 
     def text(self) -> str:
         """Read a string; null is the empty one, and what is not UTF-8 is replaced."""

@@ -60,18 +60,19 @@ def notification(zxid: int, event: int, path: str) -> bytes:
 
 def stat(node: rows.Znode, children: rows.Children) -> bytes:
     """Return the record that describes a znode."""
+    created, count, pzxid = node.czxid, children.count, children.pzxid
     return _STAT.pack(
-        node.czxid,
+        created,
         node.mzxid,
         node.created_at_ms,
         node.modified_at_ms,
         node.version,
-        _signed(2 * children.creates - children.count),
+        _signed(2 * children.creates - count),
         node.aversion,
         node.ephemeral_owner,
         len(node.data),
-        children.count,
-        max(children.pzxid, node.czxid),
+        count,
+        pzxid if pzxid > created else created,
     )
 
 

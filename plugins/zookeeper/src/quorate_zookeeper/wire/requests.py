@@ -14,11 +14,15 @@ from quorate_zookeeper.wire.jute import Record
 
 #: The operations of a multi.
 _IN_MULTI: Final = CREATES | {Op.DELETE, Op.SET_DATA, Op.CHECK}
+_SET_DATA: Final = int(Op.SET_DATA)
 _IN_MULTI_READ: Final = frozenset({Op.GET_DATA, Op.GET_CHILDREN})
 #: Flags of creates; 5 and 6 have a time to live.
 _FLAGS: Final = range(7)
 #: What stands before each of them: its type, whether it is the end, an error code.
 _HEADER: Final = Struct(">i?i")
+_VERSION: Final = Struct(">i")
+#: The constructor of a named tuple takes as long as what is read for it.
+_new: Final = tuple.__new__
 _END_OF_MULTI: Final = -1
 #: The list that lets everybody do everything, which most creates have.
 _OPEN: Final = (rows.Acl(perms=Perm.ALL, scheme="world", id="anyone"),)
@@ -68,8 +72,9 @@ class Operation(NamedTuple):
 def operation(op: int, record: Record) -> Operation:
     """Read an operation that writes; raises `ShortRecordError`."""
     path = record.text()
-    if op == Op.SET_DATA:
-        return Operation(op, path, record.buffer(), (), record.int32())
+    if op == _SET_DATA:
+        data, [version] = record.buffer(), record.fields(_VERSION)
+        return _new(Operation, (op, path, data, (), version, 0, 0))
     if op in CREATES:
         data, entries, flags = record.buffer(), acl(record), record.int32()
         ttl_ms = record.int64() if op == Op.CREATE_TTL else 0

@@ -116,6 +116,6 @@ class AssignedTask(Generic[C]):
         return await self._q.execute(command, Cursor)
 
     def _is_own(self, kept: Cursor, expected_version: int, value: bytes) -> bool:
-        """Tell whether an attempt whose answer was lost has stored this."""
+        """Return whether an attempt whose answer was lost has stored this."""
         stored = kept.version, kept.epoch, kept.value
         return stored == (expected_version + 1, self.epoch, value)

@@ -150,7 +150,7 @@ class HeldTask:
         return tasks_pb2.TaskReport(task=row.id, epoch=row.epoch, state=state, reason=self._failure)
 
     def is_unsettled(self, report: tasks_pb2.TaskReport) -> bool:
-        """Tell whether the cluster has not agreed to a report yet."""
+        """Return whether the cluster has not agreed to a report yet."""
         return report.state != self._agreed
 
     def agree(self, state: tasks_pb2.TaskState, at: float) -> None:

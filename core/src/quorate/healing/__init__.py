@@ -1,0 +1,1 @@
+"""Finds damage on the disks of a node and wrong or slow answers, and has replicas rebuilt."""

@@ -1,0 +1,142 @@
+"""Writes and reads a row of this node's own in every shard, as a client would."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, Final
+
+from google.protobuf.message import Message
+
+from quorate.apply import checks
+from quorate.groups.census import Census
+from quorate.groups.groups import Answer
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.timing import end, pause
+from quorate.observe.histogram import SECONDS, Histogram
+from quorate.plugin.shard_id import ShardId
+from quorate.v1.control_pb2 import PutCanary, PutCanaryReply
+
+_log = logging.getLogger(__name__)
+
+#: The least pause between two shards, whatever their number.
+_BREATH_S: Final = 0.5
+#: An answer that takes this many times the bound does not come.
+_GIVEN_UP: Final = 3
+
+
+class WrongAnswerError(Exception):
+    """An answer contradicts what was written before."""
+
+
+class Canary:
+    """Asks each shard once per period, and says which did not answer rightly or in time.
+
+    A shard at rest is left out. What was wrong is said until the node ends; what was slow, or
+    failed, until the next good answer.
+    """
+
+    def __init__(
+        self,
+        shards: NodeShards,
+        census: Census,
+        propose: Callable[..., Coroutine[Any, Any, Answer]],
+        loop: asyncio.AbstractEventLoop,
+        *,
+        wall_ms: Callable[[], int],
+        period_s: float,
+        slow_s: float,
+    ) -> None:
+        #: How long a write and a read took together, and how many were wrong, slow or failed.
+        self.durations: Final = Histogram(SECONDS)
+        self.failures = 0
+        self._shards: Final = shards
+        self._census: Final = census
+        self._propose: Final = propose
+        self._loop: Final = loop
+        self._number = wall_ms()
+        self._period_s: Final = period_s
+        self._slow_s: Final = slow_s
+        #: What each shard answered last; none after a write whose outcome is not known.
+        self._stored: Final[dict[ShardId, int]] = {}
+        self._wrong: Final[dict[ShardId, str]] = {}
+        self._slow: Final[dict[ShardId, str]] = {}
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Ask from now on, unless the period is 0."""
+        if self._period_s:
+            self._running = self._loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Ask no more."""
+        await end(self._running)
+
+    def alarms(self) -> Iterator[str]:
+        """Yield which shards answered wrongly, late or not at all."""
+        yield from self._wrong.values()
+        yield from self._slow.values()
+
+    async def _run(self) -> None:
+        while True:
+            shards = [each for each in self._shards.slot_map.all() if self._is_active(each)]
+            for shard in shards:
+                await self.ask(shard)
+                await pause(self._loop, max(_BREATH_S, self._period_s / len(shards)))
+            if not shards:
+                await pause(self._loop, self._period_s)
+
+    def _is_active(self, shard: ShardId) -> bool:
+        replica = self._shards.get(shard)
+        if replica is not None:
+            return not replica.resting
+        return self._census.load(shard) > 0
+
+    async def ask(self, shard: ShardId) -> None:
+        """Ask one shard."""
+        began = self._loop.time()
+        before = self._stored.pop(shard, None)
+        self._number += 1
+        try:
+            async with asyncio.timeout(_GIVEN_UP * self._slow_s):
+                await self._write_and_read(shard, before)
+        except WrongAnswerError as error:
+            self.failures += 1
+            self._wrong[shard] = f"the canary of {self._shards.me.node}: {error}"
+            _log.error("%s", self._wrong[shard])
+            return
+        except Exception as error:  # noqa: BLE001 - whatever it is, a client would see it
+            self._complain(
+                shard, f"shard {shard} did not answer: {error!s} ({type(error).__name__})"
+            )
+            return
+        took_s = self._loop.time() - began
+        self.durations.observe(took_s)
+        if took_s > self._slow_s:
+            self._complain(shard, f"shard {shard} took {took_s:.1f} s for a write and a read")
+        else:
+            self._slow.pop(shard, None)
+
+    async def _write_and_read(self, shard: ShardId, before: int | None) -> None:
+        command: Message = PutCanary(node=self._shards.me.node, number=self._number)
+        answer = await self._propose(shard, command, timeout_s=_GIVEN_UP * self._slow_s)
+        found = PutCanaryReply.FromString(answer.reply).before
+        # A write that was carried out twice finds itself.
+        if before is not None and found not in (before, self._number):
+            raise WrongAnswerError(f"shard {shard} had {found} stored and not {before}")
+        replica = self._shards.get(shard)
+        if replica is not None:
+            await replica.read_barrier(_GIVEN_UP * self._slow_s)
+            found = checks.canary(replica.data, self._shards.me.node)
+            if found != self._number:
+                raise WrongAnswerError(
+                    f"shard {shard} gave {found} here after {self._number} was written"
+                )
+        self._stored[shard] = self._number
+
+    def _complain(self, shard: ShardId, what: str) -> None:
+        self.failures += 1
+        if shard not in self._slow:
+            _log.warning("the canary of this node: %s", what)
+        self._slow[shard] = f"the canary of {self._shards.me.node}: {what}"

@@ -1,0 +1,246 @@
+"""Rebuilds replicas whose data or log is damaged.
+
+A replica that lost acknowledged entries or its vote must not act as if it had them. It leaves its
+shard, which a majority of the others decides, and comes back as one that has nothing: a learner
+that votes once it has installed a snapshot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from quorate.apply.control import METADATA
+from quorate.apply.members import is_placed, replicas_of
+from quorate.consensus.messages import Peer
+from quorate.consensus.refusals import RefusedError
+from quorate.groups.census import Census
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.shard_creation import Submit
+from quorate.groups.timing import end, pause
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.v1.control_pb2 import MoveReplica, ShardMember, ShardRow
+
+_log = logging.getLogger(__name__)
+
+#: How often the next step of each repair is looked for.
+_LOOK_S: Final = 0.5
+
+#: What passes by itself.
+_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected)
+
+
+@dataclass(slots=True)
+class Damage:
+    """Damage that was found here, and what is done about it."""
+
+    #: None: the node as a whole.
+    shard: ShardId | None
+    found_at_ms: int
+    what: str
+    state: str
+    #: 0: it is not over.
+    healed_at_ms: int = 0
+
+    def __str__(self) -> str:
+        where = "this node" if self.shard is None else f"shard {self.shard}"
+        text = f"{where} was found damaged at {_time(self.found_at_ms)}: {self.what}"
+        return f"{text.rstrip('.')}; {self.state}"
+
+
+class Repairs:
+    """Fences the damaged replicas of this node, and takes the steps of their repair.
+
+    The row of a shard and the note about its replica are all that there is of a repair: a node that
+    is started again goes on with it. `record` gets a line for the audit log.
+    """
+
+    def __init__(
+        self,
+        shards: NodeShards,
+        census: Census,
+        submit: Submit,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        wall_ms: Callable[[], int],
+        record: Callable[[Mapping[str, object]], None] = lambda fields: None,
+    ) -> None:
+        #: What was found since the node started.
+        self.damage: Final[list[Damage]] = []
+        self._shards: Final = shards
+        self._census: Final = census
+        self._submit: Final = submit
+        self._loop: Final = loop
+        self._wall_ms: Final = wall_ms
+        self._record: Final = record
+        #: The repairs under way.
+        self._open: Final[dict[ShardId, Damage]] = {}
+        self._fencing: Final[dict[ShardId, asyncio.Task[None]]] = {}
+        #: The shards whose notes were read.
+        self._known: Final = set[ShardId]()
+        self._running: asyncio.Task[None] | None = None
+        shards.on_damage = self._stopped
+
+    def start(self) -> None:
+        """Repair from now on."""
+        self._running = self._loop.create_task(self._run())
+
+    async def stop(self) -> None:
+        """Take no more steps."""
+        await end(self._running, *self._fencing.values())
+
+    def found(self, shard: ShardId | None, what: str, state: str) -> Damage:
+        """Record what was found."""
+        damage = Damage(shard, self._wall_ms(), what, state)
+        self.damage.append(damage)
+        _log.error("%s", damage, extra={} if shard is None else {"shard": str(shard)})
+        self._tell(damage)
+        return damage
+
+    def healed(self, damage: Damage, state: str) -> None:
+        """Record that it is over."""
+        damage.state, damage.healed_at_ms = state, self._wall_ms()
+        _log.warning("%s", damage)
+        self._tell(damage)
+
+    def fence(self, shard: ShardId, error: Exception) -> None:
+        """Stop a replica for good, after another one leads in its place if it leads."""
+        replica = self._shards.replica(shard)
+        if replica is not None and shard not in self._fencing:
+            self._fencing[shard] = self._loop.create_task(self._fence(replica, error))
+
+    def alarms(self) -> Iterator[str]:
+        """Yield what is damaged."""
+        for each in self.damage:
+            replica = None if each.shard is None else self._shards.replica(each.shard)
+            votes = replica is not None and _votes(replica, self._shards.me)
+            if not (each.healed_at_ms or votes):
+                yield str(each)
+
+    def _tell(self, damage: Damage) -> None:
+        self._record(
+            {
+                "identity": "",
+                "address": "",
+                "method": "",
+                "domain": "admin",
+                "action": "repair",
+                "request": {
+                    "shard": "" if damage.shard is None else str(damage.shard),
+                    "found": damage.what,
+                    "state": damage.state,
+                },
+                "outcome": "OK",
+            }
+        )
+
+    async def _fence(self, shard: Shard, error: Exception) -> None:
+        until = self._loop.time() + 2 * shard.settings.timing.election_max_s
+        try:
+            while shard.leads and (heir := _heir(shard)) and self._loop.time() < until:
+                with suppress(RefusedError):
+                    shard.transfer(heir)
+                await pause(self._loop, 0.02)
+        finally:
+            del self._fencing[shard.id]
+            shard.fail(error)
+
+    def _stopped(self, shard: ShardId, error: Exception) -> None:
+        """Begin the repair of a replica that was stopped by damage, or cannot be opened."""
+        self._known.add(shard)
+        if shard not in self._open and shard != METADATA:
+            self._open[shard] = self.found(shard, str(error), "its replica here is fenced")
+
+    async def _run(self) -> None:
+        while True:
+            for row in list(self._shards.rows()):
+                shard = ShardId(row.group, row.number)
+                self._look_at_note(shard)
+                damage = self._open.get(shard)
+                if damage is None or shard in self._fencing:
+                    continue
+                try:
+                    await self._step(shard, row, damage)
+                except _PASSING as error:
+                    _log.info("the repair of shard %s waits: %s", shard, error)
+            await pause(self._loop, _LOOK_S)
+
+    def _look_at_note(self, shard: ShardId) -> None:
+        """Go on with a repair that was begun before this node started."""
+        if shard in self._known or shard == METADATA:
+            return
+        self._known.add(shard)
+        if self._shards.files.are_damaged(shard):
+            what = "its replica was found damaged before this node started"
+            self._open[shard] = self.found(shard, what, "its repair goes on")
+
+    async def _step(self, shard: ShardId, row: ShardRow, damage: Damage) -> None:
+        me, members = self._shards.me, replicas_of(row)
+        mine = ShardMember(node=me.node, replica=me.replica)
+        if row.HasField("move") or self._shards.is_changing(shard):
+            return
+        if mine not in members:
+            if not self._shards.has_left(shard):
+                return
+            if is_placed(row, self._shards.wanted()):
+                self._over(shard, "its replica was removed; a node that has room gets another")
+                return
+            await self._move(shard, "its replica was removed, and is rebuilt", damage, to=mine)
+        elif (replica := self._shards.replica(shard)) is None:
+            if len(members) < 2:
+                damage.state = "it was the only replica: recover the shard, or restore a backup"
+            elif not self._led_elsewhere(shard):
+                damage.state = "its replica here is fenced; the repair waits for a leader"
+            else:
+                # The members of the shard count, and not what this replica says of them.
+                await self._move(shard, "its replica here is fenced, and leaves", damage, out=mine)
+        elif _votes(replica, me):
+            self._over(shard, "its replica was rebuilt, and votes again")
+
+    def _over(self, shard: ShardId, state: str) -> None:
+        self._shards.files.healed(shard)
+        self.healed(self._open.pop(shard), state)
+
+    async def _move(
+        self,
+        shard: ShardId,
+        state: str,
+        damage: Damage,
+        *,
+        to: ShardMember | None = None,
+        out: ShardMember | None = None,
+    ) -> None:
+        damage.state = state
+        command = MoveReplica(group=shard.group, number=shard.number, to=to)
+        if out is not None:
+            getattr(command, "from").CopyFrom(out)
+        await self._submit(METADATA, command)
+
+    def _led_elsewhere(self, shard: ShardId) -> bool:
+        led = self._census.leader(shard)
+        return led is not None and led[1] != self._shards.me.node
+
+
+def _votes(replica: Shard, me: Peer) -> bool:
+    configuration = replica.configuration
+    return configuration is not None and me in configuration.voters
+
+
+def _heir(shard: Shard) -> str | None:
+    """Return the follower that has the most of the log; None if it is alone."""
+    status = shard.replica.status()
+    voters = () if status.configuration is None else status.configuration.voters
+    ready = [each for each in status.followers if each.peer in voters]
+    return max(ready, key=lambda each: each.match).peer.node if ready else None
+
+
+def _time(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")

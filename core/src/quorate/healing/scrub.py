@@ -1,0 +1,249 @@
+"""Reads all that the node has on disk, slowly and always, and compares rows with other replicas.
+
+Files are compared with themselves, as they were read before; rows by digests. The leader has every
+replica digest the same range right after one entry, and each reports that to the shard: a replica
+that differs from a majority of all replicas fences itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from google.protobuf.message import Message
+
+from quorate.apply import checks
+from quorate.apply.outcomes import RowsDifferError
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end, pause
+from quorate.healing.repairs import Repairs
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.digest import of_range
+from quorate.storage.engine.port import DamagedError, Engine, EngineError
+from quorate.storage.sums import FileSums
+from quorate.v1.control_pb2 import CheckRows, ReportRows
+
+_log = logging.getLogger(__name__)
+
+#: The rows that one check looks at, which it does in one turn of the loop.
+RANGE_BYTES: Final = 128 << 10
+#: The pause between two passes over the files, if they are few; a short file counts as this long.
+_PASS_S: Final = 2.0
+_SHORT_BYTES: Final = 128 << 10
+#: How long the replicas of a shard may take for a check, and its command.
+_PATIENCE_S: Final = 30.0
+_STEP_S: Final = 5.0
+_LOOK_S: Final = 0.25
+
+_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
+
+#: Has a shard carry out one of core's own commands.
+Submit = Callable[[ShardId, Message], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What this replica found in a check, and where the next one begins."""
+
+    index: int
+    digest: bytes
+    end: tuple[str, bytes] | None
+    until: float
+
+
+class Scrub:
+    """Reads so many bytes per second of files, and checks so many of the rows that it leads.
+
+    Shards at rest are not woken: their files are read, and their rows when something is written.
+    `log_damaged` gets damage of the log that all shards share.
+    """
+
+    def __init__(
+        self,
+        shards: NodeShards,
+        repairs: Repairs,
+        submit: Submit,
+        log: Engine,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        file_bytes_per_s: int,
+        row_bytes_per_s: int,
+        log_damaged: Callable[[Exception], None],
+    ) -> None:
+        #: Bytes of files that were read, how often all were, and checks of rows that were decided.
+        self.file_bytes = 0
+        self.passes = 0
+        self.checks = 0
+        #: Shards whose replicas differ while no majority of them agrees.
+        self.problems: Final[dict[ShardId, str]] = {}
+        self._shards: Final = shards
+        self._repairs: Final = repairs
+        self._submit: Final = submit
+        self._log: Final = log
+        self._loop: Final = loop
+        self._file_bytes_per_s: Final = file_bytes_per_s
+        self._row_bytes_per_s: Final = row_bytes_per_s
+        self._log_damaged: Final = log_damaged
+        #: Of open databases: another one may have other files of the same names.
+        self._sums: Final = WeakKeyDictionary[Engine, FileSums]()
+        #: Checks that are not decided yet, and where the next one of each shard begins.
+        self._own: Final[dict[ShardId, _Own]] = {}
+        self._next: Final[dict[ShardId, tuple[str, bytes]]] = {}
+        self._reporting: Final = set[asyncio.Task[None]]()
+        self._tasks: Final[list[asyncio.Task[None]]] = []
+        shards.on_open(self._follow)
+
+    def start(self) -> None:
+        """Scrub from now on."""
+        for work in (self._read_files(), self._check_rows()):
+            self._tasks.append(self._loop.create_task(work))
+
+    async def stop(self) -> None:
+        """Scrub no more."""
+        await end(*self._tasks, *self._reporting)
+
+    # Files.
+
+    async def _read_files(self) -> None:
+        while True:
+            for shard in list(self._shards.all()):
+                if shard.stopped is None:
+                    await self._scan(shard.data.engine, shard)
+            await self._scan(self._log, None)
+            self.passes += 1
+            await pause(self._loop, _PASS_S)
+
+    async def _scan(self, engine: Engine, shard: Shard | None) -> None:
+        """Read the files of a database once; `shard` is whose rows it has."""
+        run = self._loop.run_in_executor
+        try:
+            gone = await run(None, _gone, engine.tables())
+            if gone is not None and gone in engine.tables():
+                raise DamagedError(f"The file {gone} is gone.")
+            if shard is not None:
+                await run(None, shard.data.check_pointer)
+            for directory in {path.parent for path in engine.tables()}:
+                reading = self._sums_of(engine, directory).read()
+                while (count := await run(None, next, reading, 0)) > 0:
+                    self.file_bytes += count
+                    await self._breathe(count)
+            await self._breathe(0)
+        except DamagedError as error:
+            if shard is None:
+                self._log_damaged(error)
+            elif shard.data.engine is engine and shard.stopped is None:
+                self._repairs.fence(shard.id, error)
+        except (EngineError, OSError) as error:
+            # It was closed, or replaced by a snapshot.
+            _log.debug("files could not be read: %s", error)
+
+    def _sums_of(self, engine: Engine, directory: Path) -> FileSums:
+        if engine not in self._sums:
+            self._sums[engine] = FileSums(directory)
+        return self._sums[engine]
+
+    async def _breathe(self, count: int) -> None:
+        await pause(self._loop, max(count, _SHORT_BYTES) / self._file_bytes_per_s)
+
+    # Rows.
+
+    def _follow(self, shard: Shard) -> None:
+        shard.checker = self._digest
+
+    async def _check_rows(self) -> None:
+        turn, due = 0, self._loop.time()
+        while True:
+            for shard in list(self._own):
+                self._decide(shard)
+            if self._loop.time() >= due:
+                due = self._loop.time() + RANGE_BYTES / self._row_bytes_per_s
+                led = [each for each in self._shards.leading() if self._is_due(each)]
+                if led:
+                    turn += 1
+                    await self._begin(led[turn % len(led)])
+            await pause(self._loop, _LOOK_S)
+
+    def _is_due(self, shard: Shard) -> bool:
+        peers = () if shard.configuration is None else shard.configuration.peers
+        return len(peers) > 1 and not shard.resting and shard.id not in self._own
+
+    async def _begin(self, shard: Shard) -> None:
+        family, key = self._next.get(shard.id, ("", b""))
+        try:
+            await self._submit(shard.id, CheckRows(family=family, key=key, bytes=RANGE_BYTES))
+        except _PASSING as error:
+            _log.debug("shard %s is not checked now: %s", shard.id, error)
+
+    def _digest(self, shard: Shard, check: CheckRows) -> None:
+        try:
+            found, end_ = of_range(shard.data.engine, check.family, check.key, check.bytes)
+        except DamagedError as error:
+            self._repairs.fence(shard.id, error)
+            return
+        until = self._loop.time() + _PATIENCE_S
+        self._own[shard.id] = _Own(check.index, found, end_, until)
+        report = ReportRows(index=check.index, node=self._shards.me.node, digest=found)
+        task = self._loop.create_task(self._report(shard.id, report))
+        self._reporting.add(task)
+        task.add_done_callback(self._reporting.discard)
+
+    async def _report(self, shard: ShardId, report: ReportRows) -> None:
+        try:
+            await self._submit(shard, report)
+        except _PASSING as error:
+            _log.debug("shard %s does not learn what was found here: %s", shard, error)
+
+    def _decide(self, name: ShardId) -> None:
+        """Compare the reports of a check, once there are enough of them."""
+        own, shard = self._own[name], self._shards.replica(name)
+        if shard is None or (configuration := shard.configuration) is None:
+            del self._own[name]
+            return
+        nodes = {peer.node for peer in configuration.peers}
+        try:
+            found = checks.reports(shard.data, own.index)
+        except EngineError:
+            return
+        counts = Counter(found[node] for node in nodes & found.keys())
+        complete = nodes <= found.keys()
+        agreed = next((each for each, count in counts.items() if 2 * count > len(nodes)), None)
+        if not complete and self._loop.time() < own.until and agreed in (None, own.digest):
+            return
+        del self._own[name]
+        self._next[name] = own.end or ("", b"")
+        self.checks += 1
+        if agreed is not None and agreed != own.digest:
+            self._repairs.fence(
+                name,
+                RowsDifferError(
+                    own.index,
+                    f"The rows of shard {name} on this node differ from those of a majority of its"
+                    f" replicas at index {own.index}.",
+                ),
+            )
+        elif agreed is None and len(counts) > 1:
+            self.problems[name] = (
+                f"the replicas of shard {name} differ at index {own.index}, and no majority of them"
+                " agrees: nothing is repaired; compare their rows with a backup, and recover the"
+                " shard from the replica that is right with `quorate shard recover`"
+            )
+            _log.error("%s", self.problems[name])
+        elif len(counts) == 1 and complete and own.end is None:
+            self.problems.pop(name, None)
+
+    def alarms(self) -> Iterator[str]:
+        """Yield which shards have replicas that differ, and nobody knows which is right."""
+        return iter(self.problems.values())
+
+
+def _gone(tables: Sequence[Path]) -> Path | None:
+    return next((path for path in tables if not path.exists()), None)

@@ -1,0 +1,117 @@
+"""Takes nodes back that had to give up their directories, in place of what they were before."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from quorate.apply.control import METADATA
+from quorate.consensus.messages import Peer
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.timing import end, pause
+from quorate.healing import giving_up
+from quorate.healing.repairs import Damage, Repairs
+from quorate.node.directory import NodeDirectory
+from quorate.node.members import Members
+from quorate.node.peers import Peers
+from quorate.plugin import Invalid, Rejected
+from quorate.storage.families import MEMBERS
+from quorate.storage.rows import value_of
+from quorate.v1.control_pb2 import MemberRow
+
+_log = logging.getLogger(__name__)
+
+#: How often a node says that it has to be taken in again.
+_AGAIN_S: Final = 1.0
+
+_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
+
+
+class Replacing:
+    """Asks to be taken in again, if this node lost what it was; does so for others as the leader.
+
+    A node proves that it may be replaced by the replica that it was, which only members know.
+    """
+
+    def __init__(
+        self,
+        shards: NodeShards,
+        members: Members,
+        peers: Peers,
+        repairs: Repairs,
+        directory: NodeDirectory,
+        ready: Callable[[], bool],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._shards: Final = shards
+        self._members: Final = members
+        self._peers: Final = peers
+        self._repairs: Final = repairs
+        self._directory: Final = directory
+        self._ready: Final = ready
+        self._loop: Final = loop
+        self._asking: asyncio.Task[None] | None = None
+        self._taking: asyncio.Task[None] | None = None
+        peers.lost = directory.lost.replicas
+        peers.on_lost = self._take
+
+    def start(self) -> None:
+        """Ask to be taken in again, if that has to be."""
+        lost = self._directory.lost
+        if lost.replicas:
+            state = "its directory was given up, and it waits to be taken in as a new replica"
+            damage = self._repairs.found(None, lost.what, state)
+            damage.found_at_ms = lost.found_at_ms
+            self._asking = self._loop.create_task(self._ask(damage))
+
+    async def stop(self) -> None:
+        """Ask and take no more."""
+        await end(self._asking, self._taking)
+
+    async def _ask(self, damage: Damage) -> None:
+        while not (self._is_member() and self._ready()):
+            await self._peers.introduce()
+            await pause(self._loop, _AGAIN_S)
+        self._peers.lost = ()
+        await self._loop.run_in_executor(None, giving_up.forget, self._directory.path)
+        self._repairs.healed(damage, "it was taken in as a new replica, and has all of its shards")
+
+    def _is_member(self) -> bool:
+        """Whether this node was added, in every shard."""
+        metadata = self._shards.get(METADATA)
+        if metadata is None or metadata.configuration is None:
+            return False
+        stored = metadata.data.get(MEMBERS, self._shards.me.node.encode())
+        row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
+        return self._shards.me in metadata.configuration.peers and not row.change
+
+    def _take(self, node: Peer, address: str, lost: Sequence[int]) -> None:
+        metadata = self._shards.get(METADATA)
+        under_way = self._taking is not None and not self._taking.done()
+        if metadata is not None and metadata.leads and not under_way:
+            self._taking = self._loop.create_task(self._replace(node, address, tuple(lost)))
+
+    async def _replace(self, node: Peer, address: str, lost: Sequence[int]) -> None:
+        metadata = self._shards.get(METADATA)
+        configuration = None if metadata is None else metadata.configuration
+        if metadata is None or configuration is None:
+            return
+        there = configuration.peer_of(node.node)
+        stored = metadata.data.get(MEMBERS, node.node.encode())
+        row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
+        if there == node and not row.change:
+            return
+        try:
+            if there is not None and there.replica in lost:
+                _log.warning("%s has lost its data as %s: it is replaced", node.node, there)
+                async for _ in self._members.remove(node.node):
+                    pass
+            async for _ in self._members.add(node.node, address):
+                pass
+        except _PASSING as error:
+            _log.warning("%s cannot be taken in again yet: %s", node.node, error)
+        else:
+            _log.warning("%s was taken in again as %s", node.node, node)

@@ -1,0 +1,68 @@
+"""What the canary raises an alarm about, and until when."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from quorate.consensus.messages import Peer
+from quorate.healing.canary import Canary
+from quorate.plugin.shard_id import ShardId
+from quorate.v1 import control_pb2 as pb
+
+SHARD = ShardId("toy", 0)
+
+
+class Stored:
+    """A shard that keeps the canary's number, on other nodes."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.failure: Exception | None = None
+
+    async def propose(self, shard: ShardId, command: pb.PutCanary, *, timeout_s: float) -> Any:
+        if self.failure is not None:
+            raise self.failure
+        before, self.number = self.number, command.number
+        return SimpleNamespace(reply=pb.PutCanaryReply(before=before).SerializeToString())
+
+
+@pytest.fixture
+def stored() -> Stored:
+    return Stored()
+
+
+def canary(stored: Stored) -> Canary:
+    shards: Any = SimpleNamespace(me=Peer("n1", 1), get=lambda shard: None)
+    census: Any = None
+    loop = asyncio.get_running_loop()
+    return Canary(
+        shards, census, stored.propose, loop, wall_ms=lambda: 1_000, period_s=0, slow_s=60
+    )
+
+
+async def test_a_lost_write_is_an_alarm_until_the_node_ends(stored: Stored) -> None:
+    asked = canary(stored)
+    for _ in range(2):
+        await asked.ask(SHARD)
+    assert not list(asked.alarms())
+    stored.number = 0
+    for _ in range(3):
+        await asked.ask(SHARD)
+    assert asked.failures == 1
+    [alarm] = asked.alarms()
+    assert alarm == "the canary of n1: shard toy/0 had 0 stored and not 1002"
+
+
+async def test_no_answer_is_an_alarm_until_there_is_one(stored: Stored) -> None:
+    asked = canary(stored)
+    stored.failure = ConnectionError("nobody leads")
+    await asked.ask(SHARD)
+    [alarm] = asked.alarms()
+    assert "shard toy/0 did not answer: nobody leads" in alarm
+    stored.failure = None
+    await asked.ask(SHARD)
+    assert not list(asked.alarms())
+    assert asked.failures == 1
