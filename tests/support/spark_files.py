@@ -55,13 +55,15 @@ class Site:
         options = {"table": "mqtt.sessions", "endpoints": self.cluster.endpoints}
         return write_options({**options, "load_id": load_id, "load.mode": "files", **given})
 
-    def send(self, load_id: str, rows: int = ROWS, publish: str = "shards") -> list[Filed]:
+    def send(
+        self, load_id: str, rows: int = ROWS, publish: str = "shards", **given: str
+    ) -> list[Filed]:
         """Begin a load, and send the files of all partitions."""
         from quorate_spark.source import placing
         from quorate_spark.source.filing import send_files
         from quorate_spark.source.tables import find
 
-        options, found = self.options(load_id, publish=publish), find("mqtt.sessions")
+        options, found = self.options(load_id, publish=publish, **given), find("mqtt.sessions")
         opened = placing.opened(self.client, options, found)
         assert opened is not None
         begin = BeginLoadCommand(

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from quorate.observe.failpoints import VARIABLE, arm, arm_from, disarmed, failpoint
@@ -52,6 +53,14 @@ def test_a_process_is_killed_where_its_environment_says() -> None:
 
     assert process.returncode == -9, process.stderr
     assert process.stdout == "between\n"
+
+
+def test_a_disk_is_full_as_long_as_a_path_is_there(tmp_path: Path) -> None:
+    arm_from(f"test.full=full:{tmp_path / 'full'}")
+    failpoint("test.full")
+    (tmp_path / "full").touch()
+    with pytest.raises(OSError, match="No space left"):
+        failpoint("test.full")
 
 
 @pytest.mark.parametrize("text", ["point", "point=stop", "=kill"])

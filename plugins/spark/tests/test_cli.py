@@ -62,8 +62,14 @@ def test_files_are_loaded_and_exported_again(
     assert told["rows"] == len(rows) == 11
     assert {"key": "cli/12", "value": "v12", "ttl_ms": 3_600_000} in rows
     # What was exported is loaded again.
-    [told] = run("load", str(out), "--table", "kv.pairs", "--load-id", "cli again")
+    columns = tmp_path / "columns"
+    export = ("export", str(columns), "--table", "kv.pairs", "--format", "parquet")
+    [told] = run(*export, "--where", condition)
     assert told["rows"] == 11
+    for exported in (out, columns):
+        load = ("load", str(exported), "--table", "kv.pairs", "--load-id", exported.name)
+        [told] = run(*load)
+        assert told["rows"] == 11
     assert "is there already" in run("export", str(out), "--table", "kv.pairs", fails=True)
 
 

@@ -27,13 +27,26 @@ def code_of(text: str) -> list[str]:
 
 @pytest.mark.ci
 def test_the_examples_of_the_how_to(
-    spark: SparkSession, cluster: Cluster, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    cluster: Cluster,
+    client: Client,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     names: dict[str, Any] = {}
     for each in code_of(HOW_TO):
         exec(each, names)
 
     assert names["load"](spark, cluster.endpoints) == 2
+    for form in ("parquet", "csv", "json"):
+        rows = spark.createDataFrame([(f"of/{form}", "guest")], "key string, value string")
+        writer = rows.write.format(form)
+        if form == "csv":
+            writer = writer.option("header", True)
+        writer.save(str(tmp_path / f"users.{form}"))
+    names["load_files"](spark, cluster.endpoints, str(tmp_path))
+    pairs = [client.kv.get(f"of/{form}") for form in ("parquet", "csv", "json")]
+    assert [pair and pair.value for pair in pairs] == [b"guest"] * 3
     names["explain"](spark, cluster.endpoints)
     explained = capsys.readouterr().out
     assert "BatchScan quorate" in explained

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -76,6 +78,37 @@ def test_a_node_that_was_away_gets_the_files_from_the_others(site: Site) -> None
     site.load("one")
     away.start()
     away.ready()
+    assert site.count("one") == ROWS
+    for digests in site.digests().values():
+        assert len(set(digests)) == 1
+
+
+@pytest.mark.ci
+def test_a_full_disk_pauses_the_load_which_says_whose_it_is(
+    site: Site, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    from quorate_spark.source.errors import SourceError
+
+    full = tmp_path / "full"
+    full.touch()
+    node = site.cluster.leader("mqtt/0")
+    node.stop()
+    node.failpoint = f"staging.writes=full:{full}"
+    node.start()
+    site.cluster.ready()
+    says = rf"wait(s|ed) .*{node.name}: .*No space left"
+    # It may wait for a time that the load says, and keeps what the other nodes have.
+    with pytest.raises(SourceError, match=says):
+        site.send("one", timeout_s="2")
+    assert site.count("one") == 0
+
+    caplog.clear()
+    with ThreadPoolExecutor(1) as pool:
+        loading = pool.submit(site.load, "one")
+        until(lambda: True if re.search(says, caplog.text) else None)
+        assert not loading.done()
+        full.unlink()
+        loading.result()
     assert site.count("one") == ROWS
     for digests in site.digests().values():
         assert len(set(digests)) == 1

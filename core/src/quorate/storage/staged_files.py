@@ -73,6 +73,7 @@ class StagedFiles:
             if offset != received or offset + len(content) > file.size:
                 return received
             try:
+                failpoint("staging.writes")
                 self._folder(shard, name)
                 with path.with_suffix(_PART).open("r+b" if received else "wb") as part:
                     part.seek(received)

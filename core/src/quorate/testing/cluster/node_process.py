@@ -56,7 +56,8 @@ class NodeProcess:
         #: Where other nodes connect.
         self.peer_port: Final = peer_port
         self._tls: Final = tls
-        #: What it is killed at when it is started the next time, by the name of the failpoint.
+        #: What it is killed at when it is started the next time, by the name of the failpoint; with
+        #: "=", what happens there instead.
         self.failpoint = ""
         self._program: Final = Program(name, directory.with_suffix(".log"))
         self._channel: grpc.Channel | None = None
@@ -81,7 +82,8 @@ class NodeProcess:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("QUORATE_")}
         environment["GRPC_VERBOSITY"] = "ERROR"
         if self.failpoint:
-            environment[VARIABLE] = f"{self.failpoint}=kill"
+            armed = self.failpoint if "=" in self.failpoint else f"{self.failpoint}=kill"
+            environment[VARIABLE] = armed
         command = [sys.executable, "-c", _SERVE, "serve", "--config", str(self.file)]
         self._program.start(command, environment)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.batching import Batch, Batching
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
+from quorate_spark.source.scratch import scratch_folder
 from quorate_spark.source.sending import Sent, source_error
 from quorate_spark.source.shards import ShardPlan, plan_of
 from quorate_spark.source.tables import FoundTable, find
@@ -79,8 +79,8 @@ async def send_files(
                 for each in topology.shards
                 if each.group == found.group
             }
-            with tempfile.TemporaryDirectory(prefix="quorate-load-") as folder:
-                filing = _Filing(options, partition, found, plan, nodes, client, Path(folder))
+            with scratch_folder() as folder:
+                filing = _Filing(options, partition, found, plan, nodes, client, folder)
                 return await filing.run(opened, rows)
         except QuorateError as error:
             raise source_error(error, options.load_id, partition) from error

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from quorate.client import AsyncClient, OutcomeUnknownError, UnavailableError
+from quorate.client import AsyncClient, OutcomeUnknownError, RejectedError, UnavailableError
 from quorate.v1 import files_pb2 as pb
 
 from quorate_spark.source.adaptive_rate import AdaptiveRate
@@ -95,7 +95,11 @@ class Uploads:
                 now_s = time.monotonic()
                 if answer.full:
                     if now_s - went_on_s > self._timeout_s:
-                        raise UnavailableError(f"the load waited for {node}: {answer.full}")
+                        # Without it the files could not be put in place either.
+                        raise RejectedError(
+                            "RESOURCE_EXHAUSTED",
+                            f"the load waited {self._timeout_s:.0f} s for {node}: {answer.full}",
+                        )
                     if now_s >= told_s:
                         told_s = now_s + _TOLD_S
                         _log.warning("the load waits for %s: %s", node, answer.full)
