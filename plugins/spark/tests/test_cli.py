@@ -70,7 +70,7 @@ def test_files_are_loaded_and_exported_again(
         load = ("load", str(exported), "--table", "kv.pairs", "--load-id", exported.name)
         [told] = run(*load)
         assert told["rows"] == 11
-    assert "is there already" in run("export", str(out), "--table", "kv.pairs", fails=True)
+    assert "exists already" in run("export", str(out), "--table", "kv.pairs", fails=True)
 
 
 @pytest.mark.ci
