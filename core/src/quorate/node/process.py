@@ -86,16 +86,27 @@ def run(
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        try:
-            uvloop.run(_live(settings, catalog, sites, client_port))
-        except _ENDS as error:
-            if (damage := _damage_of(error)) is None or not _give_up(settings, damage):
-                raise
+        if not _lived(settings, catalog, sites, client_port):
+            # What the error knew holds the database that could not be read, and its lock.
+            gc.collect()
             uvloop.run(_live(settings, catalog, sites, client_port))
     except RemovedError as error:
         raise NodeRemovedError(str(error)) from error
     except _ENDS as error:
         raise NodeEndedError(str(error)) from error
+
+
+def _lived(
+    settings: Settings, catalog: Catalog, sites: Mapping[str, Site], client_port: int | None
+) -> bool:
+    """Run the node to its end; False: its directory was given up, and it is to begin anew."""
+    try:
+        uvloop.run(_live(settings, catalog, sites, client_port))
+    except _ENDS as error:
+        if (damage := _damage_of(error)) is None or not _give_up(settings, damage):
+            raise
+        return False
+    return True
 
 
 def _damage_of(error: BaseException | None) -> BaseException | None:
