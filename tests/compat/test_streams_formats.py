@@ -39,10 +39,12 @@ def test_tokens() -> None:
 
 
 def test_backups() -> None:
-    stored = (FOLDER / "backup.json").read_bytes()
+    stored = (FOLDER / "checked_backup.json").read_bytes()
 
     assert Backup.decode(stored) == BACKUP
     assert BACKUP.encode() == stored
+    # The first ones had no checksum.
+    assert Backup.decode((FOLDER / "backup.json").read_bytes()) == BACKUP
 
 
 def test_entries_of_archives() -> None:

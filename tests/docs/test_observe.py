@@ -26,7 +26,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "observe.md").read_text(
 async def test_the_line_of_a_slow_write_is_as_shown(caplog: pytest.LogCaptureFixture) -> None:
     [shown] = re.findall(r"^```text\n(.+)\n```$", PAGE, re.MULTILINE)
     future = asyncio.get_running_loop().create_future()
-    write = Write(future, [LoggedCommand(PutPair.DESCRIPTOR.full_name, b"")], 64, None, 0.0, 30.0)
+    command = LoggedCommand(PutPair.DESCRIPTOR.full_name, b"", request="4f1c09ab-2d")
+    write = Write(future, [command], 64, None, 0.0, 30.0)
 
     with caplog.at_level(logging.WARNING):
         warn_slow(ShardId("metadata", 0), [write], Stage.APPEND, 1.2045)

@@ -58,6 +58,14 @@ def _reject(_: Txn, code: str) -> None:
     raise Rejected(code, "as the script says")
 
 
+def _carry_out_bytes(txn: Txn) -> object:
+    """Carry out a command that needs level 2."""
+    try:
+        return str(txn.carry_out(pb.Command(type=BytesValue.DESCRIPTOR.full_name)))
+    except Rejected as refusal:
+        return refusal.code
+
+
 def _carry_out(txn: Txn, steps: list[Step], token: int = 0) -> object:
     """Carry out another script as a part of this one, fenced if a token is given."""
     script = StringValue(value=json.dumps(steps))
@@ -97,6 +105,7 @@ _STEPS: Final[dict[str, Callable[..., object]]] = {
     "answer": lambda txn, size: "a" * size,
     "raise": lambda txn, token: txn.raise_fence(b"lock", token),
     "carry out": _carry_out,
+    "carry out bytes": _carry_out_bytes,
     "now": lambda txn: txn.proposed_at_ms,
 }
 
@@ -123,11 +132,12 @@ def catalog() -> Catalog:
             examples=(message(),),
             shard_key=constant_key,
             public=True,
+            level=level,
         )
-        for message, where in (
-            (StringValue, group),
-            (BytesValue, group),
-            (UInt64Value, "metadata"),
+        for message, where, level in (
+            (StringValue, group, 1),
+            (BytesValue, group, 2),
+            (UInt64Value, "metadata", 1),
         )
     ]
     routes: list[DataRoute[Any]] = [
@@ -154,6 +164,8 @@ class Machine:
     bounds: EvaluationLimits = field(default_factory=EvaluationLimits)
     clock: Callable[[], float] = lambda: 0.0
     processor: Callable[[], float] = lambda: 0.0
+    #: The levels in force; None: all of them.
+    in_force: Callable[[str], int] | None = None
 
     def __post_init__(self) -> None:
         self.home = MemoryHome()
@@ -165,7 +177,7 @@ class Machine:
         families = families_of(self.catalog, self.shard.group)
         self.data = ShardData.open(self.home, families)
         self.failed: list[tuple[str, int, Exception]] = []
-        program = Program.of(self.catalog, self.shard.group)
+        program = Program.of(self.catalog, self.shard.group, self.in_force)
         self.applier = Applier(
             self.catalog,
             self.shard,

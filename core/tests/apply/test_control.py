@@ -86,6 +86,7 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "BeginSplitReply",
         "ForgetSlotsReply",
         "PutCanaryReply",
+        "RaiseLevelsReply",
     }
 
     of_files = {f"quorate.v1.{each}FileSet" for each in ("Open", "Ingest", "Drop", "Close")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,18 +47,20 @@ async def test_backups_that_do_not_help_become_rare(
             raise TimeoutError
         await yielding(0)
 
+    async def at_once(work: Callable[..., object], *given: object) -> object:
+        return work(*given)
+
     async def copy(_: object, path: Path) -> tuple[int, int]:
         path.mkdir(parents=True)
         (path / "backup.json").write_text(json.dumps({"shards": {"metadata/0": {"index": 9}}}))
         backups.append(now)
         return 1, 1
 
-    clock: Any = SimpleNamespace(
-        monotonic=lambda: now, time=lambda: time.time(), strftime=time.strftime, gmtime=time.gmtime
-    )
+    clock: Any = SimpleNamespace(monotonic=lambda: now, time=time.time)
     monkeypatch.setattr(archiving, "time", clock)
     monkeypatch.setattr(archiving, "copy", copy)
     monkeypatch.setattr(asyncio, "sleep", sleep)
+    monkeypatch.setattr(asyncio, "to_thread", at_once)
     said: list[str] = []
     with pytest.raises(ExceptionGroup):
         await archiving.follow(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,7 @@ def led(group: str, number: int, leader: str | None, ready: str = NODES) -> Lead
 def seen_by(node: str, leaderships: Sequence[Leadership]) -> list[Leadership]:
     """Leave out what the node cannot know."""
     return [
-        each if each.leader == node else replace(each, ready=frozenset()) for each in leaderships
+        each if each.leader == node else each._replace(ready=frozenset()) for each in leaderships
     ]
 
 
@@ -121,7 +120,7 @@ class Cluster:
         if self.refuses:
             raise TransferRefusedError("a transfer is under way")
         self.leaderships = [
-            replace(each, leader=node) if each.shard == shard else each for each in self.leaderships
+            each._replace(leader=node) if each.shard == shard else each for each in self.leaderships
         ]
 
     def worked(self) -> list[Leadership]:
@@ -129,7 +128,7 @@ class Cluster:
         for each in self.leaderships:
             at, done = self._done.get(each.shard, (now, 0.0))
             self._done[each.shard] = now, done + (now - at) * self.per_s(each.shard, now)
-        return [replace(each, done=self._done[each.shard][1]) for each in self.leaderships]
+        return [each._replace(done=self._done[each.shard][1]) for each in self.leaderships]
 
     def start(self, me: str) -> LeaderBalance:
         made = LeaderBalance(

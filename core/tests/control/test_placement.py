@@ -83,8 +83,8 @@ class World:
         assert shard == METADATA
         return self.metadata
 
-    def rows(self) -> list[pb.ShardRow]:
-        return self.table
+    def rows(self) -> dict[ShardId, pb.ShardRow]:
+        return {ShardId(row.group, row.number): row for row in self.table}
 
     def declarations(self) -> Iterator[pb.NodeDeclaration]:
         for node, replicas in self.replicas.items():

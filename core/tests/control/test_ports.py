@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import pytest
 from google.protobuf.message import Message as Proto
@@ -191,7 +190,7 @@ class Cluster:
 
     def leaderships(self) -> dict[str, Leadership]:
         return {
-            name: replace(leadership_of(node.shard), ready=ready_of(node.shard))
+            name: leadership_of(node.shard)._replace(ready=ready_of(node.shard))
             for name, node in self.nodes.items()
         }
 

@@ -138,6 +138,7 @@ def test_a_route_is_all_that_dispatch_needs(site: Site) -> None:
     catalog = site.catalog()
     assert catalog.routes["acme.herb.v1.Greet"] == Route(
         group="herb",
+        plugin="herb",
         parse=message.FromString,
         apply=greet,
         writes=frozenset({"herb.rows", "herb.by_age"}),

@@ -20,6 +20,7 @@ from quorate.plugin import Stub, keys
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2
+from quorate.v1.levels_pb2 import FeatureLevel
 from quorate.v1.quota_pb2 import Quota
 
 if TYPE_CHECKING:
@@ -81,6 +82,10 @@ class Ports:
         self._ask("purge", plugin, count_only)
         yield admin_pb2.PurgedRows(shard="kv/0", family="kv.pairs", rows=3)
 
+    async def finish_upgrade(self) -> list[FeatureLevel]:
+        self._ask("finish")
+        return [FeatureLevel(feature="core", level=2)]
+
     def _ask(self, *asked: Any) -> None:
         self.asked.append(asked)
         if self.error is not None:
@@ -113,9 +118,8 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
         account = quotas.account(Subject("identity", name))
         assert account is not None
         account.open_watch()
-    Keeping(each, each, each, each, each, each, ports.recover, ports.purge, quotas, each).add_to(
-        server
-    )
+    parts = (*(each,) * 6, ports.recover, ports.purge, ports.finish_upgrade, quotas, each)
+    Keeping(*parts, each, lambda family: None, None).add_to(server)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
     try:
@@ -128,6 +132,12 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
 async def test_reports_are_given_as_they_are(stub: Any) -> None:
     assert (await stub.Topology(admin_pb2.TopologyRequest(), timeout=10)).cluster_id == b"c"
     assert (await stub.Status(admin_pb2.NodeStatusRequest(), timeout=10)).node == "n1"
+
+
+async def test_an_upgrade_is_finished_by_metadata(stub: Any, ports: Ports) -> None:
+    answer = await stub.FinishUpgrade(admin_pb2.FinishUpgradeRequest(), timeout=10)
+    assert list(answer.raised) == [FeatureLevel(feature="core", level=2)]
+    assert ports.asked == [("finish",)]
 
 
 async def test_what_is_used_of_quotas_is_told_of_those_that_are_asked_for(stub: Any) -> None:

@@ -14,8 +14,13 @@ def entries(first: int, last: int) -> list[Entry]:
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Archive:
-    return Archive.begin(tmp_path / "archive", CLUSTER)
+def directory(tmp_path: Path) -> Path:
+    return tmp_path / "archive"
+
+
+@pytest.fixture
+def archive(directory: Path) -> Archive:
+    return Archive.begin(directory, CLUSTER)
 
 
 def test_what_was_appended_is_read_from_any_index(archive: Archive) -> None:
@@ -48,18 +53,24 @@ def test_older_files_are_forgotten(archive: Archive) -> None:
     assert list(archive.entries("s", 4)) == entries(5, 6)
 
 
-def test_how_far_it_is_complete(archive: Archive) -> None:
+def test_how_far_it_is_complete(archive: Archive, directory: Path) -> None:
     assert archive.complete_until_ms("s") == 0
-    archive.set_complete("s", 7)
-    archive.set_complete("s", 9)
+    archive.set_complete("s", 7, 3)
+    archive.set_complete("s", 9, 4)
 
     assert archive.complete_until_ms("s") == 9
+    assert archive.complete_index("s") == 4
+    (archive_file := directory / "until" / "s").write_text("11")
+    assert (archive.complete_until_ms("s"), archive.complete_index("s")) == (11, 0)
+    archive_file.write_text("when?")
+    with pytest.raises(ArchiveError, match="is damaged: remove it"):
+        archive.complete_until_ms("s")
 
 
 @pytest.mark.parametrize("at", [0, 5, -1])
-def test_damage_is_found(archive: Archive, at: int) -> None:
+def test_damage_is_found(archive: Archive, directory: Path, at: int) -> None:
     archive.append("s", entries(1, 4))
-    [file] = (archive.directory / "entries" / "s").iterdir()
+    [file] = (directory / "entries" / "s").iterdir()
     content = bytearray(file.read_bytes())
     content[at] ^= 1
     file.write_bytes(bytes(content))
@@ -68,9 +79,9 @@ def test_damage_is_found(archive: Archive, at: int) -> None:
         list(archive.entries("s", 0))
 
 
-def test_only_finished_backups_count(archive: Archive) -> None:
+def test_only_finished_backups_count(archive: Archive, directory: Path) -> None:
     for name, finished in (("20261122T000000Z", True), ("20261121T000000Z", True), ("x", False)):
-        folder = archive.directory / "backups" / name
+        folder = directory / "backups" / name
         folder.mkdir(parents=True)
         if finished:
             (folder / "backup.json").write_text("{}")
@@ -78,21 +89,23 @@ def test_only_finished_backups_count(archive: Archive) -> None:
     assert [each.name for each in archive.backups()] == ["20261121T000000Z", "20261122T000000Z"]
 
 
-def test_a_new_backup_has_a_folder_of_its_own(archive: Archive) -> None:
-    first = archive.new_backup()
+def test_a_new_backup_has_a_folder_of_its_own(archive: Archive, directory: Path) -> None:
+    first = directory / "backups" / archive.new_backup().name
     first.mkdir()
     (first / "torn.sst").touch()
-    assert archive.new_backup().parent == first.parent
+    assert archive.new_backup() == first.parent / archive.new_backup().name
     assert not first.exists()
     for _ in range(3):
-        path = archive.new_backup()
+        path = first.parent / archive.new_backup().name
         path.mkdir()
         (path / "backup.json").write_text("{}")
 
     assert len(archive.backups()) == 3
 
 
-def test_it_goes_on_as_the_archive_of_its_cluster_alone(archive: Archive, tmp_path: Path) -> None:
+def test_it_goes_on_as_the_archive_of_its_cluster_alone(
+    archive: Archive, directory: Path, tmp_path: Path
+) -> None:
     assert Archive.begin(archive.directory, CLUSTER).cluster == CLUSTER
     with pytest.raises(ArchiveError, match="of another cluster"):
         Archive.begin(archive.directory, b"\x02")
@@ -102,6 +115,6 @@ def test_it_goes_on_as_the_archive_of_its_cluster_alone(archive: Archive, tmp_pa
     (tmp_path / "other" / "file").touch()
     with pytest.raises(ArchiveError, match="is not empty"):
         Archive.begin(tmp_path / "other", CLUSTER)
-    (archive.directory / "archive.json").write_text('{"format": 2, "cluster": ""}')
+    (directory / "archive.json").write_text('{"format": 2, "cluster": ""}')
     with pytest.raises(ArchiveError, match="newer version"):
         Archive(archive.directory)

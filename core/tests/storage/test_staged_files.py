@@ -47,6 +47,23 @@ def test_a_file_comes_in_parts_also_over_a_restart(tmp_path: Path, content: byte
     files.close()
 
 
+def test_a_file_whose_process_died_before_it_was_named_is_sent_again(
+    tmp_path: Path, content: bytes
+) -> None:
+    file, files = described(content), staged(tmp_path / "files")
+    files.write(SHARD, NAME, file, 0, content)
+    files.close()
+    [path] = (tmp_path / "files").glob("*/*/*.sst")
+    path.rename(path.with_suffix(".part"))
+    files = staged(tmp_path / "files")
+    # Who was told that all of it is here would never send what makes it whole.
+    assert files.received(SHARD, NAME, file) == 0
+    assert files.paths(SHARD, NAME, [file]) is None
+    assert files.write(SHARD, NAME, file, 0, content) == len(content)
+    assert files.paths(SHARD, NAME, [file]) == {FAMILY: [path]}
+    files.close()
+
+
 def test_rows_are_found_in_files_also_after_a_restart(tmp_path: Path, content: bytes) -> None:
     file, files = described(content), staged(tmp_path / "files")
     files.write(SHARD, NAME, file, 0, content)

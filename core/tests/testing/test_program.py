@@ -56,6 +56,29 @@ def test_a_program_ends_with_a_test_that_is_killed(program: Program, tmp_path: P
     until(lambda: True if ended(child) else None)
 
 
+def test_a_program_puts_its_clock_where_it_is_told(program: Program) -> None:
+    program.start([sys.executable, "-c", CLOCK], os.environ)
+    program.tell("3600")
+    # The clock of the machine is one that Quorate's code alone does not see.
+    until(lambda: True if "3600 0" in program.said else None)
+    program.tell("-60")
+    until(lambda: True if "-60 0" in program.said else None)
+
+
+#: Says again and again how far away the time is that Quorate's code and other code see.
+CLOCK = """
+import time
+from quorate.rpc import asking
+from quorate.testing.program import end_with_parent
+from quorate.testing.wall_clock import shift
+true = time.time
+end_with_parent(shift)
+while True:
+    print(round(asking.wall_ms() / 1_000 - true()), round(time.time() - true()), flush=True)
+    time.sleep(0.01)
+"""
+
+
 def test_the_words_of_all_lives_are_kept(program: Program) -> None:
     for word in ("one", "two"):
         program.start([sys.executable, "-c", f"print({word!r})"], os.environ)

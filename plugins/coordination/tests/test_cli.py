@@ -21,7 +21,8 @@ from quorate_coordination import cli
 from quorate_coordination.client import SyncCoordination
 
 _QUORATE = "import sys; from quorate.cli.main import main; sys.exit(main())"
-#: Says that it runs, and does until it is ended; then it says that.
+#: Says that it runs, and does until it is ended; then it says that. It does not pause for a signal:
+#: one that comes right before would be waited for in vain.
 _SLEEPER = """
 import os, signal, sys, time
 def end(*_):
@@ -29,7 +30,8 @@ def end(*_):
     sys.exit(7)
 signal.signal(signal.SIGTERM, end)
 print(os.environ["QUORATE_LOCK"], os.environ["QUORATE_TOKEN"], flush=True)
-signal.pause()
+while True:
+    time.sleep(0.05)
 """
 
 

@@ -32,6 +32,7 @@ def test_the_examples_of_the_how_to(
     client: Client,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     names: dict[str, Any] = {}
     for each in code_of(HOW_TO):
@@ -47,6 +48,11 @@ def test_the_examples_of_the_how_to(
     names["load_files"](spark, cluster.endpoints, str(tmp_path))
     pairs = [client.kv.get(f"of/{form}") for form in ("parquet", "csv", "json")]
     assert [pair and pair.value for pair in pairs] == [b"guest"] * 3
+    logged = spark.createDataFrame([("of/log", "guest")], "key string, value string")
+    with caplog.at_level("INFO", "quorate.spark"):
+        names["load_and_log"](logged, cluster.endpoints, "of/log")
+    assert client.kv.get("of/log") is not None
+    assert "load of/log is finished: " in caplog.text
     names["explain"](spark, cluster.endpoints)
     explained = capsys.readouterr().out
     assert "BatchScan quorate" in explained

@@ -95,6 +95,8 @@ rows = spark.range(0, int(count), 1, 2).selectExpr(
     " as value",
 )
 options = {"table": "kv.pairs", "endpoints": endpoints, "load_id": prefix, "batch_rows": 10}
+# Into an empty table it would go by files, and nothing of the first half would be there.
+options["load.mode"] = "rpc"
 rows.write.format("quorate").mode("append").options(**options).save()
 """
 

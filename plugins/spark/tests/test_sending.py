@@ -17,7 +17,8 @@ from quorate.v1.command_pb2 import CommandReply  # noqa: E402
 from quorate_spark.source import sending  # noqa: E402
 from quorate_spark.source.errors import SourceError  # noqa: E402
 from quorate_spark.source.options import write_options  # noqa: E402
-from quorate_spark.source.sending import Sent, send  # noqa: E402
+from quorate_spark.source.reporting import Sent  # noqa: E402
+from quorate_spark.source.sending import send  # noqa: E402
 from quorate_spark.source.shards import ShardPlan  # noqa: E402
 
 Sending = Callable[[CommandReply], Sent]

@@ -17,7 +17,13 @@ def node() -> MemoryNode:
         run(node.propose(BeginLoadCommand(load_id=load_id, table="kv.pairs"), Load))
     for partition, finished in ((1, False), (0, True)):
         report = ReportPartitionCommand(
-            load_id="a", partition=partition, rows=5, bad_rows=1, batches=2, finished=finished
+            load_id="a",
+            partition=partition,
+            rows=5,
+            bad_rows=1,
+            batches=2,
+            row_bytes=50,
+            finished=finished,
         )
         run(node.propose(report, Empty))
     return node
@@ -34,7 +40,7 @@ def test_a_load_is_told_with_its_parts_and_their_sums(service: LoadService) -> N
     view = run(service.GetLoad(GetLoadRequest(load_id="a"), None)).load
 
     assert (view.load.table, view.rows, view.bad_rows, view.batches) == ("kv.pairs", 10, 2, 4)
-    assert (view.partitions, view.partitions_finished) == (2, 1)
+    assert (view.row_bytes, view.partitions, view.partitions_finished) == (100, 2, 1)
     assert [each.partition for each in view.parts] == [0, 1]
 
 

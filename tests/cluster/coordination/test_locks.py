@@ -1,4 +1,4 @@
-"""Locks of real processes, while these and the nodes are killed and stopped."""
+"""Locks of real processes, while these and the nodes are killed and stopped, and clocks jump."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
-from time import monotonic
+from random import Random
+from time import monotonic, time
 from typing import Any, Final
 
 import pytest
+from quorate.client import Client
 from quorate.testing.cluster import Cluster
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
-
-pytestmark = pytest.mark.ci
+from quorate_coordination.leases import LEASE
+from quorate_coordination.v1 import leases_pb2 as pb
 
 #: A node that stalls for a quarter of it, on a busy machine, ends no lease meanwhile.
 TTL_S: Final = 4.0
 WORKERS: Final = ("a", "b", "c")
 #: Writes under the lock that must be let through between two faults.
 PROGRESS: Final = 5
+#: How far clocks jump: the nodes hold with one that is 5 s away.
+JUMP_S: Final = 4.9
 #: Holds the lock again and again, and says when it did, as every process of this machine sees it.
 _WORKER: Final = """
 import asyncio, json, sys
@@ -42,7 +46,7 @@ def say(**fact):
 async def work(q):
     async with Coordination(q).lock("jobs/nightly", owner=name, ttl_s=ttl_s) as held:
         say(held=held.token, at=monotonic())
-        for _ in range(4):
+        for _ in range(12):
             at = monotonic()
             if not held.lost:
                 say(live=held.token, at=at)
@@ -101,6 +105,7 @@ def workers(cluster: Cluster, tmp_path: Path) -> Iterator[list[Worker]]:
         yield workers
 
 
+@pytest.mark.ci
 def test_no_two_hold_a_lock_whatever_dies_or_stops(
     cluster: Cluster, workers: Sequence[Worker]
 ) -> None:
@@ -112,12 +117,7 @@ def test_no_two_hold_a_lock_whatever_dies_or_stops(
     stopped.program.send_signal(signal.SIGCONT)
     progress(workers)
 
-    killed = holder(workers)
-    killed.program.end(signal.SIGKILL)
-    died = monotonic()
-    others = [each for each in workers if each is not killed]
-    free_s = until(lambda: first_hold(others, after=died)) - died
-    killed.start()
+    free_s = free_after_kill(workers)
 
     leader = cluster.leader()
     leader.kill()
@@ -130,9 +130,60 @@ def test_no_two_hold_a_lock_whatever_dies_or_stops(
     leader.resume()
     progress(workers)
 
-    print(f"\nfree {free_s:.2f} s after its holder was killed, with a time to live of {TTL_S:g} s")
     judge(workers)
     assert free_s <= TTL_S + 1
+
+
+@pytest.mark.ci
+def test_no_two_hold_a_lock_while_the_clock_of_the_leader_jumps(
+    cluster: Cluster, workers: Sequence[Worker]
+) -> None:
+    leader = cluster.leader()
+    with Client(cluster.endpoints, tls=cluster.tls) as client:
+        client.records(LEASE).create(pb.Lease(name="jobs/clock", ttl_ms=60_000))
+
+        def ahead() -> bool | None:
+            renewal = pb.LeaseRenewal(name="jobs/clock")
+            renewed: pb.LeaseRenewed = client.records(LEASE).do("Renew", renewal)
+            return renewed.expires_at_ms / 1_000 - 60 - time() > JUMP_S - 1 or None
+
+        progress(workers)
+        holder(workers)
+        leader.shift_clock(JUMP_S)
+        # The time of the shard goes with it, and everybody who held goes on to.
+        until(ahead)
+        progress(workers)
+    # Back, so that the lease of the dead seems to begin later than it is now.
+    holder(workers)
+    leader.shift_clock(0)
+    free_s = free_after_kill(workers)
+    progress(workers)
+
+    judge(workers)
+    assert free_s <= TTL_S + 1
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(3))
+def test_no_two_hold_a_lock_while_clocks_jump_and_leaders_change(
+    cluster: Cluster, workers: Sequence[Worker], seed: int
+) -> None:
+    rng = Random(seed)
+    for _ in range(8):
+        holder(workers)
+        for node in cluster.nodes.values():
+            if rng.random() < 0.6:
+                node.shift_clock(rng.uniform(-JUMP_S, JUMP_S))
+        if rng.random() < 0.5:
+            leader = cluster.leader()
+            leader.kill()
+            progress(workers)
+            leader.start()
+            leader.ready()
+        else:
+            cluster.leader().transfer("metadata/0", rng.choice(cluster.followers()).name)
+        progress(workers)
+    judge(workers)
 
 
 def progress(workers: Sequence[Worker]) -> None:
@@ -166,6 +217,18 @@ def holder(workers: Sequence[Worker]) -> Worker:
         return None
 
     return until(find)
+
+
+def free_after_kill(workers: Sequence[Worker]) -> float:
+    """Kill the holder, and return how long nobody held the lock; it is started again."""
+    killed = holder(workers)
+    killed.program.end(signal.SIGKILL)
+    died = monotonic()
+    others = [each for each in workers if each is not killed]
+    free_s = until(lambda: first_hold(others, after=died)) - died
+    killed.start()
+    print(f"\nfree {free_s:.2f} s after its holder was killed, with a time to live of {TTL_S:g} s")
+    return free_s
 
 
 def first_hold(workers: Sequence[Worker], *, after: float) -> float | None:

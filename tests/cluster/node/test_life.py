@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
 import pytest
-from quorate.client import AsyncClient, Client, QuorateError, connect
+from quorate.client import Client, QuorateError, connect
 from quorate.plugin import Stub
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2
 
+from tests.support.paced_writes import TURN_S, writing
+
 TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 #: Of the rolling restart.
 WRITES_A_SECOND = 500
-_TURN_S = 0.02
 
 
 @contextmanager
@@ -135,7 +136,7 @@ async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path
         # What is plainly sent is sent again only while nothing can have been done.
         async with connect(cluster.endpoints) as client:
             begun = loop.time()
-            async with writing(client) as acknowledged:
+            async with writing(client, WRITES_A_SECOND) as acknowledged:
                 for node in cluster.nodes.values():
                     before = len(acknowledged)
                     assert await asyncio.to_thread(node.stop) == 0
@@ -146,7 +147,7 @@ async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path
             found = {row.key.decode() async for row in client.kv.list("rolled/")}
     assert set(acknowledged) <= found
     # Each that was due by then was sent, and each that was sent was acknowledged.
-    assert len(acknowledged) >= WRITES_A_SECOND * (restarted_s - _TURN_S)
+    assert len(acknowledged) >= WRITES_A_SECOND * (restarted_s - TURN_S)
 
 
 @pytest.mark.full
@@ -186,37 +187,3 @@ async def test_a_flooded_group_leaves_the_writes_of_another_alone(tmp_path: Path
                 task.cancel()
             ended = await asyncio.gather(*floods, return_exceptions=True)
     assert [type(each) for each in ended] == [asyncio.CancelledError] * len(floods), ended
-
-
-@asynccontextmanager
-async def writing(client: AsyncClient) -> AsyncIterator[list[str]]:
-    """Write at an even pace, and give the keys that were acknowledged; one that fails is raised."""
-    acknowledged: list[str] = []
-    stopping = asyncio.Event()
-
-    async def write(number: int) -> None:
-        key = f"rolled/{number}"
-        if number % 2:
-            await client.kv.put(key, b"x")
-        else:
-            # Through any node, which sends it on to the leader.
-            pair = kv_pb2.PutPair(key=key.encode(), value=b"x")
-            await client.call("/quorate.v1.KvService/Put", pair, kv_pb2.PutPairReply)
-        acknowledged.append(key)
-
-    async def pace() -> None:
-        number, loop = 0, asyncio.get_running_loop()
-        begun = loop.time()
-        async with asyncio.TaskGroup() as writes:
-            while not stopping.is_set():
-                await asyncio.sleep(_TURN_S)
-                while number < (loop.time() - begun) * WRITES_A_SECOND:
-                    writes.create_task(write(number))
-                    number += 1
-
-    async with asyncio.TaskGroup() as group:
-        group.create_task(pace())
-        try:
-            yield acknowledged
-        finally:
-            stopping.set()

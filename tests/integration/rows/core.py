@@ -14,10 +14,12 @@ from quorate.v1.admin_pb2 import (
     CancelSplitRequest,
     DrainNodeRequest,
     EntriesRequest,
+    ExplainKeyRequest,
     MoveReplicaRequest,
     PauseControllerRequest,
     PurgePluginRequest,
     QuotaUsageRequest,
+    RecordedRequest,
     RecoverShardRequest,
     RemoveMemberRequest,
     ResumeControllerRequest,
@@ -219,6 +221,8 @@ ADMIN: Final = {
         ),
     ),
     "Placement": Row(empty=None),
+    "Levels": Row(empty=None),
+    "FinishUpgrade": Row(empty=None),
     "SplitShard": Row(
         empty="shard",
         large=((SplitShardRequest(shard="metadata/0", into=1 << 31), REFUSED),),
@@ -286,6 +290,23 @@ ADMIN: Final = {
         empty="shard",
         large=((EntriesRequest(shard="metadata/" + "9" * 5_000), "shard"),),
         wrong=((EntriesRequest(shard="metadata"), "shard"),),
+    ),
+    "ExplainKey": Row(
+        empty="family",
+        large=((ExplainKeyRequest(family=TEXT), "family"),),
+        wrong=(
+            (ExplainKeyRequest(family="nothing", key=b"a"), "family"),
+            (ExplainKeyRequest(family="core.events", key=b"a"), "family"),
+            (ExplainKeyRequest(family="tenant.quotas", key=b"\xff"), None),
+        ),
+    ),
+    "Recorded": Row(
+        empty=None,
+        large=(
+            (RecordedRequest(shard=TEXT), "shard"),
+            (RecordedRequest(request=TEXT), "request"),
+            (RecordedRequest(index=2**64 - 1, last=2**32 - 1), None),
+        ),
     ),
 }
 

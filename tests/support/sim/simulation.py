@@ -65,6 +65,8 @@ class Simulation:
         ]
         self.operator = Operator(self.cluster)
         self.faults = FaultInjector(self.cluster, self.operator)
+        #: By shard, what its leader had committed when it served again after it was healed.
+        self._wanted: Final[dict[str, int]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -150,12 +152,15 @@ class Simulation:
         return all(self._serves(shard) for shard in self.cluster.shards)
 
     def _serves(self, shard: str) -> bool:
-        """Whether a proposal was acknowledged since, and every member is near the end."""
+        """Whether a proposal was acknowledged since, and every member has what stood by then.
+
+        What comes meanwhile does not count: a member with a slow disk is never level with it.
+        """
         leader = self.cluster.leader(shard)
         if leader is None or shard not in self.traffic.served:
             return False
-        near = leader.replica.commit - 10
-        return all(hosted.applied >= near for hosted in self._members(shard))
+        wanted = self._wanted.setdefault(shard, leader.replica.commit)
+        return all(hosted.applied >= wanted for hosted in self._members(shard))
 
     def _tell(self, fact: facts.Fact) -> None:
         match fact:

@@ -50,6 +50,7 @@ from quorate.storage.families import (
     COUNTS,
     EVENTS,
     FILE_SETS,
+    LEVELS,
     MEMBERS,
     NODES,
     PUBLICATIONS,
@@ -299,7 +300,7 @@ class Applier:
             self._prepared = 0, {}
         if SLOTS in changed:
             self._derive_slots()
-        if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS, PUBLICATIONS)):
+        if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS, LEVELS, PUBLICATIONS)):
             self.cluster_changes += 1
         ring = self._checksums
         ring.update(turn.checksums)

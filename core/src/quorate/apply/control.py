@@ -14,6 +14,7 @@ from quorate.apply import (
     cuts,
     deadlines,
     file_sets,
+    levels,
     members,
     placement,
     publications,
@@ -36,6 +37,7 @@ from quorate.storage.families import (
     COUNTS,
     DEADLINE_KEYS,
     DEADLINES,
+    LEVELS,
     MEMBERS,
     MIRRORS,
     NODES,
@@ -60,7 +62,7 @@ _FORGOTTEN_ROWS: Final = 1_000
 #: no number is given out twice.
 _KEPT_BY_NAME: Final = (COUNTS, DEADLINES, DEADLINE_KEYS, MIRRORS, WRITERS)
 _PUBLIC: Final = MappingProxyType(
-    {name: Family(name, public=True) for name in (MEMBERS, NODES, SHARDS)}
+    {name: Family(name, public=True) for name in (LEVELS, MEMBERS, NODES, SHARDS)}
 )
 #: Core's rows with events; it changes the others without a transaction.
 SCOPE: Final = Scope(_PUBLIC, _PUBLIC, frozenset())
@@ -107,6 +109,8 @@ class ControlRoute(NamedTuple):
 
     parse: Callable[[bytes], Message]
     apply: Callable[[ShardTxn, Any, ShardState], Message | None]
+    #: The level of core that it needs.
+    level: int = levels.LOWEST
 
 
 def open_session(txn: ShardTxn, command: pb.OpenSession, state: ShardState) -> pb.OpenSessionReply:
@@ -193,8 +197,9 @@ def adopt_mirror(txn: ShardTxn, command: pb.AdoptMirror, state: ShardState) -> N
 
 
 def report_declaration(txn: ShardTxn, command: pb.ReportDeclaration, state: ShardState) -> None:
-    """Record the declaration of a node."""
+    """Record the declaration of a node; one that does not support what is in force is refused."""
     _demand_first(state)
+    levels.check(txn, command.declaration)
     row = command.declaration.SerializeToString(deterministic=True)
     key = command.declaration.node.encode()
     if txn.get(NODES, key) != row:
@@ -202,8 +207,10 @@ def report_declaration(txn: ShardTxn, command: pb.ReportDeclaration, state: Shar
 
 
 def create_shards(txn: ShardTxn, command: pb.CreateShards, state: ShardState) -> None:
-    """Record new shards; existing ones stay unchanged."""
+    """Record new shards; existing ones stay unchanged. The first ones found the cluster."""
     _demand_first(state)
+    if not members.shards(txn):
+        levels.found(txn)
     for shard in command.shards:
         if len(shard.slots) != BITMAP_BYTES or not shard.group or not shard.members:
             raise Rejected(
@@ -287,6 +294,12 @@ def drain_node(txn: ShardTxn, command: pb.DrainNode, state: ShardState) -> None:
     """Record whether a node is to hold replicas."""
     _demand_first(state)
     members.drain(txn, command)
+
+
+def raise_levels(txn: ShardTxn, command: pb.RaiseLevels, state: ShardState) -> pb.RaiseLevelsReply:
+    """Raise the levels in force to the highest that all nodes can."""
+    _demand_first(state)
+    return levels.raise_all(txn, members.added(txn))
 
 
 def purge_plugin(txn: ShardTxn, command: pb.PurgePlugin, state: ShardState) -> pb.PurgePluginReply:
@@ -478,8 +491,8 @@ def raise_generation(_: ShardTxn, command: pb.RaiseGeneration, state: ShardState
 #: By the full name of the message. Clients cannot send them.
 ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
     {
-        message.DESCRIPTOR.full_name: ControlRoute(message.FromString, apply)
-        for message, apply in (
+        message.DESCRIPTOR.full_name: ControlRoute(message.FromString, apply, *level)
+        for message, apply, *level in (
             (pb.OpenSession, open_session),
             (pb.SealSession, seal_session),
             (pb.CloseSession, close_session),
@@ -494,6 +507,7 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.MoveReplica, move_replica),
             (pb.FinishMove, finish_move),
             (pb.DrainNode, drain_node),
+            (pb.RaiseLevels, raise_levels),
             (pb.PurgePlugin, purge_plugin),
             (pb.BeginSplit, begin_split),
             (pb.CutShard, cut_shard),
@@ -501,9 +515,9 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.FinishSplit, finish_split),
             (pb.ForgetSlots, forget_slots),
             (pb.RaiseGeneration, raise_generation),
-            (pb.CheckRows, checks.check_rows),
-            (pb.ReportRows, checks.report_rows),
-            (pb.PutCanary, checks.put_canary),
+            (pb.CheckRows, checks.check_rows, levels.CHECKED_FROM),
+            (pb.ReportRows, checks.report_rows, levels.CHECKED_FROM),
+            (pb.PutCanary, checks.put_canary, levels.CHECKED_FROM),
             (files_pb2.OpenFileSet, open_file_set),
             (files_pb2.IngestFileSet, put_files),
             (files_pb2.CloseFileSet, put_files),

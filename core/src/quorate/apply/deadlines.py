@@ -3,7 +3,7 @@
 Both kinds of keys begin with the timer's name, which has no zero byte, and a zero byte.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -32,6 +32,15 @@ def deadline_of(rows: Rows, timer: str, key: bytes) -> Deadline | None:
         return None
     at_ms, ttl_ms = _DEADLINE.unpack(value)
     return Deadline(at_ms, None if ttl_ms == _NO_TTL else ttl_ms)
+
+
+def keyed(rows: Rows, timer: str, begin: bytes) -> Iterator[tuple[bytes, int]]:
+    """Yield the keys that begin with some bytes and have a deadline, with the time of it."""
+    start = _start(timer)
+    for name, value in rows.iterate(DEADLINE_KEYS, start + begin, None):
+        if not name.startswith(start + begin):
+            return
+        yield name[len(start) :], _DEADLINE.unpack(value)[0]
 
 
 def schedule(layer: Layer, timer: str, key: bytes, deadline: Deadline | None) -> None:

@@ -52,6 +52,8 @@ class LoggedCommand(NamedTuple):
     caller: str = ""
     #: Whether its rights were checked by the node that it came to, at a port of a plugin.
     admitted: bool = False
+    #: The id of the call that it came with; "": the node's own.
+    request: str = ""
 
 
 def of_shard(message: Message) -> LoggedCommand:

@@ -22,6 +22,7 @@ from quorate.apply import (
     effects,
     fences,
     file_sets,
+    levels,
     publications,
     sessions,
     slot_set,
@@ -335,7 +336,7 @@ class _Turn:
             return known
         refusal = foreign or self._unknown(command)
         if refusal is None and (handler := self._program.handlers.get(command.type)) is not None:
-            refusal = self._closed(command, handler)
+            refusal = self._too_early(handler) or self._closed(command, handler)
         if refusal is not None:
             # Not carried out here, but perhaps later by another leader: record no outcome.
             return Outcome(revision, refusal=refusal)
@@ -350,7 +351,9 @@ class _Turn:
         handler = handler or self._program.handlers.get(command.type)
         if handler is None:
             return self._control(command, revision)
-        refusal = self._foreign(command) or self._closed(command, handler)
+        refusal = (
+            self._foreign(command) or self._too_early(handler) or self._closed(command, handler)
+        )
         if refusal is not None:
             return Outcome(revision, refusal=refusal)
         layer, start = Layer(self.layer), self.events.savepoint()
@@ -402,6 +405,9 @@ class _Turn:
             return None
         if not handler.command.public:
             raise Rejected("INVALID_ARGUMENT", f"type: no client may send {command.type}")
+        early = self._too_early(handler)
+        if early is not None:
+            raise Rejected(*early)
         try:
             message = handler.parse(command.payload)
         except DecodeError:
@@ -441,14 +447,15 @@ class _Turn:
             return Outcome(revision, refusal=refusal)
         if command.type in _PUT or command.type == _CLOSE:
             return self._of_files(command, revision)
-        parse, apply = control.ROUTES[command.type]
+        parse, apply, level = control.ROUTES[command.type]
         state = replace(self.state)
         self.state.depart = partial(self._depart, revision)
 
         def apply_here(txn: Any, message: Message) -> Message | None:
             return apply(txn, message, self.state)
 
-        outcome = self._run(command, revision, Handler(parse, apply_here, control.SCOPE))
+        handler = Handler(parse, apply_here, control.SCOPE, level=level)
+        outcome = self._run(command, revision, handler)
         if outcome.refusal is not None:
             self.state = state
         return outcome
@@ -554,6 +561,9 @@ class _Turn:
         handler, load = self._program.handlers.get(name), self._program.file_loads.get(name)
         if handler is None or load is None:
             raise Rejected(UNKNOWN_COMMAND, f"the leader loads no files with rows of {name}")
+        early = self._too_early(handler)
+        if early is not None:
+            raise Rejected(*early)
         if load.settle is not None:
             txn = self._txn(layer, handler.scope, revision, copies)
             load.settle(txn, {each.name: each.items for each in counts})
@@ -664,6 +674,19 @@ class _Turn:
             WRONG_SHARD,
             f"shard {self.state.shard} is publishing files, which {command.type} waits for: send"
             " it again",
+        )
+
+    def _too_early(self, handler: Handler) -> Refusal | None:
+        """Return the refusal of a command that not all nodes of the cluster know yet."""
+        if handler.level == levels.LOWEST:
+            return None
+        level = self._program.in_force(handler.feature)
+        if level >= handler.level:
+            return None
+        return Refusal(
+            levels.NOT_IN_FORCE,
+            f"it needs level {handler.level} of {handler.feature}, and {level} is in force; once"
+            " all nodes have a release that can it, `quorate upgrade finish` raises it",
         )
 
     def _unknown(self, command: LoggedCommand) -> Refusal | None:

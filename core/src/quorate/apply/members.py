@@ -121,6 +121,12 @@ def being_added(txn: ShardTxn, shard: pb.ShardRow) -> list[pb.ShardMember]:
     return [each for each in added if each not in shard.members]
 
 
+def added(txn: ShardTxn) -> list[str]:
+    """Return the nodes that are being added."""
+    rows = _rows(txn, MEMBERS, pb.MemberRow)
+    return [row.node for row in rows if row.change == pb.MEMBER_CHANGE_ADD]
+
+
 def begin_move(txn: ShardTxn, command: pb.MoveReplica) -> None:
     """Begin to move a replica; while one is being added, its removal takes that back."""
     key, row, name = _moving(txn, command.group, command.number)

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from google.protobuf.message import Message
 
-from quorate.apply import control
+from quorate.apply import control, levels
 from quorate.apply.places import Places
 from quorate.apply.scope import Family, Scope
 from quorate.plugin import Command, FileLoad, Table, Txn
@@ -25,6 +25,9 @@ class Handler(NamedTuple):
     scope: Scope
     #: As it is declared; None of core's own.
     command: Command[Any] | None = None
+    #: Whose it is, and the level of that which it needs.
+    feature: str = levels.CORE
+    level: int = levels.LOWEST
 
     def slots(self, message: Message) -> list[int]:
         """Return the slots that a command touches."""
@@ -58,10 +61,12 @@ class Program:
     places: Places
     #: What a departure of a family's rows may read and write.
     departures: Mapping[str, Scope]
+    #: The level in force of a feature, as far as it is known here.
+    in_force: Callable[[str], int]
 
     @classmethod
-    def of(cls, catalog: Catalog, group: str) -> Self:
-        """Return the program of a group."""
+    def of(cls, catalog: Catalog, group: str, in_force: Callable[[str], int] | None = None) -> Self:
+        """Return the program of a group; by default all that it can is in force."""
         own = [each for each in catalog.families.values() if each.group == group]
         public = frozenset(family.name for family in own if Family.of(family).public)
         handlers = _handlers(catalog, group)
@@ -78,6 +83,7 @@ class Program:
             departures={
                 name: Scope.of_plugin(catalog, name.partition(".")[0]) for name in places.departures
             },
+            in_force=levels.levels_of(catalog).__getitem__ if in_force is None else in_force,
         )
 
 
@@ -101,7 +107,9 @@ def _handlers(catalog: Catalog, group: str) -> dict[str, Handler]:
             if named not in scopes:
                 scopes[named] = Scope.of_route(catalog, route)
             command = catalog.commands[name]
-            handlers[name] = Handler(route.parse, route.apply, scopes[named], command)
+            handlers[name] = Handler(
+                route.parse, route.apply, scopes[named], command, route.plugin, command.level
+            )
     return handlers
 
 

@@ -9,9 +9,10 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.apply import deadlines, fences, writers
+from quorate.apply import deadlines, fences, history, writers
 from quorate.apply.deadlines import Deadline
 from quorate.apply.entries import Copies
+from quorate.apply.history import History
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import TOO_LARGE, CopyBehind
 from quorate.apply.scope import Family, Scope
@@ -127,6 +128,15 @@ class ShardReader:
         """Return who wrote a row of this view, if that was kept."""
         found = writers.find(self._rows, family, row.key)
         return found if found is not None and found.revision == row.revision else None
+
+    def changes(self, family: str, key: bytes, before: int) -> History:
+        """Return the changes of a row before a revision, or the newest with 0, as far as kept."""
+        self._readable(family)
+        return history.changes(self._rows, family, key, before)
+
+    def due_of(self, timers: Iterable[str], key: bytes) -> Iterator[tuple[str, bytes, int]]:
+        """Yield timer, key and time of the deadlines of a key, or of keys that begin with it."""
+        return history.deadlines(self._rows, timers, key)
 
     def deadline(self, timer: str, key: bytes) -> int | None:
         """Return the deadline of a key, if any."""

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import aclosing, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from quorate.cli.backup import copy
@@ -18,7 +16,9 @@ from quorate.cli.terminal import ADMIN
 from quorate.client.errors import OutcomeUnknownError, RejectedError, UnavailableError
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.control.failures import Backoff
+from quorate.storage import places
 from quorate.storage.archive import Archive, ArchiveError
+from quorate.storage.places import Place
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 
 async def follow(
     client: AsyncClient,
-    directory: Path,
+    directory: Place,
     *,
     every_s: float,
     backup_every_s: float,
@@ -53,14 +53,14 @@ async def follow(
         archive = Archive.begin(directory, topology.cluster_id)
     except ArchiveError as error:
         raise failure(str(error)) from None
-    due_in_s = _due_in_s(archive, backup_every_s)
+    due_in_s = archive.begun_at_s() + backup_every_s - time.time()
     followers: dict[str, _Follower] = {}
     async with asyncio.TaskGroup() as group:
         while True:
             if due_in_s <= 0:
                 await _back_up(client, archive, say)
                 if keep_s is not None:
-                    _forget(archive, keep_s)
+                    await asyncio.to_thread(_forget, archive, keep_s)
                 due_in_s = backup_every_s
             for shard, index in _indexes(archive.backups()[-1]).items():
                 if shard not in followers:
@@ -125,6 +125,10 @@ class _Follower:
                 if said != str(error):
                     said = str(error)
                     self._say(f"{self._shard}: {said or 'a node is silent'}; asking another one")
+            except OSError as error:
+                if said != str(error):
+                    said = str(error)
+                    self._say(f"{self._shard}: entries cannot be kept, trying again: {said}")
             turn += 1
             await asyncio.sleep(_RETRY_S)
 
@@ -140,7 +144,7 @@ class _Follower:
             self.needs = str(error)
 
     async def _follow(self, node: str) -> None:
-        after = self._archive.reached(self._shard, self._backup)
+        after = await asyncio.to_thread(self._archive.reached, self._shard, self._backup)
         request = pb.EntriesRequest(shard=self._shard, after=after)
         parts = self._client.at(node).stream(f"{ADMIN}/Entries", request, pb.EntriesPart)
         async with aclosing(parts):
@@ -161,35 +165,37 @@ class _Follower:
                     self.needs = "it was split, or rows were loaded from files"
                 if time.monotonic() < due and size < _MOST_BYTES:
                     continue
-                await asyncio.to_thread(self._write, waiting, part.complete_until_ms)
+                if waiting:
+                    after = waiting[-1].index
+                await asyncio.to_thread(self._write, waiting, part.complete_until_ms, after)
                 waiting, size, due = [], 0, time.monotonic() + self._every_s
 
-    def _write(self, entries: list[Entry], complete_until_ms: int) -> None:
+    def _write(self, entries: list[Entry], complete_until_ms: int, index: int) -> None:
         if entries:
             self._archive.append(self._shard, entries)
         if complete_until_ms:
-            self._archive.set_complete(self._shard, complete_until_ms)
+            self._archive.set_complete(self._shard, complete_until_ms, index)
 
 
-def _indexes(backup: Path) -> Mapping[str, int]:
+def _shards(backup: Place) -> Mapping[str, Mapping[str, int]]:
+    """Return what the manifest of a backup says of each shard."""
+    shards: Mapping[str, Mapping[str, int]] = json.loads((backup / "backup.json").read_bytes())[
+        "shards"
+    ]
+    return shards
+
+
+def _indexes(backup: Place) -> Mapping[str, int]:
     """Return the index at which a backup has each shard."""
-    shards = json.loads((backup / "backup.json").read_bytes())["shards"]
-    return {shard: manifest["index"] for shard, manifest in shards.items()}
-
-
-def _due_in_s(archive: Archive, every_s: float) -> float:
-    backups = archive.backups()
-    if not backups:
-        return 0
-    return (backups[-1] / "backup.json").stat().st_mtime + every_s - time.time()
+    return {shard: manifest["index"] for shard, manifest in _shards(backup).items()}
 
 
 async def _back_up(client: AsyncClient, archive: Archive, say: Say) -> None:
     while True:
-        path = archive.new_backup()
         try:
+            path = await asyncio.to_thread(archive.new_backup)
             files, size = await copy(client, path)
-        except (RejectedError, UnavailableError, OutcomeUnknownError) as error:
+        except (RejectedError, UnavailableError, OutcomeUnknownError, OSError) as error:
             say(f"the backup failed, trying again: {error}")
             await asyncio.sleep(_RETRY_S)
         else:
@@ -199,12 +205,16 @@ async def _back_up(client: AsyncClient, archive: Archive, say: Say) -> None:
 
 def _forget(archive: Archive, keep_s: float) -> None:
     """Remove backups and entries that restores of the last `keep_s` seconds do not need."""
-    begins = time.time() - keep_s
+    begins_ms = (time.time() - keep_s) * 1_000
     older = archive.backups()[:-1]
-    before = [each for each in older if (each / "backup.json").stat().st_mtime <= begins]
+    before = [
+        each
+        for each in older
+        if max(manifest["now_ms"] for manifest in _shards(each).values()) <= begins_ms
+    ]
     for backup in before[:-1]:
         # The manifest first: an interruption leaves nothing that looks complete.
         (backup / "backup.json").unlink()
-        shutil.rmtree(backup)
+        places.remove_all(backup)
     for shard, index in _indexes(archive.backups()[0]).items():
         archive.forget(shard, index)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
 _FOLLOW: Final = "/quorate.v1.AuditService/Follow"
-_WRITER: Final = "/quorate.v1.AuditService/Writer"
+WRITER: Final = "/quorate.v1.AuditService/Writer"
 
 
 @click.group("audit", invoke_without_command=True)
@@ -54,9 +54,8 @@ def writer(terminal: Terminal, family: str, key: str, in_hex: bool) -> None:
 
     The key is given as `quorate watch` shows it: text, or a JSON array of its parts.
     """
-    family = ALIASES[family].family if family in ALIASES else family
-    request = pb.FindWriter(family=family, key=_key(key, in_hex))
-    found = terminal.ask(lambda client: client.call(_WRITER, request, pb.RowWriter, read=True))
+    request = pb.FindWriter(family=family_of(family), key=key_of(key, in_hex))
+    found = terminal.ask(lambda client: client.call(WRITER, request, pb.RowWriter, read=True))
     at = datetime.fromtimestamp(found.written_at_ms / 1_000, UTC)
     terminal.print(
         [
@@ -71,7 +70,13 @@ def writer(terminal: Terminal, family: str, key: str, in_hex: bool) -> None:
     )
 
 
-def _key(text: str, in_hex: bool) -> bytes:
+def family_of(name: str) -> str:
+    """Return the family of a name, which may be an alias such as `kv`."""
+    return ALIASES[name].family if name in ALIASES else name
+
+
+def key_of(text: str, in_hex: bool) -> bytes:
+    """Return a key that is given as `quorate watch` shows it, or in hex digits."""
     if not in_hex and text.startswith("["):
         with suppress(ValueError):
             return keys.pack(*json.loads(text))

@@ -1,18 +1,20 @@
-"""`quorate backup`: a copy of every shard of the cluster, in a directory here."""
+"""`quorate backup`: a copy of every shard of the cluster, in a directory or an object store."""
 
 from __future__ import annotations
 
-import os
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from quorate.cli.failures import Failure, failure, not_installed
 from quorate.cli.terminal import ADMIN, Terminal, progress
-from quorate.storage import durably
+from quorate.storage import durably, places
+from quorate.storage.places import Place, PlaceError
 from quorate.v1.admin_pb2 import BackupPart, BackupRequest
 
 if TYPE_CHECKING:
@@ -23,8 +25,24 @@ _MANIFEST: Final = "backup.json"
 _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 
 
+class PlaceType(click.Path):
+    """A directory, or a folder of an object store by its URL."""
+
+    def __init__(self) -> None:
+        super().__init__(file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the `Place`."""
+        if isinstance(value, str) and "://" in value:
+            try:
+                return places.place_of(value)
+            except PlaceError as error:
+                self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command("backup")
-@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("directory", metavar="DIR", type=PlaceType())
 @click.option("--node", help="Node to ask; default: any node.")
 @click.option("--verify", "verifies", is_flag=True, help="Restore DIR in a sandbox and compare.")
 @click.option("--follow", "follows", is_flag=True, help="Keep an archive in DIR, until Ctrl-C.")
@@ -42,7 +60,7 @@ _SECONDS: Final = click.FloatRange(min=0, min_open=True)
 @click.pass_obj
 def command(
     terminal: Terminal,
-    directory: Path,
+    directory: Place,
     node: str | None,
     verifies: bool,
     follows: bool,
@@ -51,6 +69,8 @@ def command(
     keep: float | None,
 ) -> None:
     """Copy every shard of the cluster into DIR, which must be empty, while it goes on.
+
+    DIR is a directory, or with the extra `s3` a URL such as s3://bucket/prefix.
 
     Each shard is copied as it is at one moment. backup.json is written last: a directory without it
     is no backup.
@@ -77,7 +97,7 @@ def command(
         )
         terminal.follow(work)
         return
-    if directory.exists() and any(directory.iterdir()):
+    if places.names(directory):
         raise failure(f"{directory} is not empty", "name an empty directory, or a new one")
     files, size = terminal.ask(lambda client: copy(client, directory, node))
     terminal.report(
@@ -86,7 +106,7 @@ def command(
     )
 
 
-def _verify(terminal: Terminal, directory: Path) -> None:
+def _verify(terminal: Terminal, directory: Place) -> None:
     try:
         from quorate.groups.snapshots.parts import BackupError
         from quorate.node.directory import verify
@@ -99,7 +119,7 @@ def _verify(terminal: Terminal, directory: Path) -> None:
         raise failure(str(error)) from error
 
 
-async def copy(client: AsyncClient, directory: Path, node: str | None = None) -> tuple[int, int]:
+async def copy(client: AsyncClient, directory: Place, node: str | None = None) -> tuple[int, int]:
     """Copy every shard; return the number of files and bytes."""
     asked = client.at(node) if node else client
     parts = asked.stream(f"{ADMIN}/Backup", BackupRequest(), BackupPart, timeout_s=None)
@@ -108,7 +128,7 @@ async def copy(client: AsyncClient, directory: Path, node: str | None = None) ->
 
 
 async def write(
-    parts: AsyncIterator[BackupPart], directory: Path, copied: Callable[[int], None]
+    parts: AsyncIterator[BackupPart], directory: Place, copied: Callable[[int], None]
 ) -> tuple[int, int]:
     """Write the files of a backup, the manifest once all others are durable; return files, bytes.
 
@@ -116,28 +136,30 @@ async def write(
     """
     files = size = 0
     manifest = b""
-    async for part in _whole(parts, directory):
-        copied(len(part.content))
-        size += len(part.content)
-        if part.path == _MANIFEST:
-            manifest += part.content
-            continue
-        path = directory / _safe(part.path)
-        if part.offset == 0:
-            files += 1
-            path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            file.write(part.content)
+    with ExitStack() as stack:
+        write_part: Callable[[bytes], object] = bytes
+        async for part in _whole(parts, directory):
+            copied(len(part.content))
+            size += len(part.content)
+            if part.path == _MANIFEST:
+                manifest += part.content
+                continue
+            if part.offset == 0:
+                files += 1
+                path = directory / _safe(part.path).as_posix()
+                write_part = await asyncio.to_thread(stack.enter_context, places.writing(path))
+            await asyncio.to_thread(write_part, part.content)
             if part.offset + len(part.content) == part.size:
-                file.flush()
-                os.fsync(file.fileno())
-    for folder in directory.iterdir():
-        durably.sync_directory(folder)
-    durably.replace(directory / _MANIFEST, manifest)
+                await asyncio.to_thread(stack.close)
+    if isinstance(directory, Path):
+        for folder in directory.iterdir():
+            durably.sync_directory(folder)
+    places.make(directory)
+    await asyncio.to_thread(places.write, directory / _MANIFEST, manifest)
     return files + 1, size
 
 
-async def _whole(parts: AsyncIterator[BackupPart], directory: Path) -> AsyncIterator[BackupPart]:
+async def _whole(parts: AsyncIterator[BackupPart], directory: Place) -> AsyncIterator[BackupPart]:
     """Pass on the parts of files that are complete, one after the other, the manifest last."""
     path, reached, due = "", 0, 0
     async for part in parts:
@@ -151,7 +173,7 @@ async def _whole(parts: AsyncIterator[BackupPart], directory: Path) -> AsyncIter
         raise _torn(directory, "it ended before its manifest")
 
 
-def _safe(path: str) -> Path:
+def _safe(path: str) -> PurePosixPath:
     """Return where a file goes below the directory; a node has no say over other places."""
     parts = PurePosixPath(path).parts
     if not parts or any(part in ("/", "..") for part in parts):
@@ -159,8 +181,8 @@ def _safe(path: str) -> Path:
             f"the node sent a file {path!r}, which is outside of the directory",
             "ask another node, and report this as a bug",
         )
-    return Path(*parts)
+    return PurePosixPath(*parts)
 
 
-def _torn(directory: Path, what: str) -> Failure:
+def _torn(directory: Place, what: str) -> Failure:
     return failure(f"the backup is incomplete: {what}", f"empty {directory}, and call it again")

@@ -6,7 +6,7 @@ import json
 import platform
 import time
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import distributions
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Final
 import click
 from google.protobuf.json_format import MessageToDict
 
-from quorate.cli import doctor
+from quorate.cli import doctor, recorded
 from quorate.cli.failures import Failure, failure
 from quorate.cli.statuses import Silent
 from quorate.cli.terminal import Terminal
+from quorate.observe.recorder import Record
+from quorate.v1 import admin_pb2 as pb
 
 #: Size of the end of a log file that is included.
 _LOG_BYTES: Final = 16 * 2**20
@@ -32,6 +34,13 @@ def command() -> None:
 @command.command("bundle")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
+    "--recorder",
+    "recorders",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="The flight recorder of a node that does not answer, or its node.dir; may be repeated.",
+)
+@click.option(
     "--log",
     "logs",
     multiple=True,
@@ -39,15 +48,23 @@ def command() -> None:
     help="The log of a node, of which the last 16 MiB go along; may be repeated.",
 )
 @click.pass_obj
-def bundle(terminal: Terminal, file: Path, logs: tuple[Path, ...]) -> None:
+def bundle(
+    terminal: Terminal, file: Path, logs: tuple[Path, ...], recorders: tuple[Path, ...]
+) -> None:
     """Write FILE, a zip archive for a report, without rows, secrets or tokens.
 
-    It has what each node says of itself and of its shards, its metrics, what `quorate doctor`
-    finds, the configuration that is in effect here without its secrets, and the installed versions.
+    It has what each node says of itself and of its shards, its metrics, its flight recorder, what
+    `quorate doctor` finds, the configuration that is in effect here without its secrets, and the
+    installed versions.
     """
     if file.exists():
         raise failure(f"{file} exists already", "name another file, or remove it")
     parts = _of_cluster(terminal.ask(doctor.gather))
+    for node, records in terminal.ask(recorded.of_nodes).items():
+        parts[f"nodes/{node}/recorder.ndjson"] = recorded.lines(_without_names(records))
+    for number, each in enumerate(recorders, 1):
+        records = recorded.of_file(each, last=recorded.MOST)
+        parts[f"recorders/{number}.ndjson"] = recorded.lines(_without_names(records))
     parts["versions.json"] = _shown(_versions())
     try:
         from quorate.config import render
@@ -62,6 +79,44 @@ def bundle(terminal: Terminal, file: Path, logs: tuple[Path, ...]) -> None:
             archive.writestr(name, text)
     file.chmod(0o600)
     terminal.print({"file": str(file), "part": name} for name in parts)
+
+
+@command.command("recorder")
+@click.argument("source", metavar="PATH|NODE")
+@click.option("--kind", "kinds", multiple=True, help="Records of a kind; may be repeated.")
+@click.option("--shard", default="", help="Records about a shard.")
+@click.option("--request", default="", help="Records about a call, by its id.")
+@click.option(
+    "--last",
+    type=click.IntRange(0, 1_000_000),
+    default=1_000,
+    show_default=True,
+    help="The newest records; 0: all.",
+)
+@click.pass_obj
+def show_recorder(
+    terminal: Terminal, source: str, kinds: tuple[str, ...], shard: str, request: str, last: int
+) -> None:
+    """Show the last minutes of a node, oldest first.
+
+    PATH is its file `recorder`, or its node.dir, whether or not the node runs; NODE is asked.
+    """
+    path = Path(source)
+    if path.exists():
+        records = recorded.of_file(path, kinds=kinds, shard=shard, request=request, last=last)
+    else:
+        wanted = pb.RecordedRequest(kinds=kinds, shard=shard, request=request, last=last)
+        records = terminal.ask(lambda client: recorded.of_node(client, source, wanted))
+    if terminal.json:
+        terminal.print(records)
+    else:
+        terminal.print(map(recorded.row, records))
+
+
+def _without_names(records: Iterable[Record]) -> Iterator[Record]:
+    """Yield records without the names of callers."""
+    for each in records:
+        yield {name: value for name, value in each.items() if name != "caller"}
 
 
 def _of_cluster(reports: doctor.Reports) -> dict[str, str]:

@@ -22,7 +22,7 @@ from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import PATIENCE_S, Silent, Status, look, quota_rows
 from quorate.cli.terminal import Terminal
 from quorate.client.errors import QuorateError
-from quorate.node.alerts import FOLLOWER_LAG, LOOP_STOP_S
+from quorate.observe.thresholds import FOLLOWER_LAG, FULL, LOOP_STOP_S
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ _DAY_S: Final = 86_400
 _ENDS_S: Final = 14 * _DAY_S
 #: An fsync that takes longer makes every write slow.
 _SYNC_S: Final = 0.05
-#: Share of a limit that may be used.
-_FULL: Final = 0.8
 #: Number of fsyncs that measure a disk.
 _SYNCS: Final = 100
 #: A node with many shards and connections opens more than the usual 1,024 files.
@@ -180,7 +178,7 @@ def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding
         found = f"one fsync of a hundred takes more than {slow_s * 1_000:.0f} ms"
         yield Finding(node, found, "give its directory a disk of its own, and a fast one")
     opened, most = one("process_open_fds"), one("process_max_fds")
-    if most and opened > _FULL * most:
+    if most and opened > FULL * most:
         found = f"{opened:.0f} of {most:.0f} file descriptors are open"
         yield Finding(node, found, "raise LimitNOFILE, or `ulimit -n`, and restart it")
     if (stop_s := one("quorate_loop_longest_stop_seconds")) > LOOP_STOP_S:
@@ -206,7 +204,7 @@ def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding
 def of_quotas(rows: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
     """Return the quotas that are nearly used up."""
     for row in rows:
-        if row["limit"] and row["used"] > _FULL * row["limit"]:
+        if row["limit"] and row["used"] > FULL * row["limit"]:
             found = f"{row['used']} of {row['limit']} {row['quota']} are used"
             advice = "raise the quota, or delete what is not needed"
             yield Finding(f"{row['kind']} {row['name']}", found, advice)
@@ -226,7 +224,7 @@ def of_machine(settings: Settings) -> Iterator[Finding]:
         )
         yield Finding("timing.election_min_ms", found, "raise it, or choose a faster disk")
     disk = shutil.disk_usage(there)
-    if disk.used > _FULL * disk.total:
+    if disk.used > FULL * disk.total:
         found = f"{disk.free // 2**20} MiB are free of {disk.total // 2**20}"
         yield Finding(str(there), found, "make room: a node refuses writes before its disk is full")
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

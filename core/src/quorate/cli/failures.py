@@ -86,6 +86,8 @@ def of_client(error: QuorateError) -> Failure:
 
     exit_code = ExitCode.FAILED
     parts: dict[str, object] = {"what": str(error), "fix": ""}
+    if error.request:
+        parts["request"] = error.request
     if isinstance(error, InvalidError):
         exit_code = ExitCode.USAGE
         parts["field"] = error.field
@@ -93,4 +95,7 @@ def of_client(error: QuorateError) -> Failure:
         exit_code = ExitCode.UNAVAILABLE
     elif isinstance(error, RejectedError):
         parts["code"] = error.code
-    return Failure(exit_code, [Problem(str(error), parts)])
+    # A refusal says what to do; of the others somebody may ask where the time went.
+    explained = error.request and exit_code is ExitCode.UNAVAILABLE
+    sentence = f"{error} (request {error.request})" if explained else str(error)
+    return Failure(exit_code, [Problem(sentence, parts)])

@@ -58,6 +58,9 @@ HOST_COMMANDS: Final = (
     DeferredCommand("debug", "Gather what explains a fault.", _own("debug"), asks=True),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("doctor", "Find what to repair, and say how.", _own("doctor"), asks=True),
+    DeferredCommand(
+        "explain", "Say why a key or a request is as it is.", _own("explain"), asks=True
+    ),
     DeferredCommand("group", "Give a group more shards.", _own("group"), asks=True),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
@@ -66,13 +69,14 @@ HOST_COMMANDS: Final = (
     DeferredCommand("plan", "Say what machines a demand takes.", _own("plan")),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
-    DeferredCommand("restore", "Start a cluster from a backup.", _own("serve", "restore")),
+    DeferredCommand("restore", "Start a cluster from a backup.", _own("restoring"), asks=True),
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards, split and move them.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
     DeferredCommand(
         "top", "Show nodes and shards as they change.", _own("status", "top"), asks=True
     ),
+    DeferredCommand("upgrade", "Check and finish upgrades.", _own("upgrade"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
 

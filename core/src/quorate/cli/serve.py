@@ -1,4 +1,4 @@
-"""`quorate serve` and `quorate restore`: a node or its workers, and its data from a backup."""
+"""`quorate serve`: a node, or its workers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from contextlib import closing
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -43,7 +42,7 @@ def _choose_config(ctx: click.Context, _: click.Parameter, file: Path | None) ->
         terminal_of(ctx).config_file = file
 
 
-_config_option = click.option(
+config_option = click.option(
     "--config",
     "config_file",
     type=click.Path(path_type=Path),
@@ -55,7 +54,7 @@ _config_option = click.option(
 
 
 @click.command("serve")
-@_config_option
+@config_option
 @click.option(
     "--log-format",
     "log_format",
@@ -81,7 +80,7 @@ def command(terminal: Terminal, log_format: Form, log_level: Level, number: int 
     """
     os.environ.setdefault(*_SUITES)
     settings = terminal.settings()
-    workers = _workers(terminal, settings)
+    workers = workers_in(terminal, settings)
     if number is not None:
         if not 1 <= number <= len(workers):
             raise click.UsageError(f"there is no worker {number} of {len(workers)}")
@@ -97,7 +96,8 @@ def command(terminal: Terminal, log_format: Form, log_level: Level, number: int 
         _serve(terminal, settings, log_format, log_level)
 
 
-def _workers(terminal: Terminal, settings: Settings) -> Sequence[Worker]:
+def workers_in(terminal: Terminal, settings: Settings) -> Sequence[Worker]:
+    """Return the workers of a machine; none: its node is one process."""
     from quorate.config import ConfigError
     from quorate.config.workers import workers_of
 
@@ -182,51 +182,3 @@ def _catalog(terminal: Terminal, enabled: frozenset[str]) -> Catalog:
         raise of_plugins(
             [each for each in error.exceptions if isinstance(each, PluginProblem)]
         ) from error
-
-
-def _moment(ctx: click.Context, param: click.Parameter, text: str | None) -> int | None:
-    """Return a moment in milliseconds since 1970."""
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        at = None
-    if at is None or at.tzinfo is None:
-        what = f"{text!r} is no moment: write 2026-11-22T10:00:00Z, or with another offset"
-        raise click.BadParameter(what, ctx, param)
-    return round(at.timestamp() * 1_000)
-
-
-@click.command("restore")
-@click.argument("directory", metavar="DIR", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--to", "until_ms", callback=_moment, metavar="TIME", help="As it was then.")
-@_config_option
-@click.pass_obj
-def restore(terminal: Terminal, directory: Path, until_ms: int | None) -> None:
-    """Fill the empty node.dir of a node with the backup in DIR; no node may run there.
-
-    From an archive of `quorate backup --follow` it is as the cluster was at TIME, which is written
-    as 2026-11-22T10:00:00Z, or as far as the archive goes.
-
-    The node is then a cluster of its own, which begins with `quorate serve`; other nodes are added
-    to it. Of a machine with workers, that is the first one.
-    """
-    settings = terminal.settings()
-    if workers := _workers(terminal, settings):
-        settings = workers[0].settings
-    try:
-        from quorate.groups.snapshots.parts import BackupError
-        from quorate.node.directory import restore as restored_from
-    except ModuleNotFoundError as error:
-        raise not_installed(error, "a restore") from error
-    try:
-        restored = restored_from(directory, settings, until_ms)
-    except BackupError as error:
-        raise failure(str(error)) from error
-    shards = sorted(str(shard) for shard in restored.shards)
-    terminal.report(
-        f"{settings.node.name} has {', '.join(shards)} in {settings.node.dir}; start it with "
-        "`quorate serve`",
-        {"node": settings.node.name, "dir": str(settings.node.dir), "shards": shards},
-    )

@@ -6,6 +6,9 @@ from typing import Final
 class QuorateError(Exception):
     """What every failed call of the client raises."""
 
+    #: The id of the call on the node that answered, for `quorate explain request`; "": unknown.
+    request: str = ""
+
 
 class InvalidError(QuorateError):
     """What was sent cannot be right, whatever the rows say; nothing was done. Send another."""

@@ -101,6 +101,12 @@ def unreachable(address: str, why: str) -> AttemptError:
 def of_status(status: status_pb2.Status) -> AttemptError:
     """Read what a node says about a call, or about one command of it."""
     info = _detail(status, error_details_pb2.ErrorInfo)
+    failed = _of_status(status, info)
+    failed.error.request = info.metadata.get("request", "")
+    return failed
+
+
+def _of_status(status: status_pb2.Status, info: error_details_pb2.ErrorInfo) -> AttemptError:
     advice = info.metadata.get("retry", "")
     if not advice:
         admission = info.metadata.get("stage") == "admission"

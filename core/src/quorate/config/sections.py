@@ -310,6 +310,17 @@ class CanarySection(Section):
     )
 
 
+class RecorderSection(Section):
+    """The flight recorder: the node's last minutes in the file `recorder` of its directory."""
+
+    bytes: int = Field(
+        default=16 * MIB,
+        ge=0,
+        description="Size of the flight recorder in bytes; its oldest records are overwritten. 0: "
+        "there is none.",
+    )
+
+
 class TimingSection(Section):
     """The clockwork of Raft and of the write path."""
 
@@ -679,6 +690,7 @@ class CoreSections(Section):
     timing: TimingSection = TimingSection()
     scrub: ScrubSection = ScrubSection()
     canary: CanarySection = CanarySection()
+    recorder: RecorderSection = RecorderSection()
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
     audit: AuditSection = AuditSection()

@@ -41,6 +41,11 @@ class Configuration:
         return tuple(member.peer for member in self.members if member.voter)
 
     @cached_property
+    def voting_nodes(self) -> frozenset[str]:
+        """The nodes of the voters."""
+        return frozenset(peer.node for peer in self.voters)
+
+    @cached_property
     def peers(self) -> tuple[Peer, ...]:
         """All replicas."""
         return tuple(member.peer for member in self.members)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
@@ -35,8 +34,7 @@ _SILENT_S: Final = 1.0
 _NOBODY: Final[frozenset[str]] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leadership:
+class Leadership(NamedTuple):
     """The leader of a shard, as known to this node."""
 
     shard: ShardId
@@ -48,8 +46,7 @@ class Leadership:
     done: float = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(NamedTuple):
     """A transfer of a shard's leadership to a node."""
 
     shard: ShardId
@@ -82,18 +79,15 @@ def choose(me: str, leaderships: Sequence[Leadership]) -> Transfer | None:
     return min(found, key=order, default=None)
 
 
-def _counts(leaderships: Iterable[Leadership]) -> Counter[str]:
+def _counts(leaderships: Collection[Leadership]) -> Counter[str]:
     """Return how many shards each node leads; a voter may lead none."""
-    counts: Counter[str] = Counter()
-    for each in leaderships:
-        for node in each.voters:
-            counts[node] += 0
-        if each.leader is not None:
-            counts[each.leader] += 1
+    voters = frozenset[str]().union(*{each.voters for each in leaderships})
+    counts = Counter(dict.fromkeys(voters, 0))
+    counts.update(each.leader for each in leaderships if each.leader is not None)
     return counts
 
 
-def _has_most(me: str, leaderships: Iterable[Leadership]) -> bool:
+def _has_most(me: str, leaderships: Collection[Leadership]) -> bool:
     """Whether a node is the one to hand over: it has the most leaders, and two more than some."""
     counts = _counts(leaderships)
     if not counts or min(counts, key=lambda node: (-counts[node], node)) != me:
@@ -108,7 +102,7 @@ def leadership_of(shard: Shard) -> Leadership:
     return Leadership(
         shard=shard.id,
         leader=None if leader is None else leader.node,
-        voters=frozenset(peer.node for peer in configuration.voters) if configuration else _NOBODY,
+        voters=configuration.voting_nodes if configuration else _NOBODY,
         done=shard.done,
     )
 
@@ -229,7 +223,7 @@ class LeaderBalance:
     def _judged(self, each: Leadership, now: float) -> Leadership:
         """Return a leadership with the voters that this node may hand it to."""
         if self._loads.hinder(each.shard, now):
-            return replace(each, ready=_NOBODY)
+            return each._replace(ready=_NOBODY)
         if self._ready is None or each.leader != self._me:
             return each
-        return replace(each, ready=self._ready(each.shard))
+        return each._replace(ready=self._ready(each.shard))

@@ -136,10 +136,9 @@ class Placement:
             if group.replicas and group.name not in wanted
         }
         shards, moving = list[Placed](), list[Moving]()
-        for row in self._shards.rows():
+        for shard, row in self._shards.rows().items():
             if not is_placed(row, wanted):
                 continue
-            shard = ShardId(row.group, row.number)
             move = row.move
             source = getattr(move, "from") if move.HasField("from") else None
             if row.HasField("move"):
@@ -311,9 +310,7 @@ class Placement:
     # What is known.
 
     def _command(self, places: Places, move: Move) -> MoveReplica:
-        row = next(
-            row for row in self._shards.rows() if ShardId(row.group, row.number) == move.shard
-        )
+        row = self._shards.rows()[move.shard]
         source = next((each for each in replicas_of(row) if each.node == move.source), None)
         target = None
         if move.target is not None:

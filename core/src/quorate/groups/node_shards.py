@@ -13,9 +13,11 @@ from collections.abc import (
 )
 from contextlib import suppress
 from functools import partial
+from importlib.metadata import version
 from itertools import count
 from typing import Any, Final
 
+from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.apply.entries import whole
 from quorate.apply.members import is_forming, replicas_of, replicas_wanted
@@ -42,7 +44,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError, EngineError
-from quorate.storage.families import NODES, SHARDS
+from quorate.storage.families import LEVELS, NODES, SHARDS
 from quorate.storage.notes import MemoryNotes, Note, Notes
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import (
@@ -51,6 +53,7 @@ from quorate.v1.control_pb2 import (
     NodeDeclaration,
     ShardRow,
 )
+from quorate.v1.levels_pb2 import FeatureLevel
 from quorate.v1.node_pb2 import LedShard
 
 _log = logging.getLogger(__name__)
@@ -62,6 +65,10 @@ NewShard = Callable[[ShardId, int, ShardData, TailJournal], Shard]
 _TURN_S: Final = 0.05
 #: Errors that prevent the opening of a replica.
 _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
+
+
+class ReleaseTooOldError(Exception):
+    """The release of this node does not support what is in force in its cluster."""
 
 
 class NodeShards:
@@ -119,7 +126,11 @@ class NodeShards:
             commands=catalog.commands,
             machine=machine,
             zone=zone,
+            version=version("quorate"),
+            levels=levels.rows_of(levels.levels_of(catalog)),
         )
+        #: The levels in force, as far as this node knows: they only rise.
+        self.levels: Mapping[str, int] = {}
         self._shards: Final[dict[ShardId, Shard]] = {}
         self._by_name: Final[dict[str, Shard]] = {}
         self._leading: Sequence[Shard] | None = None
@@ -164,6 +175,7 @@ class NodeShards:
         self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
         self._read_rows()
         check_configured(self._configured, self._rows)
+        self.check_levels(self.levels)
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
@@ -258,6 +270,40 @@ class NodeShards:
             self._leading = [shard for shard in self._shards.values() if shard.leads]
         return self._leading
 
+    # Levels.
+
+    def level(self, feature: str) -> int:
+        """Return the level of a feature that is in force, as far as this node knows."""
+        return self.levels.get(feature, levels.LOWEST)
+
+    def check_levels(self, in_force: Mapping[str, int]) -> None:
+        """Raise `ReleaseTooOldError` unless this node supports what is in force."""
+        why = levels.lacking(levels.by_feature(self.declaration.levels), in_force)
+        if why is not None:
+            raise ReleaseTooOldError(
+                f"quorate {self.declaration.version} is too old for the cluster of {self.me.node},"
+                f" whose upgrade was finished: {why}; install the release that the other nodes run"
+            )
+
+    def heard_levels(self, in_force: Mapping[str, int]) -> None:
+        """Take what another node knows to be in force; end this one if it does not support that."""
+        try:
+            self.check_levels(in_force)
+        except ReleaseTooOldError as error:
+            self._failed(error)
+
+    def _is_declared(self) -> bool:
+        """Whether the cluster knows what this release can: until then it may count on another."""
+        stored = self._shards[METADATA].data.get(NODES, self.me.node.encode())
+        if stored is None:
+            return True
+        known = levels.by_feature(NodeDeclaration.FromString(value_of(stored)).levels)
+        return all(
+            known.get(each.feature, levels.LOWEST) == each.level
+            for each in self.declaration.levels
+            if each.feature in known or not known
+        )
+
     # For operators.
 
     @property
@@ -265,9 +311,9 @@ class NodeShards:
         """Why this node, as leader of metadata/0, creates no shards, or None."""
         return None if self._founder is None else self._founder.difference
 
-    def rows(self) -> Iterable[ShardRow]:
-        """Return the rows of `core.shards` on this node."""
-        return self._rows.values()
+    def rows(self) -> Mapping[ShardId, ShardRow]:
+        """Return the rows of `core.shards` on this node, the same object until one changes."""
+        return self._rows
 
     def declarations(self) -> Iterable[NodeDeclaration]:
         """Return the declarations of the cluster's nodes, as far as this node knows."""
@@ -410,6 +456,8 @@ class NodeShards:
 
         They start once all are open: until then it would cost more to elect leaders.
         """
+        if not self._is_declared():
+            return
         for shard, row in self._rows.items():
             replicas = peers(replicas_of(row))
             if self.me not in replicas or shard in self._changing or self._stopped:
@@ -633,7 +681,8 @@ class NodeShards:
         if self._read_rows():
             try:
                 check_configured(self._configured, self._rows)
-            except GroupsDifferError as error:
+                self.check_levels(self.levels)
+            except (GroupsDifferError, ReleaseTooOldError) as error:
                 self._failed(error)
                 return
             self._open_in_turns(new_shard)
@@ -670,6 +719,8 @@ class NodeShards:
         stored = metadata.data.iterate(SHARDS, b"", None)
         rows = [ShardRow.FromString(value_of(row)) for _, row in stored]
         self._rows = {ShardId(row.group, row.number): row for row in rows}
+        stored = metadata.data.iterate(LEVELS, b"", None)
+        self.levels = levels.by_feature(FeatureLevel.FromString(value_of(row)) for _, row in stored)
         if self._moves is not None:
             moving = (shard for shard, row in self._rows.items() if row.HasField("move"))
             self._moves.moving = frozenset(moving)

@@ -10,6 +10,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from quorate.apply import checks
+from quorate.apply.levels import CHECKED_FROM, CORE
 from quorate.groups.census import Census
 from quorate.groups.groups import Answer
 from quorate.groups.node_shards import NodeShards
@@ -81,6 +82,8 @@ class Canary:
     async def _run(self) -> None:
         while True:
             shards = [each for each in self._shards.slot_map.all() if self._is_active(each)]
+            if self._shards.level(CORE) < CHECKED_FROM:
+                shards.clear()
             for shard in shards:
                 await self.ask(shard)
                 await pause(self._loop, max(_BREATH_S, self._period_s / len(shards)))

@@ -160,12 +160,15 @@ class Repairs:
             self._open[shard] = self.found(shard, str(error), "its replica here is fenced")
 
     async def _run(self) -> None:
+        noted: Mapping[ShardId, ShardRow] = {}
         while True:
-            for row in list(self._shards.rows()):
-                shard = ShardId(row.group, row.number)
-                self._look_at_note(shard)
-                damage = self._open.get(shard)
-                if damage is None or shard in self._fencing:
+            if (rows := self._shards.rows()) is not noted:
+                noted = rows
+                for shard in rows:
+                    self._look_at_note(shard)
+            for shard, damage in list(self._open.items()):
+                row = rows.get(shard)
+                if row is None or shard in self._fencing:
                     continue
                 try:
                     await self._step(shard, row, damage)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from google.protobuf.message import Message
 
 from quorate.apply import checks
+from quorate.apply.levels import CHECKED_FROM, CORE
 from quorate.apply.outcomes import RowsDifferError
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
@@ -39,6 +39,7 @@ RANGE_BYTES: Final = 128 << 10
 #: The pause between two passes over the files, if they are few; a short file counts as this long.
 _PASS_S: Final = 2.0
 _SHORT_BYTES: Final = 128 << 10
+_TURN_BYTES: Final = 1 << 20
 #: How long the replicas of a shard may take for a check, and its command.
 _PATIENCE_S: Final = 30.0
 _STEP_S: Final = 5.0
@@ -124,19 +125,12 @@ class Scrub:
 
     async def _scan(self, engine: Engine, shard: Shard | None) -> None:
         """Read the files of a database once; `shard` is whose rows it has."""
-        run = self._loop.run_in_executor
+        reading, over = self._reading(engine, shard), False
         try:
-            gone = await run(None, _gone, engine.tables())
-            if gone is not None and gone in engine.tables():
-                raise DamagedError(f"The file {gone} is gone.")
-            if shard is not None:
-                await run(None, shard.data.check_pointer)
-            for directory in {path.parent for path in engine.tables()}:
-                reading = self._sums_of(engine, directory).read()
-                while (count := await run(None, next, reading, 0)) > 0:
-                    self.file_bytes += count
-                    await self._breathe(count)
-            await self._breathe(0)
+            while not over:
+                count, weight, over = await self._loop.run_in_executor(None, _read_on, reading)
+                self.file_bytes += count
+                await pause(self._loop, weight / self._file_bytes_per_s)
         except DamagedError as error:
             if shard is None:
                 self._log_damaged(error)
@@ -146,13 +140,18 @@ class Scrub:
             # It was closed, or replaced by a snapshot.
             _log.debug("files could not be read: %s", error)
 
-    def _sums_of(self, engine: Engine, directory: Path) -> FileSums:
-        if engine not in self._sums:
-            self._sums[engine] = FileSums(directory)
-        return self._sums[engine]
-
-    async def _breathe(self, count: int) -> None:
-        await pause(self._loop, max(count, _SHORT_BYTES) / self._file_bytes_per_s)
+    def _reading(self, engine: Engine, shard: Shard | None) -> Iterator[int]:
+        """Read the files as `FileSums` does, once it is known that they are all there."""
+        gone = next((path for path in engine.tables() if not path.exists()), None)
+        # A compaction may have removed it.
+        if gone is not None and gone in engine.tables():
+            raise DamagedError(f"The file {gone} is gone.")
+        if shard is not None:
+            shard.data.check_pointer()
+        for directory in {path.parent for path in engine.tables()}:
+            if engine not in self._sums:
+                self._sums[engine] = FileSums(directory)
+            yield from self._sums[engine].read()
 
     # Rows.
 
@@ -167,7 +166,7 @@ class Scrub:
             if self._loop.time() >= due:
                 due = self._loop.time() + RANGE_BYTES / self._row_bytes_per_s
                 led = [each for each in self._shards.leading() if self._is_due(each)]
-                if led:
+                if led and self._shards.level(CORE) >= CHECKED_FROM:
                     turn += 1
                     await self._begin(led[turn % len(led)])
             await pause(self._loop, _LOOK_S)
@@ -245,5 +244,14 @@ class Scrub:
         return iter(self.problems.values())
 
 
-def _gone(tables: Sequence[Path]) -> Path | None:
-    return next((path for path in tables if not path.exists()), None)
+def _read_on(reading: Iterator[int]) -> tuple[int, int, bool]:
+    """Return the bytes that were read, what they count for, and whether that was all; it blocks.
+
+    A thread reads all files of a small database in one turn: waking one for each costs more.
+    """
+    count, weight = 0, 0
+    for part in reading:
+        count, weight = count + part, weight + max(part, _SHORT_BYTES)
+        if count >= _TURN_BYTES:
+            return count, weight, False
+    return count, weight + _SHORT_BYTES, True

@@ -1,11 +1,15 @@
 """What operators ask of a node, and what they have it do."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from quorate.groups.routing.quotas import Quotas
+from quorate.groups.routing.reads import Reads
 from quorate.groups.snapshots.parts import BackupError
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
@@ -14,14 +18,16 @@ from quorate.node.splitting import Splitting
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups
+from quorate.observe.recorder import Recorder
 from quorate.plugin import Access, Invalid, Rejected
-from quorate.plugin.access import OPERATIONS
+from quorate.plugin.access import OPERATIONS, denied, needed
 from quorate.plugin.needs import needs_of_core
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc import deadline
+from quorate.rpc import callers, deadline
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2 as pb
+from quorate.v1.levels_pb2 import FeatureLevel
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AdminService"]
 _OPERATE: Final = Access(right="write")
@@ -32,6 +38,9 @@ ACCESS: Final = {
     "Status": Access(right="read"),
     "QuotaUsage": Access(right="read"),
     "Placement": Access(right="read"),
+    "Levels": Access(right="read"),
+    "ExplainKey": Access(right="read"),
+    "Recorded": Access(right="read"),
 }
 #: What is answered whatever the node is doing.
 ALWAYS: Final = tuple(
@@ -40,6 +49,8 @@ ALWAYS: Final = tuple(
 
 #: No name of a node or a controller is longer, nor is an address.
 _LONGEST_TEXT: Final = 512
+#: Records of the flight recorder in a message.
+_RECORDS: Final = 1_000
 #: How long a transfer may take whose caller sets no deadline.
 _TRANSFER_S: Final = 10.0
 
@@ -56,8 +67,13 @@ class AdminService:
     _splitting: Splitting
     _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
+    _finish_upgrade: Callable[[], Awaitable[Sequence[FeatureLevel]]]
     _quotas: Quotas
     _feed: TopologyFeed
+    _reads: Reads
+    #: Returns what tells the rows of a family that the caller may read; None: all of them.
+    _readable: Callable[[str], object | None]
+    _recorder: Recorder | None
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""
@@ -180,6 +196,16 @@ class AdminService:
         async for rows in self._purge(request.plugin, request.count_only):
             yield rows
 
+    async def Levels(self, request: pb.LevelsRequest, context: object) -> pb.LevelsResponse:
+        """Return the releases of the nodes, and the levels in force."""
+        return self._reports.levels()
+
+    async def FinishUpgrade(
+        self, request: pb.FinishUpgradeRequest, context: object
+    ) -> pb.FinishUpgradeResponse:
+        """Raise the levels to the highest that all nodes can."""
+        return pb.FinishUpgradeResponse(raised=await self._finish_upgrade())
+
     async def PauseController(
         self, request: pb.PauseControllerRequest, context: object
     ) -> pb.PauseControllerResponse:
@@ -230,10 +256,57 @@ class AdminService:
         except BackupError as error:
             raise Rejected("FAILED_PRECONDITION", str(error)) from error
 
+    async def ExplainKey(
+        self, request: pb.ExplainKeyRequest, context: object
+    ) -> pb.ExplainKeyResponse:
+        """Return what is kept about a key."""
+        try:
+            may_not = self._readable(request.family) is not None
+        except LookupError:
+            may_not = False
+        if may_not:
+            raise denied(callers.caller().name, needed("read", request.family))
+        try:
+            found = await self._reads.read(
+                request, pb.ExplainKeyResponse, timeout_s=deadline.remaining_s()
+            )
+        except LookupError as error:
+            raise Invalid("family", str(error)) from None
+        # Without a slot every shard of the group was asked.
+        return max(found.rows, key=lambda each: (each.revision, len(each.changes)))
+
+    async def Recorded(
+        self, request: pb.RecordedRequest, context: object
+    ) -> AsyncIterator[pb.RecordedPart]:
+        """Send what the flight recorder holds."""
+        if self._recorder is None:
+            raise Rejected(
+                "FAILED_PRECONDITION", "this node has no flight recorder; set recorder.bytes"
+            )
+        _limit("shard", request.shard)
+        _limit("request", request.request)
+        read = partial(
+            self._recorder.read,
+            kinds=request.kinds,
+            shard=request.shard,
+            request=request.request,
+            index=request.index,
+            last=request.last,
+        )
+        # Some hundred thousand records take a while.
+        records = await asyncio.get_running_loop().run_in_executor(None, read)
+        for first in range(0, max(1, len(records)), _RECORDS):
+            part = records[first : first + _RECORDS]
+            yield pb.RecordedPart(records=[json.dumps(each) for each in part])
+
 
 def _demand(field: str, value: str) -> None:
     if not value:
         raise Invalid(field, "it is missing")
+    _limit(field, value)
+
+
+def _limit(field: str, value: str) -> None:
     if len(value) > _LONGEST_TEXT:
         raise Invalid(field, f"must have at most {_LONGEST_TEXT} characters, not {len(value)}")
 

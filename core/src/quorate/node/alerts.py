@@ -3,11 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from quorate.observe.thresholds import FOLLOWER_LAG, LOOP_STOP_S
 from quorate.plugin import Alert
-
-#: Entries that a follower may lag, and seconds that an event loop may stand still.
-FOLLOWER_LAG: Final = 10_000
-LOOP_STOP_S: Final = 0.25
 
 ALERTS: Final[Mapping[str, Alert]] = {
     "quorate_node_info": Alert(

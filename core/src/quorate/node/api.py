@@ -129,12 +129,16 @@ class PluginNode:
     _authority: Authority
     _tls: ssl.SSLContext | None = None
     shares_ports: bool = False
+    _level: Callable[[str], int] = lambda plugin: 1
     #: It acts for itself, even in the context of a call.
     _own: bool = False
 
     def itself(self) -> PluginNode:
         """Return the node as controllers see it, which the call of a client may have woken."""
         return replace(self, _own=True)
+
+    def level(self, plugin: str) -> int:
+        return self._level(plugin)
 
     def config(self, model: type[ModelT]) -> ModelT:
         return self._settings.plugin_section(model)

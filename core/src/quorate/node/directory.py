@@ -1,7 +1,8 @@
 """What a node keeps in its directory, and where: its identity, its cluster, its databases."""
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,11 +22,13 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage import durably
 from quorate.storage.archive import Archive, ArchiveError
 from quorate.storage.data.home import DiskHome
+from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError
 from quorate.storage.engine.rocks import Budget, RocksEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.witness import FileWitnesses
 from quorate.storage.notes import FileNotes
+from quorate.storage.places import Place
 from quorate.storage.staged_files import StagedFiles
 
 _ID_BYTES: Final = 16
@@ -167,7 +170,7 @@ def directory_of(settings: Settings) -> NodeDirectory:
     )
 
 
-def restore(source: Path, settings: Settings, until_ms: int | None = None) -> Backup:
+def restore(source: Place, settings: Settings, until_ms: int | None = None) -> Backup:
     """Fill the empty directory of a node that does not run from a backup; blocks.
 
     Of an archive it is as the cluster was at a moment, or as far as the archive goes.
@@ -194,18 +197,35 @@ def restore(source: Path, settings: Settings, until_ms: int | None = None) -> Ba
     return restored
 
 
-def verify(source: Path) -> Iterator[str]:
+def verify(source: Place) -> Iterator[str]:
     """Restore a backup or an archive into a sandbox; yield what is right, raise `BackupError`."""
     with TemporaryDirectory(prefix="quorate-verify-") as sandbox:
-        budget = Budget(_SANDBOX_BYTES, _SANDBOX_BYTES)
-
-        def home(name: str, shard: ShardId) -> DiskHome:
-            return DiskHome(Path(sandbox) / name / backup.folder_of(shard), budget)
-
-        yield from replay.verify(source, home)
+        yield from replay.verify(source, _homes(Path(sandbox)))
 
 
-def _planned(source: Path, until_ms: int | None) -> tuple[Path, replay.Onward]:
+@contextmanager
+def sandboxed(
+    source: Place, sandbox: Path, until_ms: int | None
+) -> Iterator[Mapping[ShardId, ShardData]]:
+    """Restore a backup, or a moment of an archive, to be read alone; raises `BackupError`."""
+    source, onward = _planned(source, until_ms)
+    home = _homes(sandbox)
+    with ExitStack() as stack:
+        shards = {}
+        for shard in backup.read(source).shards:
+            data = stack.enter_context(closing(backup.opened(source, shard, home("", shard))))
+            onward(shard, data)
+            shards[shard] = data
+        yield shards
+
+
+def _homes(sandbox: Path) -> Callable[[str, ShardId], DiskHome]:
+    """Return where the shards of a sandbox are, under a name."""
+    budget = Budget(_SANDBOX_BYTES, _SANDBOX_BYTES)
+    return lambda name, shard: DiskHome(sandbox / name / backup.folder_of(shard), budget)
+
+
+def _planned(source: Place, until_ms: int | None) -> tuple[Place, replay.Onward]:
     if Archive.exists(source):
         try:
             return replay.plan(Archive(source), until_ms)

@@ -9,6 +9,7 @@ from typing import Final
 from google.protobuf.message import DecodeError, Message
 from pydantic import TypeAdapter, ValidationError
 
+from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.apply.members import OVER
 from quorate.config.addresses import split_address
@@ -170,6 +171,12 @@ class Members:
             declared = NodeIntroduction.FromString(answer.about).declaration
         except DecodeError:
             declared = NodeIntroduction().declaration
+        old = levels.lacking(levels.by_feature(declared.levels), self._shards.levels)
+        if old is not None:
+            raise Rejected(
+                levels.TOO_OLD,
+                f"{node} cannot be added: {old}; install the release that the other nodes run",
+            )
         difference = difference_of(self._shards.declaration, declared)
         if difference is not None:
             raise Rejected("OTHER_PLUGINS", f"{node} cannot be added: {difference}")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -44,11 +45,12 @@ from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.splitting import Splitting
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
-from quorate.node.upkeep import Backups, purge, recover
+from quorate.node.upkeep import Backups, finish_upgrade, purge, recover
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
 from quorate.observe.http import Site
+from quorate.observe.recorder import FILE, Recorder
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import wall_ms
@@ -74,6 +76,9 @@ FINISH_S: Final = 10.0
 SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
+
+#: Seconds between two looks at the alarms that the flight recorder has.
+_ALARMS_S: Final = 5.0
 
 _LEAVING: Final = "this node is being removed from its cluster; ask another node"
 _NOT_ADDED: Final = (
@@ -112,8 +117,14 @@ class Node:
         directory = directory_of(settings)
         first_members = initial_members(settings)
         forming = Forming(directory.me, first_members, directory.first_entry())
+        self.recorder: Final = _recorder(settings, directory.path)
         self._replicas: Final = Replicas(
-            settings, catalog, directory, loop=self._loop, failed=self._life.end
+            settings,
+            catalog,
+            directory,
+            loop=self._loop,
+            failed=self._life.end,
+            recorder=self.recorder,
         )
         self.shards: Final = self._replicas.shards
         self.me: Final = self.shards.me
@@ -175,9 +186,11 @@ class Node:
             authority,
             None if self._certificates is None else self._certificates.clients,
             shares_ports=client_port is not None,
+            _level=self.shards.level,
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
+        self._recording: asyncio.Task[None] | None = None
         #: Set once this node is being removed.
         self._leaving: asyncio.Task[None] | None = None
         splitting = Splitting(self.shards, self.groups)
@@ -232,7 +245,7 @@ class Node:
         )
         self.backups: Final = Backups(self._replicas, channels, self._loop)
         steps = MemberSteps(self.shards.get, self.groups.propose_control)
-        reports = NodeReports(
+        self._reports: Final = NodeReports(
             settings,
             catalog,
             self._replicas,
@@ -248,7 +261,7 @@ class Node:
             [self.repairs.alarms, self.scrub.alarms, self.canary.alarms],
         )
         self._topology_feed: Final = TopologyFeed(
-            reports.topology, reports.topology_key, self._loop
+            self._reports.topology, self._reports.topology_key, self._loop
         )
         changes = Members(self.shards, self.groups, steps, self.peers, placement, self._loop)
         self._replacing: Final = Replacing(
@@ -261,7 +274,7 @@ class Node:
             self._loop,
         )
         self.admin: Final = AdminService(
-            reports,
+            self._reports,
             self.leader_tasks,
             self.backups,
             changes,
@@ -269,8 +282,12 @@ class Node:
             splitting,
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
+            partial(finish_upgrade, self.shards, self.groups),
             self.groups.quotas,
             self._topology_feed,
+            self.groups.reads,
+            self.api.readable,
+            self.recorder,
         )
         self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
         watches = self._watching.watches
@@ -324,6 +341,7 @@ class Node:
             sites=sites or {},
             loop=self._loop,
             client_port=client_port,
+            recorder=self.recorder,
         )
         parts = Parts(
             replicas=self._replicas,
@@ -353,8 +371,8 @@ class Node:
         """Listen, form or join the cluster, open the shards, and let calls in.
 
         Raises `ServingRefusedError`, `FormationRefusedError`, `GroupsDifferError`,
-        `UnclaimedDataError`, and what says that metadata/0 cannot be opened; `stop` is due then
-        too.
+        `ReleaseTooOldError`, `UnclaimedDataError`, and what says that metadata/0 cannot be opened;
+        `stop` is due then too.
         """
         node = self._settings.node
         if self._certificates is not None:
@@ -386,6 +404,9 @@ class Node:
             self._serving.gate.close(_NOT_ADDED)
         elif self._leaving is None:
             self._serving.gate.open()
+        if self.recorder is not None:
+            self.recorder.event("start", node=self.me.node, version=self._version)
+            self._recording = self._loop.create_task(self._record_alarms(self.recorder))
         self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
         self._replacing.start()
         self.repairs.start()
@@ -436,6 +457,10 @@ class Node:
         if self._certificates is not None:
             await self._certificates.stop()
         await self._replicas.close()
+        await end(self._recording)
+        if self.recorder is not None:
+            self.recorder.event("stop")
+            self.recorder.close()
         if self._audit_log is not None:
             await self._loop.run_in_executor(None, self._audit_log.close)
         _log.info("stopped")
@@ -446,6 +471,17 @@ class Node:
         with suppress(RuntimeError):
             # Otherwise the loop has ended, and the node with it.
             self._loop.call_soon_threadsafe(act, error)
+
+    async def _record_alarms(self, recorder: Recorder) -> None:
+        before: frozenset[str] = frozenset()
+        while True:
+            now = frozenset(self._reports.alarms())
+            for alarm in sorted(now - before):
+                recorder.event("alarm", alarm=alarm)
+            for alarm in sorted(before - now):
+                recorder.event("alarm ended", alarm=alarm)
+            before = now
+            await asyncio.sleep(_ALARMS_S)
 
     def _durable_index(self, shard: ShardId) -> int:
         replica = self.shards.replica(shard)
@@ -487,6 +523,17 @@ def _audit_log(settings: Settings) -> AuditLog | None:
     if audit.file is None:
         return None
     return AuditLog(audit.file, largest=audit.file_bytes, kept=audit.files, node=settings.node.name)
+
+
+def _recorder(settings: Settings, directory: Path) -> Recorder | None:
+    """Return the flight recorder; None without one, or without room for it."""
+    if not settings.recorder.bytes:
+        return None
+    try:
+        return Recorder(directory / FILE, settings.recorder.bytes)
+    except OSError as error:
+        _log.warning("there is no flight recorder: %s", error)
+        return None
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
+from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.consensus.formation import Introduction
@@ -35,6 +36,8 @@ from quorate.v1.control_pb2 import MemberRow, NodeDeclaration
 from quorate.v1.node_pb2 import NodeIntroduction
 
 _log = logging.getLogger(__name__)
+
+TOO_OLD: Final = "its release is too old for the levels that are in force"
 
 #: How often the others are asked where all of them are: who leads must be let in.
 _ASK_S: Final = 0.5
@@ -120,6 +123,9 @@ class Peers:
         self._forming: Final = forming
         self.addresses: Final = Addresses(own)
         self._shards: Final = shards
+        #: What the connected nodes can.
+        self._can: Final[dict[str, Mapping[str, int]]] = {}
+        shards.on_map(self._look_at_levels)
         timing = tuning.shard_settings(settings).timing
         self._loop: Final = loop
         self._heartbeat_s: Final = timing.heartbeat_s
@@ -137,6 +143,7 @@ class Peers:
             config_index=shards.config_index,
             introduced=self._introduced,
             alive=self.liveness.hear,
+            judge=self._judge,
             rng=random.Random(),
             limits=limits,
             tls=None if certificates is None else certificates.peers(),
@@ -235,6 +242,7 @@ class Peers:
             declaration=self._shards.declaration,
             nodes=[NodeAddress(node=node, address=address) for node, address in known],
             lost=self.lost,
+            levels=levels.rows_of(self._shards.levels),
         )
         return replace(self._forming.introduction, about=about.SerializeToString())
 
@@ -248,6 +256,19 @@ class Peers:
         elif about.lost and other.first_entry == self.first_entry():
             self.on_lost(other.peer, about.declaration.address, about.lost)
         return self._introduction()
+
+    def _judge(self, other: Introduction) -> str | None:
+        """Return why nothing may be sent to a node; one that can more ends this one."""
+        about = _about(other)
+        self._shards.heard_levels(levels.by_feature(about.levels))
+        self._can[other.peer.node] = can = levels.by_feature(about.declaration.levels)
+        return TOO_OLD if levels.lacking(can, self._shards.levels) else None
+
+    def _look_at_levels(self) -> None:
+        """Part from nodes whose releases have changed and do not support what is in force."""
+        if any(levels.lacking(can, self._shards.levels) for can in self._can.values()):
+            self._can.clear()
+            self.network.reconnect()
 
     def _hear(self, about: NodeIntroduction) -> None:
         """Take what another node of the cluster says of all nodes."""

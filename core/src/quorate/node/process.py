@@ -17,6 +17,7 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.damage import StoppedBeforeError, is_damage
 from quorate.groups.declared_groups import GroupsDifferError
+from quorate.groups.node_shards import ReleaseTooOldError
 from quorate.groups.shard.removal import RemovedError
 from quorate.healing.giving_up import give_up
 from quorate.node.certificates import CertificateError
@@ -57,6 +58,7 @@ _ENDS: Final = (
     OSError,
     OtherClusterError,
     OtherProcessesError,
+    ReleaseTooOldError,
     ReplicaStoppedError,
     CertificateError,
     ServingRefusedError,

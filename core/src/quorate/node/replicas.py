@@ -22,6 +22,7 @@ from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
 from quorate.node.peers import Peers, addresses_of
+from quorate.observe.recorder import Recorder
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import wall_ms
@@ -50,6 +51,7 @@ class Replicas:
         *,
         loop: asyncio.AbstractEventLoop,
         failed: Callable[[Exception], None],
+        recorder: Recorder | None = None,
     ) -> None:
         """Open the log; raises `GroupsDifferError`, `OtherClusterError` and `EngineError`."""
         sections = settings.groups.items()
@@ -59,6 +61,7 @@ class Replicas:
         self._settings: Final = settings
         self._catalog: Final = catalog
         self._loop: Final = loop
+        self._recorder: Final = recorder
         self._failed: Final = failed
         self._token: Final = settings.cluster.token.get_secret_value()
         self.directory: Final = directory
@@ -102,8 +105,8 @@ class Replicas:
     def open(self, first_members: Configuration, submit: Submit, peers: Peers) -> None:
         """Open metadata/0 and whatever else is known.
 
-        Raises `GroupsDifferError`, `UnclaimedDataError`, and what says that metadata/0 cannot be
-        opened.
+        Raises `GroupsDifferError`, `ReleaseTooOldError`, `UnclaimedDataError`, and what says that
+        metadata/0 cannot be opened.
         """
         first = first_members if self.shards.me in first_members.voters else None
         self.shards.open(first, submit, partial(self._new_shard, peers))
@@ -153,11 +156,12 @@ class Replicas:
             program=self._program(shard.group),
             files=self.files,
             on_stopped=self._stopped,
+            recorder=self._recorder,
         )
 
     def _program(self, group: str) -> Program:
         if group not in self._programs:
-            self._programs[group] = Program.of(self._catalog, group)
+            self._programs[group] = Program.of(self._catalog, group, self.shards.level)
         return self._programs[group]
 
     def _request_sync(self, shard: ShardId) -> None:

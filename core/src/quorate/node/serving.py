@@ -17,6 +17,7 @@ from quorate.node.gate import Gate
 from quorate.node.probes import Probes
 from quorate.observe.http import Site
 from quorate.observe.loop_lag import LoopLag
+from quorate.observe.recorder import Recorder
 from quorate.plugin import NodeApi
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.auditing import Audit
@@ -79,6 +80,7 @@ class Serving:
         sites: Mapping[str, Site],
         loop: asyncio.AbstractEventLoop,
         client_port: int | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self._sites: Final = sites
         self._settings: Final = settings
@@ -90,7 +92,7 @@ class Serving:
         self._listen: Final = listen
         self._client_port: Final = client_port
         self.gate: Final = Gate(_UNGATED, _AWAITED)
-        self.calls: Final = CallTally()
+        self.calls: Final = CallTally(recorder, settings.timing.slow_write_ms / 1_000)
         self.lag: Final = LoopLag(loop)
         outermost = [self.calls.around, self.gate.around, identities.around]
         if audit is not None:

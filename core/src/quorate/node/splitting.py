@@ -38,8 +38,8 @@ class Splitting:
         check_splittable(row, str(shard), into)
         assert row is not None
         kept, *given = parts_of(row.slots, into)
-        numbers = [each.number for each in self._shards.rows() if each.group == shard.group]
-        drawn = [each.drawn for each in self._shards.rows() if each.group == shard.group]
+        rows = [each for each in self._shards.rows().values() if each.group == shard.group]
+        numbers, drawn = [each.number for each in rows], [each.drawn for each in rows]
         first = max(*numbers, *drawn) + 1
         made = list(range(first, first + len(given)))
         if not check_only:
@@ -74,6 +74,4 @@ class Splitting:
                 await metadata.read_barrier(_CATCH_UP_S)
                 # What follows the rows has its own turn.
                 await asyncio.sleep(0)
-        return next(
-            (row for row in self._shards.rows() if ShardId(row.group, row.number) == shard), None
-        )
+        return self._shards.rows().get(shard)

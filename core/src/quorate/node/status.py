@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.config import Settings
+from quorate.consensus.messages import Peer
 from quorate.control.growth import Growth
 from quorate.control.placement import Placement
 from quorate.control.runner import Runner
@@ -122,7 +124,7 @@ class NodeReports:
             ],
             paused=self._runner.paused,
             # A shortage of the one disk is every shard's.
-            alarms=dict.fromkeys(self._alarms()),
+            alarms=dict.fromkeys(self.alarms()),
             machine=node.machine or "",
             damage=[
                 pb.DamageReport(
@@ -136,7 +138,24 @@ class NodeReports:
             ],
         )
 
-    def _alarms(self) -> Iterator[str]:
+    def levels(self) -> pb.LevelsResponse:
+        """Return the releases of the nodes, and the levels in force, as far as this node knows."""
+        declared = sorted(self._shards.declarations(), key=lambda each: each.node)
+        return pb.LevelsResponse(
+            nodes=[
+                pb.NodeLevels(
+                    node=each.node,
+                    version=each.version,
+                    answers=self._census.answers(Peer(each.node, each.replica)),
+                    levels=each.levels,
+                )
+                for each in declared
+            ],
+            features=levels.features(declared, self._shards.levels),
+        )
+
+    def alarms(self) -> Iterator[str]:
+        """Yield what an operator has to look after."""
         caution = self._settings.timing.caution
         if caution is not None:
             yield caution
@@ -176,7 +195,7 @@ class NodeReports:
         ]
 
     def _places(self) -> Iterator[pb.ShardPlace]:
-        rows = {ShardId(row.group, row.number): row for row in self._shards.rows()}
+        rows = dict(self._shards.rows())
         here = {shard.id: shard for shard in self._shards.all()}
         if METADATA in here:
             # Until its row is written, all slots of its group are its own.

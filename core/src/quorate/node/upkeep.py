@@ -2,14 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
 import grpc
 import grpc.aio
 
-from quorate.apply import cuts, effects, file_sets, publications
+from quorate.apply import cuts, effects, file_sets, levels, publications
 from quorate.apply.control import METADATA
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.groups import Groups
@@ -29,6 +29,7 @@ from quorate.storage.families import FILE_SETS, PUBLICATIONS, SLOTS
 from quorate.v1 import admin_pb2, control_pb2
 from quorate.v1.admin_pb2 import AppliedEntry, EntriesPart, RecoverShardRequest
 from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
+from quorate.v1.levels_pb2 import FeatureLevel
 
 #: The entries of a part, and the longest time between two parts.
 _PART_BYTES: Final = 1 << 20
@@ -206,7 +207,7 @@ async def recover(
             " of its nodes runs, `quorate member replace` replaces one; otherwise restore a"
             " backup with `quorate backup restore`",
         )
-    row = next((each for each in shards.rows() if ShardId(each.group, each.number) == shard), None)
+    row = shards.rows().get(shard)
     if row is None:
         raise Invalid("shard", f"there is no shard {shard}")
     for field, value, most in (
@@ -241,6 +242,23 @@ async def recover(
     # A second time does no harm.
     await groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
     return origin.epoch
+
+
+async def finish_upgrade(shards: NodeShards, groups: Groups) -> Sequence[FeatureLevel]:
+    """Raise the levels in force, and return what has risen.
+
+    Raises `Rejected` while a node cannot, `NotProposedError` and `OutcomeUnknownError`, and
+    `UnreadableError` if this node cannot learn what there is to raise.
+    """
+    metadata = shards.get(METADATA)
+    if metadata is None:
+        raise UnreadableError("this node does not belong to its cluster; ask another node")
+    await metadata.read_barrier(_RECORD_S)
+    known = levels.features(list(shards.declarations()), shards.levels)
+    if not any(each.next > each.level for each in known):
+        return ()
+    answer = await groups.propose_control(METADATA, control_pb2.RaiseLevels(), timeout_s=_RECORD_S)
+    return control_pb2.RaiseLevelsReply.FromString(answer.reply).levels
 
 
 async def _demand_lost(groups: Groups, shard: ShardId) -> None:

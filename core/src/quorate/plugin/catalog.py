@@ -40,6 +40,8 @@ class Route:
     """How a logged command is applied: all that dispatch needs, in one lookup."""
 
     group: str
+    #: Whose command it is.
+    plugin: str
     parse: Callable[[bytes], Message]
     apply: Callable[[Txn, Any], Message | None]
     #: The families that the handler may write: its plugin's own in the group.
@@ -144,6 +146,7 @@ def _routes(
                 name,
                 Route(
                     group=group,
+                    plugin=plugin.plugin.name,
                     parse=route.message.FromString,
                     apply=route.apply,
                     writes=own,

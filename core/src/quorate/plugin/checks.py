@@ -37,6 +37,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "debug",
         "dev",
         "doctor",
+        "explain",
         "group",
         "kv",
         "member",
@@ -50,6 +51,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "shard",
         "status",
         "top",
+        "upgrade",
         "watch",
     }
 )
@@ -228,6 +230,8 @@ def _commands(plugin: Declared, world: _World) -> Problems:
                 f"an example of command {name} is a {stranger.__name__}",
                 "give examples of the command's own message",
             )
+        if command.level < 1:
+            yield (f"command {name} has level {command.level}", "levels begin with 1")
         if name not in routed and "quorate_data_routes" not in plugin.failed:
             yield (f"command {name} has no data route", "return a DataRoute for it")
         if routed[name] > 1:

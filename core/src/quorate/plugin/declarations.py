@@ -113,6 +113,10 @@ class Command(Generic[M]):
     access: Access | None = None
     #: It only deletes: tenants may send it that have stored all they may.
     frees: bool = False
+    #: The level of its plugin that it needs: above 1 it is refused until all nodes run a release
+    #: that has it, and an operator has finished the upgrade. The highest of all commands is the
+    #: level of the plugin.
+    level: int = 1
 
 
 @dataclass(frozen=True, kw_only=True)

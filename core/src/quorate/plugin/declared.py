@@ -77,6 +77,11 @@ class Declared:
     #: The hooks whose answer is missing or was cut: what depends on them cannot be judged.
     failed: frozenset[str] = frozenset()
 
+    @property
+    def level(self) -> int:
+        """The highest level that any of its commands needs."""
+        return max((command.level for command in self.commands), default=1)
+
 
 def declare(plugin: Plugin) -> Declared:
     """Call the plugin's hooks, once each; what fails is among the `problems` of the answer.

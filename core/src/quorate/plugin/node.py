@@ -202,6 +202,13 @@ class NodeApi(Protocol):
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
         """Return what plugins give to an extension point, by the extension's name."""
 
+    def level(self, plugin: str) -> int:
+        """Return the level of a plugin that is in force, as far as this node knows.
+
+        It never falls. Commands that need a higher one are refused until an operator has finished
+        the upgrade of the cluster.
+        """
+
     def caller(self) -> Caller:
         """Return who makes the call that runs this; outside of a call, the node itself."""
 

@@ -1,14 +1,12 @@
 """The name of a shard."""
 
 import re
-from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 _NAME: Final = re.compile(r"([a-z][a-z0-9_-]*)/(0|[1-9][0-9]*)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ShardId:
+class ShardId(NamedTuple):
     """One shard of a group: `offset/3`."""
 
     group: str

@@ -8,7 +8,10 @@ from typing import Any, Final
 import grpc
 import grpc.aio
 
+from quorate.observe import requests
 from quorate.observe.histogram import SECONDS, Histogram
+from quorate.observe.recorder import Recorder
+from quorate.rpc import callers
 from quorate.rpc.methods import Behaviour
 
 _NAMES: Final[dict[object, str]] = {
@@ -24,7 +27,10 @@ class CallTally:
     callers would choose the names.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, recorder: Recorder | None = None, slow_s: float = 1.0) -> None:
+        """Record calls that fail or take longer than `slow_s`."""
+        self._recorder: Final = recorder
+        self._slow_s: Final = slow_s
         #: The calls that have ended, by method and code.
         self.ended: Final = Counter[tuple[str, str]]()
         #: How long they took, by method.
@@ -37,6 +43,7 @@ class CallTally:
 
         async def served(request: Any, context: Any) -> Any:
             self.open[path] += 1
+            named = requests.begin(self._recorder)
             began, code = perf_counter(), "UNKNOWN"
             try:
                 answer = await serve(request, context)
@@ -54,7 +61,16 @@ class CallTally:
                 durations = self.durations.get(path)
                 if durations is None:
                     durations = self.durations[path] = Histogram(SECONDS)
-                durations.observe(perf_counter() - began)
+                durations.observe(took_s := perf_counter() - began)
+                if self._recorder is not None and (code != "OK" or took_s >= self._slow_s):
+                    self._recorder.event(
+                        "call",
+                        request=named,
+                        method=path,
+                        outcome=code,
+                        ms=round(took_s * 1_000),
+                        caller=callers.caller().name,
+                    )
 
         return served
 

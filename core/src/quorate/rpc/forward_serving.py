@@ -11,6 +11,7 @@ from typing import Final
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.groups.groups import Groups
 from quorate.groups.routing.proposing import Result, Timed
+from quorate.observe import requests as call_ids
 from quorate.plugin import Fence, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.methods import failed_status
@@ -44,6 +45,7 @@ class ForwardServing:
 
     async def serve(self, requests: AsyncIterable[node_pb2.ForwardRequest], write: Write) -> None:
         """Return when all that came is answered; what is open ends with the stream."""
+        call_ids.forget()
         reading = asyncio.create_task(self._read(requests))
         try:
             await self._write(write)
@@ -137,6 +139,7 @@ def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
         Fence(command.fence.name, command.fence.token) if command.HasField("fence") else None,
         asked.caller,
         asked.admitted,
+        asked.request,
     )
     return Timed(logged, asked.timeout_ms / 1_000)
 

@@ -235,6 +235,7 @@ class ForwardStream:
                     command=_logged(run.commands[place].command),
                     caller=run.commands[place].command.caller,
                     admitted=run.commands[place].command.admitted,
+                    request=run.commands[place].command.request,
                     timeout_ms=max(0, round((run.deadlines[place] - now) * 1_000)),
                 )
         return request if request.parts else None

@@ -12,12 +12,13 @@ from typing import Any, Final, TypeAlias
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
-from google.rpc import code_pb2, status_pb2
+from google.rpc import code_pb2, error_details_pb2, status_pb2
 
+from quorate.observe import requests
 from quorate.plugin import Invalid, Rejected
 from quorate.rpc import deadline
 from quorate.rpc.large_requests import LargeRequests
-from quorate.rpc.status import DETAILS_KEY, status_of
+from quorate.rpc.status import DETAILS_KEY, detail, status_of
 
 _log = logging.getLogger(__name__)
 
@@ -148,6 +149,8 @@ def _says_stopped(error: Exception) -> bool:
 def failed_status(what: str, error: Exception) -> status_pb2.Status:
     """Return the status of an exception; log one that is a bug of this node."""
     status = status_of(error)
+    reason = detail(status, error_details_pb2.ErrorInfo).reason
+    requests.failed(what, code_pb2.Code.Name(status.code), reason)
     if status.code == code_pb2.INTERNAL and not isinstance(error, Rejected):
-        _log.error("%s failed", what, exc_info=error)
+        _log.error("%s failed", what, exc_info=error, extra={"request": requests.current()})
     return status

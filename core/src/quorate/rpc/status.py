@@ -2,6 +2,7 @@
 
 `reason` says what a client may do next; `retry` in the metadata says it in one word: `safe`,
 or `session` where only an exactly-once session makes it safe. Without it, trying again is useless.
+`request` is the id of the call, which `quorate explain request` takes.
 `stage` is `admission` when a command was refused before what its session has recorded was read.
 """
 
@@ -16,6 +17,7 @@ from quorate.apply.outcomes import TOO_LARGE, TOO_SLOW, UNKNOWN_COMMAND
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.groups import refusals
+from quorate.observe import requests
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 
@@ -94,6 +96,8 @@ def status_of(error: Exception) -> status_pb2.Status:
         if row.reason == INTERNAL:
             text = f"{type(error).__name__}: {text}; the node's log says where"
     metadata: dict[str, str] = {"retry": row.retry} if row.retry else {}
+    if request := requests.current():
+        metadata["request"] = request
     if isinstance(error, refusals.NotAdmittedError):
         metadata["stage"] = "admission"
     details: list[Message] = []

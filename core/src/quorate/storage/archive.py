@@ -1,29 +1,31 @@
-"""The directory of an archive: backups, and the entries since, which restore any later moment.
+"""The folder of an archive: backups, and the entries since, which restore any later moment.
 
     archive.json                               its format, and whose it is
     backups/20261123T150405Z/                  a backup, by the moment at which it began
     entries/metadata-0/<first>-<last>.entries  what the shard applied from one index to another
-    until/metadata-0                           Unix time in ms until which no entry is missing
+    until/metadata-0                           Unix time in ms until which no entry is missing, and
+                                               the index of the last one
 
 Every file is written once, whole and durably, but for those of `until`. The format is a promise.
 """
 
 import json
-import shutil
 import struct
 import time
 import zlib
+from calendar import timegm
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final
 
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.storage import durably
+from quorate.storage import places
+from quorate.storage.places import Place
 
 _FORMAT: Final = 1
 _MANIFEST: Final = "archive.json"
 _BACKUP: Final = "backup.json"
 _NAMED: Final = "%Y%m%dT%H%M%SZ"
+_ENTRIES: Final = ".entries"
 _MAGIC: Final = b"QRE1"
 _CHECKSUM: Final = struct.Struct(">4sI")
 _HEAD: Final = struct.Struct(">QQBI")
@@ -34,9 +36,9 @@ class ArchiveError(Exception):
 
 
 class Archive:
-    """An archive in a directory."""
+    """An archive in a directory or an object store."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Place) -> None:
         """Raises `ArchiveError` when it is something else."""
         self.directory: Final = directory
         try:
@@ -50,21 +52,21 @@ class Archive:
             raise ArchiveError(f"{directory / _MANIFEST} cannot be read: {error}") from None
 
     @staticmethod
-    def exists(directory: Path) -> bool:
+    def exists(directory: Place) -> bool:
         """Return whether a directory is an archive."""
         return (directory / _MANIFEST).exists()
 
     @classmethod
-    def begin(cls, directory: Path, cluster: bytes) -> "Archive":
+    def begin(cls, directory: Place, cluster: bytes) -> "Archive":
         """Begin the archive of a cluster, or open it; raises `ArchiveError`."""
         if not cls.exists(directory):
-            directory.mkdir(parents=True, exist_ok=True)
-            if any(directory.iterdir()):
+            if places.names(directory):
                 raise ArchiveError(
                     f"{directory} is not empty: name an empty directory, or a new one"
                 )
             content = json.dumps({"format": _FORMAT, "cluster": cluster.hex()}) + "\n"
-            durably.replace(directory / _MANIFEST, content.encode())
+            places.make(directory)
+            places.write(directory / _MANIFEST, content.encode())
         archive = cls(directory)
         if archive.cluster != cluster:
             raise ArchiveError(f"{directory} is the archive of another cluster: name another one")
@@ -72,29 +74,35 @@ class Archive:
 
     # Backups.
 
-    def backups(self) -> list[Path]:
+    def backups(self) -> list[Place]:
         """Return the finished backups, the oldest first."""
-        return sorted(path.parent for path in self.directory.glob(f"backups/*/{_BACKUP}"))
+        folder = self.directory / "backups"
+        found = [folder / name for name in places.names(folder)]
+        return [each for each in found if (each / _BACKUP).exists()]
 
-    def new_backup(self) -> Path:
+    def new_backup(self) -> Place:
         """Return where the next backup goes; what is left of unfinished ones is removed."""
         folder = self._made("backups")
-        for path in folder.iterdir():
-            if not (path / _BACKUP).exists():
-                shutil.rmtree(path)
-        at_s = time.time()
-        while (path := folder / time.strftime(_NAMED, time.gmtime(at_s))).exists():
+        for name in places.names(folder):
+            if not (folder / name / _BACKUP).exists():
+                places.remove_all(folder / name)
+        at_s, there = time.time(), {each.name for each in self.backups()}
+        while (name := time.strftime(_NAMED, time.gmtime(at_s))) in there:
             at_s += 1
-        return path
+        return folder / name
+
+    def begun_at_s(self) -> float:
+        """Return when the last backup began, by the clock of who made it; 0: there is none."""
+        backups = self.backups()
+        return timegm(time.strptime(backups[-1].name, _NAMED)) if backups else 0
 
     # Entries.
 
     def append(self, shard: str, entries: list[Entry]) -> None:
         """Keep entries of a shard that follow each other, durably."""
-        self._made("entries")
         folder = self._made(self._folder(shard))
-        name = f"{entries[0].index:020}-{entries[-1].index:020}.entries"
-        durably.replace(folder / name, encode(entries))
+        name = f"{entries[0].index:020}-{entries[-1].index:020}{_ENTRIES}"
+        places.write(folder / name, encode(entries))
 
     def reached(self, shard: str, after: int) -> int:
         """Return the index up to which there are entries after another one."""
@@ -112,15 +120,18 @@ class Archive:
                         yield entry
                         after = entry.index
 
-    def set_complete(self, shard: str, until_ms: int) -> None:
-        """Keep that nothing is missing of a shard until then."""
+    def set_complete(self, shard: str, until_ms: int, index: int) -> None:
+        """Keep that nothing is missing of a shard until then, and the index that it had."""
         self._made("until")
-        durably.replace(self._until(shard), str(until_ms).encode())
+        places.write(self._until(shard), f"{until_ms} {index}".encode())
 
     def complete_until_ms(self, shard: str) -> int:
         """Return until when nothing is missing of a shard; 0: not known."""
-        path = self._until(shard)
-        return int(path.read_text()) if path.exists() else 0
+        return self._complete(shard)[0]
+
+    def complete_index(self, shard: str) -> int:
+        """Return the index of the last entry until then; 0: not known."""
+        return self._complete(shard)[1]
 
     def forget(self, shard: str, index: int) -> None:
         """Remove files whose entries are all at or below an index."""
@@ -128,25 +139,37 @@ class Archive:
             if last <= index:
                 path.unlink()
 
-    def _made(self, folder: str | Path) -> Path:
+    def _complete(self, shard: str) -> tuple[int, int]:
+        path = self._until(shard)
+        if not path.exists():
+            return 0, 0
+        try:
+            # The index was added.
+            until_ms, index = map(int, [*path.read_bytes().split(), b"0"][:2])
+        except ValueError:
+            raise ArchiveError(
+                f"{path} is damaged: remove it, and restore without a moment"
+            ) from None
+        return until_ms, index
+
+    def _made(self, folder: str) -> Place:
         """Return a folder, which is there durably."""
         path = self.directory / folder
-        if not path.exists():
-            path.mkdir()
-            durably.sync_directory(path.parent)
+        places.make(path)
         return path
 
-    def _folder(self, shard: str) -> Path:
-        return self.directory / "entries" / shard.replace("/", "-")
+    def _folder(self, shard: str) -> str:
+        return f"entries/{shard.replace('/', '-')}"
 
-    def _until(self, shard: str) -> Path:
-        return self.directory / "until" / shard.replace("/", "-")
+    def _until(self, shard: str) -> Place:
+        return self.directory / f"until/{shard.replace('/', '-')}"
 
-    def _files(self, shard: str) -> list[tuple[int, int, Path]]:
-        found = []
-        for path in sorted(self._folder(shard).glob("*.entries")):
-            first, _, last = path.stem.partition("-")
-            found.append((int(first), int(last), path))
+    def _files(self, shard: str) -> list[tuple[int, int, Place]]:
+        folder, found = self.directory / self._folder(shard), []
+        for name in places.names(folder):
+            if name.endswith(_ENTRIES):
+                first, _, last = name.removesuffix(_ENTRIES).partition("-")
+                found.append((int(first), int(last), folder / name))
         return found
 
 
@@ -160,7 +183,7 @@ def encode(entries: Iterable[Entry]) -> bytes:
     return _CHECKSUM.pack(_MAGIC, zlib.crc32(packed)) + packed
 
 
-def decode(path: Path) -> Iterator[Entry]:
+def decode(path: Place) -> Iterator[Entry]:
     """Yield the entries of a file; raises `ArchiveError` when it is damaged."""
     content = path.read_bytes()
     packed = content[_CHECKSUM.size :]

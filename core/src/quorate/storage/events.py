@@ -24,12 +24,12 @@ _HEAD: Final = Struct(">BqII")
 #: Kind, number of the parts of this run, length of the family's name.
 _RUN: Final = Struct(">BIH")
 #: Every row's key is smaller, every other key of the family larger.
-_ROWS_END: Final = b"\xff" * 8
+ROWS_END: Final = b"\xff" * 8
 #: The index up to which rows were trimmed.
-LOW_KEY: Final = _ROWS_END + b"low"
-_TIME: Final = _ROWS_END + b"mark"
+LOW_KEY: Final = ROWS_END + b"low"
+_TIME: Final = ROWS_END + b"mark"
 #: The range of the keys of `time_key`.
-TIMES: Final = (_TIME, _ROWS_END + b"marl")
+TIMES: Final = (_TIME, ROWS_END + b"marl")
 
 
 class Kind(IntEnum):
@@ -150,6 +150,16 @@ class EventRow:
 def event_key(index: int) -> bytes:
     """Return the key of an entry's row."""
     return _INDEX.pack(index)
+
+
+def index_of_key(key: bytes) -> int:
+    """Return the index of the entry whose row has this key."""
+    return int(_INDEX.unpack(key)[0])
+
+
+def oldest_entry(low: bytes | None) -> int:
+    """Return the index of the first entry with complete events, by the row of `LOW_KEY`."""
+    return 1 if low is None else index_of_key(low) + 1
 
 
 def time_key(index: int) -> bytes:
@@ -278,8 +288,7 @@ class EventLog:
     @property
     def oldest(self) -> int:
         """The index of the first entry with complete events."""
-        low = self._rows.get(EVENTS, LOW_KEY)
-        return 1 if low is None else int(_INDEX.unpack(low)[0]) + 1
+        return oldest_entry(self._rows.get(EVENTS, LOW_KEY))
 
     @property
     def newest(self) -> int:
@@ -312,7 +321,7 @@ class EventLog:
         # A token from a replica that is ahead reads nothing here, and never goes back.
         if after_revision >= newest:
             return found, after_revision
-        for key, value in self._rows.iterate(EVENTS, first, _ROWS_END):
+        for key, value in self._rows.iterate(EVENTS, first, ROWS_END):
             try:
                 events = list(decode(value, selection))
             except IngestedError:

@@ -33,6 +33,8 @@ SHARDS: Final = "core.shards"
 NODES: Final = "core.nodes"
 #: The nodes that operators add or remove: only in metadata/0.
 MEMBERS: Final = "core.members"
+#: The feature levels in force: only in metadata/0.
+LEVELS: Final = "core.levels"
 
 #: All of them, in order.
 SYSTEM: Final = tuple(
@@ -54,6 +56,7 @@ SYSTEM: Final = tuple(
             SHARDS,
             NODES,
             MEMBERS,
+            LEVELS,
             WRITERS,
         )
     )
@@ -75,6 +78,7 @@ SMALL: Final = {
             NODES,
             MEMBERS,
             PUBLICATIONS,
+            LEVELS,
         ),
         1,
     )

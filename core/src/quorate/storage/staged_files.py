@@ -55,9 +55,8 @@ class StagedFiles:
     def received(self, shard: str, name: str, file: SortedFile) -> int:
         """Return how much of a file is here: all that counts is its beginning."""
         path = self._path(shard, name, file)
-        if path.exists():
-            return int(file.size)
-        return self._coming_of(path)[1]
+        with self._lock:
+            return int(file.size) if path.exists() else self._coming_of(path, file)[1]
 
     def write(self, shard: str, name: str, file: SortedFile, offset: int, content: bytes) -> int:
         """Write the next part of a file; return how much of it is here, durably once it is whole.
@@ -69,7 +68,7 @@ class StagedFiles:
         with self._lock:
             if path.exists():
                 return int(file.size)
-            digest, received = self._coming_of(path)
+            digest, received = self._coming_of(path, file)
             if offset != received or offset + len(content) > file.size:
                 return received
             try:
@@ -172,7 +171,7 @@ class StagedFiles:
 
     # Inside.
 
-    def _coming_of(self, path: Path) -> tuple[Any, int]:
+    def _coming_of(self, path: Path, file: SortedFile) -> tuple[Any, int]:
         known = self._coming.get(path)
         if known is None:
             digest, received = digest_of(), 0
@@ -182,6 +181,11 @@ class StagedFiles:
                     while content := opened.read(_SLICE):
                         digest.update(content)
                         received += len(content)
+            if received >= file.size:
+                # The process that received all of it died before it had named the file: whoever
+                # were told that it is here would send nothing, and it would never be named.
+                part.unlink(missing_ok=True)
+                digest, received = digest_of(), 0
             known = self._coming[path] = digest, received
         return known
 

@@ -197,6 +197,10 @@ class MemoryNode:
             {name: value for name, value in given.items() if isinstance(value, kind)}
         )
 
+    def level(self, plugin: str) -> int:
+        """Return the level of a plugin, all of which is in force."""
+        return self.catalog.declared[plugin].level
+
     def caller(self) -> Caller:
         """Return the node itself, for whom it acts: nobody is asked here."""
         return _acting.get()

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -52,6 +52,13 @@ class Program:
                 env=dict(environment),
             )
 
+    def tell(self, line: str) -> None:
+        """Say a line to it: see `end_with_parent`."""
+        said = self._alive().stdin
+        assert said is not None
+        said.write(f"{line}\n".encode())
+        said.flush()
+
     def send_signal(self, number: signal.Signals) -> None:
         """Send it a signal, such as SIGSTOP."""
         os.killpg(self._alive().pid, number)
@@ -83,12 +90,15 @@ class Program:
         return self._running
 
 
-def end_with_parent() -> None:
-    """Kill this process when its standard input ends: `Program` holds the other side of that."""
-    threading.Thread(target=_wait, daemon=True).start()
+def end_with_parent(hear: Callable[[str], None] = lambda said: None) -> None:
+    """Kill this process when its standard input ends: `Program` holds the other side of that.
+
+    What it tells meanwhile is heard on a thread; lines that come at once may be heard as one.
+    """
+    threading.Thread(target=_listen, args=(hear,), daemon=True).start()
 
 
-def _wait() -> None:
-    while os.read(sys.stdin.fileno(), 1):
-        pass
+def _listen(hear: Callable[[str], None]) -> None:
+    while said := os.read(sys.stdin.fileno(), 4_096):
+        hear(said.decode())
     os.kill(os.getpid(), signal.SIGKILL)

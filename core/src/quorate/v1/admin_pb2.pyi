@@ -1,3 +1,4 @@
+from quorate.v1 import levels_pb2 as _levels_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -500,3 +501,107 @@ class AppliedEntry(_message.Message):
     kind: int
     payload: bytes
     def __init__(self, index: _Optional[int] = ..., term: _Optional[int] = ..., kind: _Optional[int] = ..., payload: _Optional[bytes] = ...) -> None: ...
+
+class LevelsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class LevelsResponse(_message.Message):
+    __slots__ = ("nodes", "features")
+    NODES_FIELD_NUMBER: _ClassVar[int]
+    FEATURES_FIELD_NUMBER: _ClassVar[int]
+    nodes: _containers.RepeatedCompositeFieldContainer[NodeLevels]
+    features: _containers.RepeatedCompositeFieldContainer[_levels_pb2.Feature]
+    def __init__(self, nodes: _Optional[_Iterable[_Union[NodeLevels, _Mapping]]] = ..., features: _Optional[_Iterable[_Union[_levels_pb2.Feature, _Mapping]]] = ...) -> None: ...
+
+class NodeLevels(_message.Message):
+    __slots__ = ("node", "version", "answers", "levels")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    version: str
+    answers: bool
+    levels: _containers.RepeatedCompositeFieldContainer[_levels_pb2.FeatureLevel]
+    def __init__(self, node: _Optional[str] = ..., version: _Optional[str] = ..., answers: bool = ..., levels: _Optional[_Iterable[_Union[_levels_pb2.FeatureLevel, _Mapping]]] = ...) -> None: ...
+
+class FinishUpgradeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class FinishUpgradeResponse(_message.Message):
+    __slots__ = ("raised",)
+    RAISED_FIELD_NUMBER: _ClassVar[int]
+    raised: _containers.RepeatedCompositeFieldContainer[_levels_pb2.FeatureLevel]
+    def __init__(self, raised: _Optional[_Iterable[_Union[_levels_pb2.FeatureLevel, _Mapping]]] = ...) -> None: ...
+
+class ExplainKeyRequest(_message.Message):
+    __slots__ = ("family", "key", "before_revision")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_REVISION_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    key: bytes
+    before_revision: int
+    def __init__(self, family: _Optional[str] = ..., key: _Optional[bytes] = ..., before_revision: _Optional[int] = ...) -> None: ...
+
+class ExplainKeyResponse(_message.Message):
+    __slots__ = ("shard", "slot", "revision", "deadlines", "changes", "complete_after", "complete", "now_ms")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    SLOT_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    DEADLINES_FIELD_NUMBER: _ClassVar[int]
+    CHANGES_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_AFTER_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
+    NOW_MS_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    slot: int
+    revision: int
+    deadlines: _containers.RepeatedCompositeFieldContainer[KeyDeadline]
+    changes: _containers.RepeatedCompositeFieldContainer[KeyChange]
+    complete_after: int
+    complete: bool
+    now_ms: int
+    def __init__(self, shard: _Optional[str] = ..., slot: _Optional[int] = ..., revision: _Optional[int] = ..., deadlines: _Optional[_Iterable[_Union[KeyDeadline, _Mapping]]] = ..., changes: _Optional[_Iterable[_Union[KeyChange, _Mapping]]] = ..., complete_after: _Optional[int] = ..., complete: bool = ..., now_ms: _Optional[int] = ...) -> None: ...
+
+class KeyDeadline(_message.Message):
+    __slots__ = ("timer", "key", "at_ms")
+    TIMER_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    timer: str
+    key: bytes
+    at_ms: int
+    def __init__(self, timer: _Optional[str] = ..., key: _Optional[bytes] = ..., at_ms: _Optional[int] = ...) -> None: ...
+
+class KeyChange(_message.Message):
+    __slots__ = ("revision", "at_ms", "operation")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    OPERATION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    at_ms: int
+    operation: str
+    def __init__(self, revision: _Optional[int] = ..., at_ms: _Optional[int] = ..., operation: _Optional[str] = ...) -> None: ...
+
+class RecordedRequest(_message.Message):
+    __slots__ = ("kinds", "shard", "request", "index", "last")
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    shard: str
+    request: str
+    index: int
+    last: int
+    def __init__(self, kinds: _Optional[_Iterable[str]] = ..., shard: _Optional[str] = ..., request: _Optional[str] = ..., index: _Optional[int] = ..., last: _Optional[int] = ...) -> None: ...
+
+class RecordedPart(_message.Message):
+    __slots__ = ("records",)
+    RECORDS_FIELD_NUMBER: _ClassVar[int]
+    records: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, records: _Optional[_Iterable[str]] = ...) -> None: ...

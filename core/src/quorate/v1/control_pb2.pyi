@@ -1,3 +1,4 @@
+from quorate.v1 import levels_pb2 as _levels_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
@@ -271,7 +272,7 @@ class PurgePluginReply(_message.Message):
     def __init__(self, family: _Optional[str] = ..., last_key: _Optional[bytes] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class NodeDeclaration(_message.Message):
-    __slots__ = ("node", "replica", "address", "groups", "fingerprint", "commands", "machine", "zone")
+    __slots__ = ("node", "replica", "address", "groups", "fingerprint", "commands", "machine", "zone", "version", "levels")
     NODE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -280,6 +281,8 @@ class NodeDeclaration(_message.Message):
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
     MACHINE_FIELD_NUMBER: _ClassVar[int]
     ZONE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
     node: str
     replica: int
     address: str
@@ -288,7 +291,19 @@ class NodeDeclaration(_message.Message):
     commands: _containers.RepeatedScalarFieldContainer[str]
     machine: str
     zone: str
-    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ..., commands: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ..., zone: _Optional[str] = ...) -> None: ...
+    version: str
+    levels: _containers.RepeatedCompositeFieldContainer[_levels_pb2.FeatureLevel]
+    def __init__(self, node: _Optional[str] = ..., replica: _Optional[int] = ..., address: _Optional[str] = ..., groups: _Optional[_Iterable[_Union[DeclaredGroup, _Mapping]]] = ..., fingerprint: _Optional[str] = ..., commands: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ..., zone: _Optional[str] = ..., version: _Optional[str] = ..., levels: _Optional[_Iterable[_Union[_levels_pb2.FeatureLevel, _Mapping]]] = ...) -> None: ...
+
+class RaiseLevels(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class RaiseLevelsReply(_message.Message):
+    __slots__ = ("levels",)
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    levels: _containers.RepeatedCompositeFieldContainer[_levels_pb2.FeatureLevel]
+    def __init__(self, levels: _Optional[_Iterable[_Union[_levels_pb2.FeatureLevel, _Mapping]]] = ...) -> None: ...
 
 class MemberRow(_message.Message):
     __slots__ = ("node", "address", "replica", "change", "number", "drains")

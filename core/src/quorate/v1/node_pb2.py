@@ -15,69 +15,70 @@ _sym_db = _symbol_database.Default()
 from google.rpc import status_pb2 as google_dot_rpc_dot_status__pb2
 from quorate.v1 import admin_pb2 as quorate_dot_v1_dot_admin__pb2
 from quorate.v1 import control_pb2 as quorate_dot_v1_dot_control__pb2
+from quorate.v1 import levels_pb2 as quorate_dot_v1_dot_levels__pb2
 from quorate.v1 import entry_pb2 as quorate_dot_v1_dot_entry__pb2
 from quorate.v1 import watch_pb2 as quorate_dot_v1_dot_watch__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/node.proto\x12\nquorate.v1\x1a\x17google/rpc/status.proto\x1a\x16quorate/v1/admin.proto\x1a\x18quorate/v1/control.proto\x1a\x16quorate/v1/entry.proto\x1a\x16quorate/v1/watch.proto\":\n\x0e\x46orwardRequest\x12(\n\x05parts\x18\x01 \x03(\x0b\x32\x19.quorate.v1.ForwardedPart\"Z\n\rForwardedPart\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05shard\x18\x02 \x01(\t\x12.\n\x08\x63ommands\x18\x03 \x03(\x0b\x32\x1c.quorate.v1.ForwardedCommand\"t\n\x10\x46orwardedCommand\x12*\n\x07\x63ommand\x18\x01 \x01(\x0b\x32\x19.quorate.v1.LoggedCommand\x12\x0e\n\x06\x63\x61ller\x18\x02 \x01(\t\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\x12\x10\n\x08\x61\x64mitted\x18\x04 \x01(\x08\"8\n\x0f\x46orwardResponse\x12%\n\x05parts\x18\x01 \x03(\x0b\x32\x16.quorate.v1.PartAnswer\"D\n\nPartAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12*\n\x07\x61nswers\x18\x02 \x03(\x0b\x32\x19.quorate.v1.ForwardAnswer\"n\n\rForwardAnswer\x12-\n\x07outcome\x18\x01 \x01(\x0b\x32\x1a.quorate.v1.ForwardOutcomeH\x00\x12$\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"q\n\x0e\x46orwardOutcome\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05reply\x18\x02 \x01(\x0c\x12+\n\x07refusal\x18\x03 \x01(\x0b\x32\x1a.quorate.v1.ForwardRefusal\x12\x11\n\tforgotten\x18\x04 \x01(\x08\"/\n\x0e\x46orwardRefusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xcf\x01\n\x11ShardQueryRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03row\x18\x04 \x01(\t\x12\r\n\x05stale\x18\x05 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x04\x12\x0e\n\x06\x63\x61ller\x18\x07 \x01(\t\x12\x12\n\ntimeout_ms\x18\x08 \x01(\x04\x12\x0e\n\x06method\x18\t \x01(\t\x12\x0f\n\x07request\x18\n \x01(\x0c\x12\x15\n\rslots_version\x18\x0b \x01(\x04\"W\n\x12ShardQueryResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x04\x12\x0c\n\x04rows\x18\x03 \x03(\x0c\x12\x11\n\tpublished\x18\x04 \x01(\x04\"0\n\x0bMarkRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"4\n\x0cMarkResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x12\n\ngeneration\x18\x02 \x01(\x04\"3\n\x0b\x46\x65\x65\x64Request\x12$\n\x05start\x18\x01 \x01(\x0b\x32\x15.quorate.v1.FeedStart\"\x85\x01\n\tFeedStart\x12\r\n\x05shard\x18\x01 \x01(\t\x12+\n\x08\x66\x61milies\x18\x02 \x03(\x0b\x32\x19.quorate.v1.WatchedFamily\x12(\n\x06\x62\x65hind\x18\x03 \x01(\x0b\x32\x18.quorate.v1.FeedPosition\x12\x12\n\nnot_before\x18\x04 \x01(\x04\"4\n\x0c\x46\x65\x65\x64Position\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"d\n\x0c\x46\x65\x65\x64Response\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\"\n\x04page\x18\x03 \x01(\x0b\x32\x14.quorate.v1.FeedPage\x12\x0c\n\x04lost\x18\x04 \x01(\t\"T\n\x08\x46\x65\x65\x64Page\x12%\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x15.quorate.v1.FeedEvent\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x0f\n\x07listing\x18\x03 \x01(\x08\"\x9a\x01\n\tFeedEvent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\x12\n\x05value\x18\x04 \x01(\x0cH\x00\x88\x01\x01\x12\x15\n\x08previous\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x12\x0f\n\x07\x65mitted\x18\x06 \x01(\x08\x12\r\n\x05\x61t_ms\x18\x07 \x01(\x04\x42\x08\n\x06_valueB\x0b\n\t_previous\"\"\n\x11MembershipRequest\x12\r\n\x05shard\x18\x01 \x01(\t\":\n\x12MembershipResponse\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x15\n\rconfiguration\x18\x02 \x01(\x0c\"d\n\x13\x43hangeMemberRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x0e\n\x06number\x18\x04 \x01(\x04\x12\x0f\n\x07learner\x18\x05 \x01(\x08\"2\n\x14\x43hangeMemberResponse\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\"z\n\x10NodeIntroduction\x12\x30\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32\x1b.quorate.v1.NodeDeclaration\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.quorate.v1.NodeAddress\x12\x0c\n\x04lost\x18\x03 \x03(\x06\"\x0e\n\x0c\x43lockRequest\"T\n\rClockResponse\x12\x0f\n\x07wall_ms\x18\x01 \x01(\x03\x12!\n\x03led\x18\x02 \x03(\x0b\x32\x14.quorate.v1.LedShard\x12\x0f\n\x07replica\x18\x03 \x01(\x06\"5\n\x08LedShard\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04term\x18\x02 \x01(\x04\x12\x0c\n\x04\x64one\x18\x03 \x01(\x04\x32\xf7\x03\n\x0bNodeService\x12\x46\n\x07\x46orward\x12\x1a.quorate.v1.ForwardRequest\x1a\x1b.quorate.v1.ForwardResponse(\x01\x30\x01\x12H\n\x05Query\x12\x1d.quorate.v1.ShardQueryRequest\x1a\x1e.quorate.v1.ShardQueryResponse0\x01\x12\x39\n\x04Mark\x12\x17.quorate.v1.MarkRequest\x1a\x18.quorate.v1.MarkResponse\x12=\n\x04\x46\x65\x65\x64\x12\x17.quorate.v1.FeedRequest\x1a\x18.quorate.v1.FeedResponse(\x01\x30\x01\x12K\n\nMembership\x12\x1d.quorate.v1.MembershipRequest\x1a\x1e.quorate.v1.MembershipResponse\x12Q\n\x0c\x43hangeMember\x12\x1f.quorate.v1.ChangeMemberRequest\x1a .quorate.v1.ChangeMemberResponse\x12<\n\x05\x43lock\x12\x18.quorate.v1.ClockRequest\x1a\x19.quorate.v1.ClockResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/node.proto\x12\nquorate.v1\x1a\x17google/rpc/status.proto\x1a\x16quorate/v1/admin.proto\x1a\x18quorate/v1/control.proto\x1a\x17quorate/v1/levels.proto\x1a\x16quorate/v1/entry.proto\x1a\x16quorate/v1/watch.proto\":\n\x0e\x46orwardRequest\x12(\n\x05parts\x18\x01 \x03(\x0b\x32\x19.quorate.v1.ForwardedPart\"Z\n\rForwardedPart\x12\n\n\x02id\x18\x01 \x01(\x04\x12\r\n\x05shard\x18\x02 \x01(\t\x12.\n\x08\x63ommands\x18\x03 \x03(\x0b\x32\x1c.quorate.v1.ForwardedCommand\"\x85\x01\n\x10\x46orwardedCommand\x12*\n\x07\x63ommand\x18\x01 \x01(\x0b\x32\x19.quorate.v1.LoggedCommand\x12\x0e\n\x06\x63\x61ller\x18\x02 \x01(\t\x12\x12\n\ntimeout_ms\x18\x03 \x01(\x04\x12\x10\n\x08\x61\x64mitted\x18\x04 \x01(\x08\x12\x0f\n\x07request\x18\x05 \x01(\t\"8\n\x0f\x46orwardResponse\x12%\n\x05parts\x18\x01 \x03(\x0b\x32\x16.quorate.v1.PartAnswer\"D\n\nPartAnswer\x12\n\n\x02id\x18\x01 \x01(\x04\x12*\n\x07\x61nswers\x18\x02 \x03(\x0b\x32\x19.quorate.v1.ForwardAnswer\"n\n\rForwardAnswer\x12-\n\x07outcome\x18\x01 \x01(\x0b\x32\x1a.quorate.v1.ForwardOutcomeH\x00\x12$\n\x06status\x18\x02 \x01(\x0b\x32\x12.google.rpc.StatusH\x00\x42\x08\n\x06result\"q\n\x0e\x46orwardOutcome\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\r\n\x05reply\x18\x02 \x01(\x0c\x12+\n\x07refusal\x18\x03 \x01(\x0b\x32\x1a.quorate.v1.ForwardRefusal\x12\x11\n\tforgotten\x18\x04 \x01(\x08\"/\n\x0e\x46orwardRefusal\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xcf\x01\n\x11ShardQueryRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0f\n\x07payload\x18\x03 \x01(\x0c\x12\x0b\n\x03row\x18\x04 \x01(\t\x12\r\n\x05stale\x18\x05 \x01(\x08\x12\x14\n\x0cmin_revision\x18\x06 \x01(\x04\x12\x0e\n\x06\x63\x61ller\x18\x07 \x01(\t\x12\x12\n\ntimeout_ms\x18\x08 \x01(\x04\x12\x0e\n\x06method\x18\t \x01(\t\x12\x0f\n\x07request\x18\n \x01(\x0c\x12\x15\n\rslots_version\x18\x0b \x01(\x04\"W\n\x12ShardQueryResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x04\x12\x0c\n\x04rows\x18\x03 \x03(\x0c\x12\x11\n\tpublished\x18\x04 \x01(\x04\"0\n\x0bMarkRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\x04\"4\n\x0cMarkResponse\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x12\n\ngeneration\x18\x02 \x01(\x04\"3\n\x0b\x46\x65\x65\x64Request\x12$\n\x05start\x18\x01 \x01(\x0b\x32\x15.quorate.v1.FeedStart\"\x85\x01\n\tFeedStart\x12\r\n\x05shard\x18\x01 \x01(\t\x12+\n\x08\x66\x61milies\x18\x02 \x03(\x0b\x32\x19.quorate.v1.WatchedFamily\x12(\n\x06\x62\x65hind\x18\x03 \x01(\x0b\x32\x18.quorate.v1.FeedPosition\x12\x12\n\nnot_before\x18\x04 \x01(\x04\"4\n\x0c\x46\x65\x65\x64Position\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x10\n\x08revision\x18\x02 \x01(\x04\"d\n\x0c\x46\x65\x65\x64Response\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x03\x12\"\n\x04page\x18\x03 \x01(\x0b\x32\x14.quorate.v1.FeedPage\x12\x0c\n\x04lost\x18\x04 \x01(\t\"T\n\x08\x46\x65\x65\x64Page\x12%\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x15.quorate.v1.FeedEvent\x12\x10\n\x08revision\x18\x02 \x01(\x04\x12\x0f\n\x07listing\x18\x03 \x01(\x08\"\x9a\x01\n\tFeedEvent\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12\x12\n\x05value\x18\x04 \x01(\x0cH\x00\x88\x01\x01\x12\x15\n\x08previous\x18\x05 \x01(\x0cH\x01\x88\x01\x01\x12\x0f\n\x07\x65mitted\x18\x06 \x01(\x08\x12\r\n\x05\x61t_ms\x18\x07 \x01(\x04\x42\x08\n\x06_valueB\x0b\n\t_previous\"\"\n\x11MembershipRequest\x12\r\n\x05shard\x18\x01 \x01(\t\":\n\x12MembershipResponse\x12\r\n\x05index\x18\x01 \x01(\x04\x12\x15\n\rconfiguration\x18\x02 \x01(\x0c\"d\n\x13\x43hangeMemberRequest\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x0e\n\x06number\x18\x04 \x01(\x04\x12\x0f\n\x07learner\x18\x05 \x01(\x08\"2\n\x14\x43hangeMemberResponse\x12\x0c\n\x04step\x18\x01 \x01(\t\x12\x0c\n\x04\x64one\x18\x02 \x01(\x08\"\xa4\x01\n\x10NodeIntroduction\x12\x30\n\x0b\x64\x65\x63laration\x18\x01 \x01(\x0b\x32\x1b.quorate.v1.NodeDeclaration\x12&\n\x05nodes\x18\x02 \x03(\x0b\x32\x17.quorate.v1.NodeAddress\x12\x0c\n\x04lost\x18\x03 \x03(\x06\x12(\n\x06levels\x18\x04 \x03(\x0b\x32\x18.quorate.v1.FeatureLevel\"\x0e\n\x0c\x43lockRequest\"T\n\rClockResponse\x12\x0f\n\x07wall_ms\x18\x01 \x01(\x03\x12!\n\x03led\x18\x02 \x03(\x0b\x32\x14.quorate.v1.LedShard\x12\x0f\n\x07replica\x18\x03 \x01(\x06\"5\n\x08LedShard\x12\r\n\x05shard\x18\x01 \x01(\t\x12\x0c\n\x04term\x18\x02 \x01(\x04\x12\x0c\n\x04\x64one\x18\x03 \x01(\x04\x32\xf7\x03\n\x0bNodeService\x12\x46\n\x07\x46orward\x12\x1a.quorate.v1.ForwardRequest\x1a\x1b.quorate.v1.ForwardResponse(\x01\x30\x01\x12H\n\x05Query\x12\x1d.quorate.v1.ShardQueryRequest\x1a\x1e.quorate.v1.ShardQueryResponse0\x01\x12\x39\n\x04Mark\x12\x17.quorate.v1.MarkRequest\x1a\x18.quorate.v1.MarkResponse\x12=\n\x04\x46\x65\x65\x64\x12\x17.quorate.v1.FeedRequest\x1a\x18.quorate.v1.FeedResponse(\x01\x30\x01\x12K\n\nMembership\x12\x1d.quorate.v1.MembershipRequest\x1a\x1e.quorate.v1.MembershipResponse\x12Q\n\x0c\x43hangeMember\x12\x1f.quorate.v1.ChangeMemberRequest\x1a .quorate.v1.ChangeMemberResponse\x12<\n\x05\x43lock\x12\x18.quorate.v1.ClockRequest\x1a\x19.quorate.v1.ClockResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.node_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FORWARDREQUEST']._serialized_start=160
-  _globals['_FORWARDREQUEST']._serialized_end=218
-  _globals['_FORWARDEDPART']._serialized_start=220
-  _globals['_FORWARDEDPART']._serialized_end=310
-  _globals['_FORWARDEDCOMMAND']._serialized_start=312
-  _globals['_FORWARDEDCOMMAND']._serialized_end=428
-  _globals['_FORWARDRESPONSE']._serialized_start=430
-  _globals['_FORWARDRESPONSE']._serialized_end=486
-  _globals['_PARTANSWER']._serialized_start=488
-  _globals['_PARTANSWER']._serialized_end=556
-  _globals['_FORWARDANSWER']._serialized_start=558
-  _globals['_FORWARDANSWER']._serialized_end=668
-  _globals['_FORWARDOUTCOME']._serialized_start=670
-  _globals['_FORWARDOUTCOME']._serialized_end=783
-  _globals['_FORWARDREFUSAL']._serialized_start=785
-  _globals['_FORWARDREFUSAL']._serialized_end=832
-  _globals['_SHARDQUERYREQUEST']._serialized_start=835
-  _globals['_SHARDQUERYREQUEST']._serialized_end=1042
-  _globals['_SHARDQUERYRESPONSE']._serialized_start=1044
-  _globals['_SHARDQUERYRESPONSE']._serialized_end=1131
-  _globals['_MARKREQUEST']._serialized_start=1133
-  _globals['_MARKREQUEST']._serialized_end=1181
-  _globals['_MARKRESPONSE']._serialized_start=1183
-  _globals['_MARKRESPONSE']._serialized_end=1235
-  _globals['_FEEDREQUEST']._serialized_start=1237
-  _globals['_FEEDREQUEST']._serialized_end=1288
-  _globals['_FEEDSTART']._serialized_start=1291
-  _globals['_FEEDSTART']._serialized_end=1424
-  _globals['_FEEDPOSITION']._serialized_start=1426
-  _globals['_FEEDPOSITION']._serialized_end=1478
-  _globals['_FEEDRESPONSE']._serialized_start=1480
-  _globals['_FEEDRESPONSE']._serialized_end=1580
-  _globals['_FEEDPAGE']._serialized_start=1582
-  _globals['_FEEDPAGE']._serialized_end=1666
-  _globals['_FEEDEVENT']._serialized_start=1669
-  _globals['_FEEDEVENT']._serialized_end=1823
-  _globals['_MEMBERSHIPREQUEST']._serialized_start=1825
-  _globals['_MEMBERSHIPREQUEST']._serialized_end=1859
-  _globals['_MEMBERSHIPRESPONSE']._serialized_start=1861
-  _globals['_MEMBERSHIPRESPONSE']._serialized_end=1919
-  _globals['_CHANGEMEMBERREQUEST']._serialized_start=1921
-  _globals['_CHANGEMEMBERREQUEST']._serialized_end=2021
-  _globals['_CHANGEMEMBERRESPONSE']._serialized_start=2023
-  _globals['_CHANGEMEMBERRESPONSE']._serialized_end=2073
-  _globals['_NODEINTRODUCTION']._serialized_start=2075
-  _globals['_NODEINTRODUCTION']._serialized_end=2197
-  _globals['_CLOCKREQUEST']._serialized_start=2199
-  _globals['_CLOCKREQUEST']._serialized_end=2213
-  _globals['_CLOCKRESPONSE']._serialized_start=2215
-  _globals['_CLOCKRESPONSE']._serialized_end=2299
-  _globals['_LEDSHARD']._serialized_start=2301
-  _globals['_LEDSHARD']._serialized_end=2354
-  _globals['_NODESERVICE']._serialized_start=2357
-  _globals['_NODESERVICE']._serialized_end=2860
+  _globals['_FORWARDREQUEST']._serialized_start=185
+  _globals['_FORWARDREQUEST']._serialized_end=243
+  _globals['_FORWARDEDPART']._serialized_start=245
+  _globals['_FORWARDEDPART']._serialized_end=335
+  _globals['_FORWARDEDCOMMAND']._serialized_start=338
+  _globals['_FORWARDEDCOMMAND']._serialized_end=471
+  _globals['_FORWARDRESPONSE']._serialized_start=473
+  _globals['_FORWARDRESPONSE']._serialized_end=529
+  _globals['_PARTANSWER']._serialized_start=531
+  _globals['_PARTANSWER']._serialized_end=599
+  _globals['_FORWARDANSWER']._serialized_start=601
+  _globals['_FORWARDANSWER']._serialized_end=711
+  _globals['_FORWARDOUTCOME']._serialized_start=713
+  _globals['_FORWARDOUTCOME']._serialized_end=826
+  _globals['_FORWARDREFUSAL']._serialized_start=828
+  _globals['_FORWARDREFUSAL']._serialized_end=875
+  _globals['_SHARDQUERYREQUEST']._serialized_start=878
+  _globals['_SHARDQUERYREQUEST']._serialized_end=1085
+  _globals['_SHARDQUERYRESPONSE']._serialized_start=1087
+  _globals['_SHARDQUERYRESPONSE']._serialized_end=1174
+  _globals['_MARKREQUEST']._serialized_start=1176
+  _globals['_MARKREQUEST']._serialized_end=1224
+  _globals['_MARKRESPONSE']._serialized_start=1226
+  _globals['_MARKRESPONSE']._serialized_end=1278
+  _globals['_FEEDREQUEST']._serialized_start=1280
+  _globals['_FEEDREQUEST']._serialized_end=1331
+  _globals['_FEEDSTART']._serialized_start=1334
+  _globals['_FEEDSTART']._serialized_end=1467
+  _globals['_FEEDPOSITION']._serialized_start=1469
+  _globals['_FEEDPOSITION']._serialized_end=1521
+  _globals['_FEEDRESPONSE']._serialized_start=1523
+  _globals['_FEEDRESPONSE']._serialized_end=1623
+  _globals['_FEEDPAGE']._serialized_start=1625
+  _globals['_FEEDPAGE']._serialized_end=1709
+  _globals['_FEEDEVENT']._serialized_start=1712
+  _globals['_FEEDEVENT']._serialized_end=1866
+  _globals['_MEMBERSHIPREQUEST']._serialized_start=1868
+  _globals['_MEMBERSHIPREQUEST']._serialized_end=1902
+  _globals['_MEMBERSHIPRESPONSE']._serialized_start=1904
+  _globals['_MEMBERSHIPRESPONSE']._serialized_end=1962
+  _globals['_CHANGEMEMBERREQUEST']._serialized_start=1964
+  _globals['_CHANGEMEMBERREQUEST']._serialized_end=2064
+  _globals['_CHANGEMEMBERRESPONSE']._serialized_start=2066
+  _globals['_CHANGEMEMBERRESPONSE']._serialized_end=2116
+  _globals['_NODEINTRODUCTION']._serialized_start=2119
+  _globals['_NODEINTRODUCTION']._serialized_end=2283
+  _globals['_CLOCKREQUEST']._serialized_start=2285
+  _globals['_CLOCKREQUEST']._serialized_end=2299
+  _globals['_CLOCKRESPONSE']._serialized_start=2301
+  _globals['_CLOCKRESPONSE']._serialized_end=2385
+  _globals['_LEDSHARD']._serialized_start=2387
+  _globals['_LEDSHARD']._serialized_end=2440
+  _globals['_NODESERVICE']._serialized_start=2443
+  _globals['_NODESERVICE']._serialized_end=2946
 # @@protoc_insertion_point(module_scope)

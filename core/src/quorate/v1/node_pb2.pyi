@@ -1,6 +1,7 @@
 from google.rpc import status_pb2 as _status_pb2
 from quorate.v1 import admin_pb2 as _admin_pb2
 from quorate.v1 import control_pb2 as _control_pb2
+from quorate.v1 import levels_pb2 as _levels_pb2
 from quorate.v1 import entry_pb2 as _entry_pb2
 from quorate.v1 import watch_pb2 as _watch_pb2
 from google.protobuf.internal import containers as _containers
@@ -27,16 +28,18 @@ class ForwardedPart(_message.Message):
     def __init__(self, id: _Optional[int] = ..., shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ...) -> None: ...
 
 class ForwardedCommand(_message.Message):
-    __slots__ = ("command", "caller", "timeout_ms", "admitted")
+    __slots__ = ("command", "caller", "timeout_ms", "admitted", "request")
     COMMAND_FIELD_NUMBER: _ClassVar[int]
     CALLER_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     ADMITTED_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
     command: _entry_pb2.LoggedCommand
     caller: str
     timeout_ms: int
     admitted: bool
-    def __init__(self, command: _Optional[_Union[_entry_pb2.LoggedCommand, _Mapping]] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., admitted: bool = ...) -> None: ...
+    request: str
+    def __init__(self, command: _Optional[_Union[_entry_pb2.LoggedCommand, _Mapping]] = ..., caller: _Optional[str] = ..., timeout_ms: _Optional[int] = ..., admitted: bool = ..., request: _Optional[str] = ...) -> None: ...
 
 class ForwardResponse(_message.Message):
     __slots__ = ("parts",)
@@ -237,14 +240,16 @@ class ChangeMemberResponse(_message.Message):
     def __init__(self, step: _Optional[str] = ..., done: bool = ...) -> None: ...
 
 class NodeIntroduction(_message.Message):
-    __slots__ = ("declaration", "nodes", "lost")
+    __slots__ = ("declaration", "nodes", "lost", "levels")
     DECLARATION_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
     declaration: _control_pb2.NodeDeclaration
     nodes: _containers.RepeatedCompositeFieldContainer[_admin_pb2.NodeAddress]
     lost: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, declaration: _Optional[_Union[_control_pb2.NodeDeclaration, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[_admin_pb2.NodeAddress, _Mapping]]] = ..., lost: _Optional[_Iterable[int]] = ...) -> None: ...
+    levels: _containers.RepeatedCompositeFieldContainer[_levels_pb2.FeatureLevel]
+    def __init__(self, declaration: _Optional[_Union[_control_pb2.NodeDeclaration, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[_admin_pb2.NodeAddress, _Mapping]]] = ..., lost: _Optional[_Iterable[int]] = ..., levels: _Optional[_Iterable[_Union[_levels_pb2.FeatureLevel, _Mapping]]] = ...) -> None: ...
 
 class ClockRequest(_message.Message):
     __slots__ = ()

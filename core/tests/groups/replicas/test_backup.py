@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ import pytest
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.snapshots.backup import back_up, folder_of, read, restore
+from quorate.groups.snapshots.backup import Backup, back_up, folder_of, read, restore
 from quorate.groups.snapshots.parts import MANIFEST, BackupError
 from quorate.groups.watching.feeds import Feed, Lost
 from quorate.groups.watching.tokens import WatchToken
@@ -210,21 +211,54 @@ def test_a_manifest_that_cannot_be_read(directory: Path, content: bytes) -> None
         read(directory)
 
 
-def test_a_damaged_file_is_found(directory: Path, tmp_path: Path) -> None:
-    path = next((directory / folder_of(KV)).glob("*.sst"))
+def flipped(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
+    if content:
+        content[len(content) // 2] ^= 1
     path.write_bytes(content)
 
-    with pytest.raises(BackupError, match=f"shard kv/3 cannot be restored.*{path.name}"):
-        restored(directory, tmp_path)
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(flipped, id="a byte"),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes()[:-1]), id="cut"),
+        pytest.param(lambda path: path.unlink(), id="gone"),
+    ],
+)
+def test_damage_of_any_file_is_found_and_named(
+    directory: Path, tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
+    files = sorted(path for path in directory.glob("*/*") if path.is_file())
+    assert len(files) > 6
+    for number, path in enumerate(files):
+        copy = tmp_path / f"copy{number}"
+        shutil.copytree(directory, copy)
+        damaged = copy / path.relative_to(directory)
+        damage(damaged)
+        if damaged.exists() and damaged.read_bytes() == path.read_bytes():
+            # It is empty.
+            continue
+        shard = path.parent.name.replace("-", "/")
+        with pytest.raises(BackupError, match=f"shard {shard} cannot be restored") as refused:
+            restored(copy, tmp_path / f"node{number}")
+        assert path.name in str(refused.value)
 
 
-def test_a_file_that_is_gone_is_found(directory: Path, tmp_path: Path) -> None:
-    next((directory / folder_of(KV)).glob("*.sst")).unlink()
-
-    with pytest.raises(BackupError, match="shard kv/3 cannot be restored"):
-        restored(directory, tmp_path)
+def test_no_bit_of_a_manifest_changes_what_it_says(directory: Path) -> None:
+    content = (directory / MANIFEST).read_bytes()
+    said, found = read(directory), 0
+    for at in range(len(content)):
+        for bit in (0, 1, 4):
+            flipped = bytes([*content[:at], content[at] ^ (1 << bit), *content[at + 1 :]])
+            try:
+                assert Backup.decode(flipped) == said, (at, bit)
+            except ValueError:
+                found += 1
+    assert found > len(content)
+    with pytest.raises(ValueError, match="Expecting"):
+        Backup.decode(content[:-9])
 
 
 def test_a_node_that_is_not_empty_is_left_alone(

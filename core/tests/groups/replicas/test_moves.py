@@ -49,7 +49,7 @@ class Moving:
 
     @property
     def row(self) -> pb.ShardRow:
-        return next(row for row in self.cluster.leader.shards.rows() if row.group == "toy")
+        return next(row for row in self.cluster.leader.shards.rows().values() if row.group == "toy")
 
     @property
     def assigned(self) -> list[str]:
@@ -177,9 +177,9 @@ def test_more_replicas_than_nodes_found_nothing_and_say_so(
         " or lower the number on every node"
     )
     cluster.pass_time(1.0)
-    assert not [row for row in cluster.leader.shards.rows() if row.group == "toy"]
+    assert not [row for row in cluster.leader.shards.rows().values() if row.group == "toy"]
     # The others are there.
-    assert [row for row in cluster.leader.shards.rows() if row.group == "metadata"]
+    assert [row for row in cluster.leader.shards.rows().values() if row.group == "metadata"]
 
 
 def test_a_replica_moves_under_writes_and_leaves_nothing_behind(moving: Moving) -> None:

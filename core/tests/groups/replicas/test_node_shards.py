@@ -248,7 +248,7 @@ def test_rows_are_read_again_only_when_they_changed(
 
 
 def _knows_late(node: Node) -> bool:
-    return any(row.group == "late" for row in node.shards.rows())
+    return any(row.group == "late" for row in node.shards.rows().values())
 
 
 def test_a_difference_is_the_concern_of_whoever_leads(new_cluster: NewCluster) -> None:

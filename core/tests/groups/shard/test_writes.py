@@ -41,7 +41,9 @@ def test_the_slowest_stage_is_named(times: tuple[float, float, float, float], st
     flight = Flight(1, [write], [()], 1, proposed, 0.0)
     flight.synced_at, flight.committed_at = synced, committed
 
-    assert flight.slowest(write, ended) is stage
+    spent = flight.spent(write, ended)
+    assert max(spent, key=lambda each: spent[each]) is stage
+    assert sum(spent.values()) == pytest.approx(ended)
 
 
 def test_a_flight_goes_through_its_stages() -> None:

@@ -89,4 +89,5 @@ def test_a_number_is_never_given_again() -> None:
         "core.nodes",
         "core.members",
         "core.publications",
+        "core.levels",
     ]

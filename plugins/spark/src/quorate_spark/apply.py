@@ -52,6 +52,7 @@ def report_partition(txn: Txn, command: pb.ReportPartitionCommand) -> None:
         bad_rows=command.bad_rows,
         batches=command.batches,
         finished=command.finished,
+        row_bytes=command.row_bytes,
     )
     txn.put(PARTITIONS, key, part.SerializeToString(deterministic=True))
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.console import Console as Screen
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from quorate_spark.client import Loads
+from quorate_spark.source.progress import Progress as LoadProgress, followed, shown
 from quorate_spark.v1.queries_pb2 import LoadView
 from quorate_spark.v1.rows_pb2 import Load
 
@@ -209,10 +209,20 @@ def list_loads(console: Console) -> None:
 
 @loads.command()
 @click.argument("load_id")
+@click.option(
+    "--follow", is_flag=True, help="Report progress on standard error until it loads no more."
+)
 @click.pass_obj
-def show(console: Console, load_id: str) -> None:
+def show(console: Console, load_id: str, follow: bool) -> None:
     """Show the progress of each part of a load."""
-    view = _demand(console.client(), load_id)
+    client = console.client()
+    view = _demand(client, load_id)
+    if follow:
+        for progress in followed(client, load_id):
+            view = progress.load
+            click.echo(str(progress), err=True)
+            if view.load.state != Load.LOADING:
+                break
     console.print(map(dict, map(columns_of, view.parts)))
 
 
@@ -274,6 +284,7 @@ def _row(view: LoadView) -> Mapping[str, object]:
         "state": Load.State.Name(load.state).lower(),
         "rows": view.rows,
         "bad_rows": view.bad_rows,
+        "row_bytes": view.row_bytes,
         "partitions": f"{view.partitions_finished}/{view.partitions}",
         "reason": load.reason,
     }
@@ -326,31 +337,19 @@ def _told() -> Iterator[None]:
 
 @contextmanager
 def _progress(client: Client, load_id: str, total: int | None) -> Iterator[None]:
-    """Show the number of loaded rows, as the cluster reports it."""
-    ended = threading.Event()
-
-    def follow(show: Callable[[int], object]) -> None:
-        while not ended.wait(_POLL_S):
-            try:
-                view = Loads(client).get(load_id)
-            except QuorateError:
-                continue
-            if view is not None:
-                show(view.rows)
-
+    """Report the progress of a load on standard error: as a bar on a terminal, or in lines."""
     with _bar() as bar:
+        if bar.disable:
+            with shown(client, load_id, lambda progress: click.echo(str(progress), err=True)):
+                yield
+            return
         task = bar.add_task("rows", total=total)
-        follower = threading.Thread(
-            target=follow, args=(lambda rows: bar.update(task, completed=rows),), daemon=True
-        )
-        if not bar.disable:
-            follower.start()
-        try:
+
+        def show(progress: LoadProgress) -> None:
+            bar.update(task, completed=progress.load.rows)
+
+        with shown(client, load_id, show, every_s=_POLL_S):
             yield
-        finally:
-            ended.set()
-            if follower.is_alive():
-                follower.join()
 
 
 def _bar() -> Progress:

@@ -88,6 +88,7 @@ def _view(reader: Reader, row: Row, *, with_parts: bool) -> asked.LoadView:
         view.rows += part.rows
         view.bad_rows += part.bad_rows
         view.batches += part.batches
+        view.row_bytes += part.row_bytes
         view.partitions += 1
         view.partitions_finished += part.finished
         if with_parts:
@@ -158,7 +159,9 @@ COMMANDS: Final[tuple[Command[Any], ...]] = (
     ),
     _command(
         pb.ReportPartitionCommand(load_id=_ID, partition=3),
-        pb.ReportPartitionCommand(load_id=_ID, partition=3, rows=9, bad_rows=1, batches=2),
+        pb.ReportPartitionCommand(
+            load_id=_ID, partition=3, rows=9, bad_rows=1, batches=2, row_bytes=90
+        ),
     ),
     _command(
         pb.EndLoadCommand(load_id=_ID),

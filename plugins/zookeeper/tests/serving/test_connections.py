@@ -16,7 +16,7 @@ from quorate_zookeeper.wire.codes import WRITES, Error, Op
 from quorate_zookeeper.wire.jute import Record, ShortRecordError
 from quorate_zookeeper.wire.requests import UndecodableError
 
-from tests.support.zookeeper.peers import Door, Peer, create, read, set_data
+from tests.support.zookeeper.peers import Door, Peer, create, delete, multi, read, set_data
 
 Opening = Callable[..., Awaitable[Door]]
 
@@ -183,3 +183,32 @@ def test_any_bytes_are_decoded_or_refused(op: int, body: bytes) -> None:
     ):
         with suppress(ShortRecordError, UndecodableError):
             decode()
+
+
+_MEMBERS = st.one_of(
+    st.tuples(
+        st.just(Op.SET_DATA),
+        st.builds(
+            set_data,
+            st.text(max_size=3),
+            st.none() | st.binary(max_size=3),
+            st.integers(-2, 2),
+        ),
+    ),
+    # A path that is null.
+    st.just((Op.SET_DATA, jute.buffer(None) + jute.buffer(b"x") + jute.int32(0))),
+    st.just((Op.CHECK, delete("/a", 1))),
+    st.just((Op.CREATE, create("/a", b"x"))),
+)
+
+
+@given(st.lists(_MEMBERS, max_size=5), st.data())
+def test_a_multi_is_read_as_its_operations_are_one_by_one(
+    members: list[tuple[int, bytes]], drawn: st.DataObject
+) -> None:
+    body = multi(*members)
+    alone = [requests.operation(op, Record(each)) for op, each in members]
+    assert requests.operations(Record(body)) == alone
+    cut = drawn.draw(st.integers(0, len(body) - 1))
+    with pytest.raises(ShortRecordError):
+        requests.operations(Record(body[:cut]))

@@ -182,10 +182,12 @@ class SplitRun:
         nodes = self.cluster.serving()
         if len(nodes) < len(self.cluster.nodes):
             return "not all nodes serve"
-        maps = {tuple(row.SerializeToString() for row in each.shards.rows()) for each in nodes}
+        maps = {
+            tuple(row.SerializeToString() for row in each.shards.rows().values()) for each in nodes
+        }
         if len(maps) > 1:
             return "nodes have different slot maps"
-        for row in nodes[0].shards.rows():
+        for row in nodes[0].shards.rows().values():
             if row.HasField("split") or is_forming(row):
                 return f"shard {row.group}/{row.number} is being split"
         for name in self.cluster.shards:
@@ -293,7 +295,7 @@ class SplitRun:
 
 
 def _rows_of(process: SplitProcess) -> Iterator[ShardRow]:
-    return (row for row in process.shards.rows() if row.group != METADATA.group)
+    return (row for row in process.shards.rows().values() if row.group != METADATA.group)
 
 
 def simulate(seed: int, profile: Profile | None = None) -> Outcome:

@@ -11,6 +11,7 @@ from quorate.cli.console.html import Bad, Link, Page, Share, Trend, note
 from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import controller_rows, look, name_of, quota_rows, replicas_of
 from quorate.client.errors import OutcomeUnknownError, UnavailableError
+from quorate.observe.thresholds import FOLLOWER_LAG, FULL
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -18,14 +19,10 @@ if TYPE_CHECKING:
 
 Tables = list[tuple[str, Sequence[Mapping[str, object]]]]
 
-#: Number of missing entries at which a follower is shown as lagging.
-LAGS: Final = 1_000
 #: Number of rates in a shard's trend.
 _TREND: Final = 60
 #: Maximum age of a view from which rates are computed.
 _RECENT_S: Final = 60.0
-#: Share of a quota from which on it is highlighted.
-_FULL: Final = 0.9
 
 
 class Cluster:
@@ -66,7 +63,7 @@ class Cluster:
         return view
 
     def _shard(self, row: Mapping[str, Any]) -> Mapping[str, object]:
-        lags = {node: lag for node, lag in row["lag"].items() if lag is None or lag >= LAGS}
+        lags = {node: lag for node, lag in row["lag"].items() if lag is None or lag > FOLLOWER_LAG}
         lagging = ", ".join(f"{k} {'?' if lag is None else lag}" for k, lag in lags.items())
         name = str(row["shard"])
         return {
@@ -98,7 +95,7 @@ class Cluster:
                     "node": each.node,
                     "role": report.role,
                     "applied": report.applied_index,
-                    "lag": Bad(lag) if each.problem or lag >= LAGS else lag,
+                    "lag": Bad(lag) if each.problem or lag > FOLLOWER_LAG else lag,
                     "commit": report.commit_index,
                     "synced": report.synced_index,
                     "log_bytes": report.log_bytes,
@@ -133,7 +130,7 @@ class Cluster:
         shown = [
             {
                 "kind": row["kind"],
-                "name": Bad(row["name"]) if full >= _FULL else row["name"],
+                "name": Bad(row["name"]) if full > FULL else row["name"],
                 "quota": row["quota"],
                 "node": row["node"],
                 "used": Share(row["used"], row["limit"]),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote, urlencode
 
+from quorate.observe.thresholds import FULL
 from quorate.plugin.console import time_text
 
 #: How much of a value a cell shows.
@@ -179,7 +180,7 @@ def text_of(value: object) -> str:
 
 
 def _meter(share: float) -> str:
-    return f'<meter max="1" high="0.8" optimum="0" value="{min(share, 1):.3f}"></meter>'
+    return f'<meter max="1" high="{FULL}" optimum="0" value="{min(share, 1):.3f}"></meter>'
 
 
 def _line(values: Sequence[float]) -> str:

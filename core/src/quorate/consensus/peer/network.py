@@ -82,6 +82,7 @@ class PeerNetwork:
     `admit(peer, config_index)` returns whether a peer with that configuration may be a member.
     `introduced(introduction)` returns the answer to an introduction.
     `alive(node, epoch)` gets the heartbeats of other nodes.
+    `judge(introduction)` returns why nothing may be sent to a node, or None.
 
     With `tls` all connections are encrypted, and each end shows the certificate of its node.
     """
@@ -97,6 +98,7 @@ class PeerNetwork:
         config_index: Callable[[], int],
         introduced: Callable[[Introduction], Introduction],
         alive: Callable[[str, int], None] = lambda node, epoch: None,
+        judge: Callable[[Introduction], str | None] = lambda other: None,
         rng: random.Random,
         limits: StreamLimits | None = None,
         tls: PeerTls | None = None,
@@ -110,6 +112,7 @@ class PeerNetwork:
         self._config_index: Final = config_index
         self._introduced: Final = introduced
         self._alive: Final = alive
+        self._judge_node: Final = judge
         self._rng: Final = rng
         self._limits: Final = limits or StreamLimits()
         self._tls: Final = tls
@@ -190,6 +193,14 @@ class PeerNetwork:
         """Return a channel to a node, as `streams.open_channel` does."""
         credentials = None if self._tls is None else self._tls.credentials()
         return open_channel(address, self._limits, largest, credentials=credentials, node=node)
+
+    def reconnect(self) -> None:
+        """Connect anew to every node, and judge it anew."""
+        for node, route in list(self._routes.items()):
+            del self._routes[node]
+            for task in route.tasks:
+                self._end(task)
+        self._reroute()
 
     # Sending.
 
@@ -282,13 +293,16 @@ class PeerNetwork:
     async def _locate(self, node: str, address: str) -> tuple[str, int] | None:
         """Return the address for connections to a node, whose port may change with a restart."""
         try:
-            _, port = await self._introduce(node, Introduction(self._me, (), b""), address)
+            other, port = await self._introduce(node, Introduction(self._me, (), b""), address)
         except IntroductionRefusedError as error:
             if error.reason:
                 raise LinkRefusedError(error.reason) from None
             return None
         if not port:
             raise LinkRefusedError(NO_PORT)
+        reason = self._judge_node(other)
+        if reason is not None:
+            raise LinkRefusedError(reason)
         return address.rpartition(":")[0].strip("[]"), port
 
     def _end(self, task: "asyncio.Task[None]") -> None:

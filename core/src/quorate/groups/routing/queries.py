@@ -6,6 +6,7 @@ import heapq
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from operator import methodcaller
 from typing import Any, Final, Generic, NamedTuple, TypeVar
@@ -22,6 +23,7 @@ from quorate.groups.routing.proposing import CATCH_UP_S
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import (
+    ColumnFamily,
     Consistency,
     Invalid,
     Items,
@@ -32,15 +34,24 @@ from quorate.plugin import (
 )
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import slot_of
 from quorate.storage.engine.port import DamagedError
-from quorate.v1 import audit_pb2
+from quorate.v1 import admin_pb2, audit_pb2
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
 
+#: What a query runs on a replica.
+Run = Callable[[Reader, Any], Iterable[Message]]
+
 _log = logging.getLogger(__name__)
 
+#: Core's own queries, about a key of any family.
 _FIND_WRITER: Final = audit_pb2.FindWriter
+_EXPLAIN_KEY: Final = admin_pb2.ExplainKeyRequest
+_OF_KEYS: Final[Mapping[str, type[Message]]] = {
+    each.DESCRIPTOR.full_name: each for each in (_FIND_WRITER, _EXPLAIN_KEY)
+}
 
 #: Maximum answers of a shard to one query, which are read in one turn of the loop as one view;
 #: request more in pages.
@@ -85,8 +96,10 @@ class QueryPart(NamedTuple):
 
 def query_of(catalog: Catalog, message: Message) -> Query[Any]:
     """Return the query of a message, which may be core's own; raises `LookupError`."""
-    if isinstance(message, audit_pb2.FindWriter):
-        return _writer_query(catalog, message.family)
+    if isinstance(message, _FIND_WRITER):
+        return _key_query(catalog, message.family, _FIND_WRITER, _writer)
+    if isinstance(message, _EXPLAIN_KEY):
+        return _key_query(catalog, message.family, _EXPLAIN_KEY, partial(_explanation, catalog))
     return declared(catalog, message.DESCRIPTOR.full_name)
 
 
@@ -101,10 +114,11 @@ def declared(catalog: Catalog, name: str) -> Query[Any]:
 def parse(catalog: Catalog, name: str, payload: bytes) -> Message:
     """Parse a forwarded query; raises `Invalid` for an unknown or damaged one."""
     query = catalog.queries.get(name)
-    if query is None and name != _FIND_WRITER.DESCRIPTOR.full_name:
+    kind = _OF_KEYS.get(name) if query is None else query.message
+    if kind is None:
         raise Invalid("type", f"no plugin that this node serves declares the query {name}")
     try:
-        message: Message = (query.message if query else _FIND_WRITER).FromString(payload)
+        message: Message = kind.FromString(payload)
     except DecodeError:
         raise Invalid("query", f"its {len(payload)} bytes are not a {name}") from None
     return message
@@ -254,7 +268,7 @@ def bounded(name: str, rows: Iterable[Message | bytes], *, encoded: bool) -> lis
     return found
 
 
-def _writer_query(catalog: Catalog, name: str) -> Query[Any]:
+def _key_query(catalog: Catalog, name: str, kind: type[Message], run: Run) -> Query[Any]:
     """Return the query of every shard that may hold a row of a family."""
     family = catalog.families.get(name)
     if family is None or family.row is None:
@@ -263,7 +277,50 @@ def _writer_query(catalog: Catalog, name: str) -> Query[Any]:
     def order(_: Message) -> bytes:
         return b""
 
-    return Query(message=_FIND_WRITER, group=family.group, run=_writer, order=order, reads=(name,))
+    shard_key = None if family.shard_key is None else partial(_shard_key, family)
+    return Query(
+        message=kind,
+        group=family.group,
+        run=run,
+        shard_key=shard_key,
+        order=order,
+        reads=(name,),
+    )
+
+
+def _shard_key(family: ColumnFamily, asked: Any) -> bytes:
+    """Return the shard key of the row that is asked for; raises `Invalid`."""
+    assert family.shard_key is not None
+    try:
+        return family.shard_key(asked.key)
+    except Exception as error:  # noqa: BLE001 - the function of a plugin reads any bytes
+        raise Invalid("key", f"is no key of {family.name}: {error}") from None
+
+
+def _explanation(
+    catalog: Catalog, reader: Reader, asked: admin_pb2.ExplainKeyRequest
+) -> Iterable[admin_pb2.ExplainKeyResponse]:
+    """Yield what a shard keeps about a key, if it is the key's shard."""
+    assert isinstance(reader, ShardReader)
+    family = catalog.families[asked.family]
+    timers = [each.name for each in catalog.timers.values() if each.group == family.group]
+    row = reader.get_row(asked.family, asked.key)
+    history = reader.changes(asked.family, asked.key, asked.before_revision)
+    found = admin_pb2.ExplainKeyResponse(
+        shard=str(ShardId(family.group, reader.shard)),
+        revision=0 if row is None else row.revision,
+        changes=(admin_pb2.KeyChange(**each._asdict()) for each in history.changes),
+        deadlines=(
+            admin_pb2.KeyDeadline(timer=timer, key=key, at_ms=at_ms)
+            for timer, key, at_ms in reader.due_of(timers, asked.key)
+        ),
+        complete_after=history.complete_after,
+        complete=history.complete,
+        now_ms=reader.now_ms,
+    )
+    if family.shard_key is not None:
+        found.slot = slot_of(_shard_key(family, asked))
+    yield found
 
 
 def _writer(reader: Reader, asked: audit_pb2.FindWriter) -> Iterable[audit_pb2.RowWriter]:

@@ -11,6 +11,7 @@ from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.apply.outcomes import OF_SESSION, Outcome
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.routing.proposing import Result
+from quorate.observe import requests
 from quorate.plugin import Fence, Invalid, Rejected, SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused
@@ -148,6 +149,7 @@ class Part:
             request.fence,
             request.caller,
             request.admitted,
+            requests.current(),
         )
 
     def end(self, result: Result) -> None:

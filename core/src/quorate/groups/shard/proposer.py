@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Final
 
 from quorate.apply.applier import Applier
@@ -40,6 +41,7 @@ from quorate.groups.shard.writes import (
     warn_slow,
 )
 from quorate.groups.timing import Alarm
+from quorate.observe.recorder import PROPOSED, Recorder
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 
@@ -70,10 +72,13 @@ class Proposer:
         loop: asyncio.AbstractEventLoop,
         settings: ShardSettings,
         space: FreeSpace | None,
+        recorder: Recorder | None = None,
     ) -> None:
+        self._recorder: Final = recorder
         self.proposals: Final = Proposals()
         self.counters: Final = WriteCounters()
         self._shard: Final = shard
+        self._recorded_as: Final = str(shard)
         self._me: Final = me
         self._driver: Final = driver
         self._replica: Final = driver.replica
@@ -101,6 +106,7 @@ class Proposer:
             patience_s=settings.timing.election_min_s,
             max_entries=settings.window_entries,
             max_bytes=settings.window_bytes,
+            recorder=recorder,
         )
         self._batcher: Final = Batcher(
             loop,
@@ -345,6 +351,16 @@ class Proposer:
             proposed[0].index, writes, evaluation.outcomes, len(payload), took_s
         )
         self.proposals.add(proposed[0], partial(self._flights.settle, flight))
+        if self._recorder is not None:
+            self._recorder.entries(
+                PROPOSED,
+                self._recorded_as,
+                index=proposed[0].index,
+                term=proposed[0].term,
+                count=1,
+                size=len(payload),
+                text=_listed(writes),
+            )
 
     def _end_all(self, writes: Sequence[Write], error: Exception) -> None:
         for write in writes:
@@ -441,6 +457,15 @@ class Proposer:
                 " was not proposed: try again"
             )
         )
+
+
+def _listed(writes: Sequence[Write]) -> str:
+    """Return the types of the commands of an entry in their order, as `a*3,b`."""
+    types = [command.type for write in writes for command in write.commands]
+    if types.count(types[0]) == len(types):
+        return types[0] if len(types) == 1 else f"{types[0]}*{len(types)}"
+    runs = [(name, len(list(run))) for name, run in groupby(types)]
+    return ",".join(name if count == 1 else f"{name}*{count}" for name, count in runs)
 
 
 def voter_clocks(

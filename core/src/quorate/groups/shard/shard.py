@@ -25,7 +25,7 @@ from quorate.consensus.journal import Position
 from quorate.consensus.liveness import Liveness
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
-from quorate.consensus.messages import Append, Entry, Message, Peer, weight
+from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer, weight
 from quorate.consensus.proposals import Fate
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed, ReplicaStatus
@@ -43,6 +43,7 @@ from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import AskMembers, Membership, RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.timing import Waits
+from quorate.observe.recorder import COMMITTED, Recorder
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
@@ -142,6 +143,7 @@ class Shard:
         program: Program | None = None,
         files: ShardFiles | None = None,
         on_stopped: Callable[[Shard, Exception], None] | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.id: Final = shard
         #: The number of recoveries; replicas of another history are strangers.
@@ -159,6 +161,10 @@ class Shard:
             limits=settings.apply_limits,
         )
         self.evaluator: Final = Evaluator(program, shard, data, limits=settings.evaluation)
+        self._recorder: Final = recorder
+        #: What was last recorded: role, term and leader; the newest committed entry.
+        self._recorded_role: tuple[object, ...] = ()
+        self._recorded_to = data.applied
         self._files: Final = files
         if files is not None:
             self.evaluator.find_in_files = partial(files.find, shard)
@@ -231,6 +237,7 @@ class Shard:
             loop=loop,
             settings=settings,
             space=space,
+            recorder=recorder,
         )
         self._keeper: Final = LogKeeper(
             data,
@@ -297,6 +304,10 @@ class Shard:
         if self._ended:
             return
         self.stopped = error
+        if self._recorder is not None:
+            self._recorder.event(
+                "replica stopped", shard=str(self.id), index=self.applied, why=str(error)
+            )
         # A removal is not an error; a removed node logs it in its last line.
         _log.log(
             logging.INFO if isinstance(error, RemovedError) else logging.ERROR,
@@ -623,6 +634,8 @@ class Shard:
 
     def _send(self, messages: Sequence[Message]) -> None:
         self._proposer.look()
+        if self._recorder is not None:
+            self._record_role(self._recorder)
         self._tell_leads()
         self._hear_agreed()
         if self.replica.term != self._led_term and self.replica.leader is not None:
@@ -641,6 +654,8 @@ class Shard:
     def _apply(self, entries: Sequence[Entry]) -> int:
         if self._resting or self._forking is not None or self._clock() < self._held_until:
             return 0
+        if self._recorder is not None and entries[-1].index > self._recorded_to:
+            self._record_committed(self._recorder, entries)
         began = perf_counter()
         try:
             applied = self.applier.apply(entries)
@@ -667,6 +682,35 @@ class Shard:
         return count
 
     # Inside.
+
+    def _record_role(self, recorder: Recorder) -> None:
+        replica = self.replica
+        now = (replica.role, replica.term, replica.leader)
+        if now != self._recorded_role:
+            self._recorded_role = now
+            leader = "" if replica.leader is None else replica.leader.node
+            recorder.event(
+                "role", shard=str(self.id), role=replica.role, term=replica.term, leader=leader
+            )
+
+    def _record_committed(self, recorder: Recorder, entries: Sequence[Entry]) -> None:
+        """Record entries before they are applied: the last one may end the process."""
+        new = [each for each in entries if each.index > self._recorded_to]
+        first, last = new[0], new[-1]
+        self._recorded_to = last.index
+        recorder.entries(
+            COMMITTED,
+            str(self.id),
+            index=first.index,
+            term=last.term,
+            count=len(new),
+            size=sum(map(weight, new)),
+        )
+        for each in new:
+            if each.kind is EntryKind.CONFIG:
+                members = Configuration.decode(each.payload).members
+                voters = {member.peer.node: member.voter for member in members}
+                recorder.event("members", shard=str(self.id), index=each.index, voters=voters)
 
     def _first_patience_s(self, first: Configuration) -> float | None:
         """Return when this replica of a new shard campaigns.

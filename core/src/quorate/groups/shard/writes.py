@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from quorate.apply.entries import LoggedCommand
@@ -12,6 +13,7 @@ from quorate.apply.outcomes import TOO_SLOW, Outcome
 from quorate.consensus.proposals import Fate
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.observe.histogram import BYTES, COUNTS, SECONDS, Histogram
+from quorate.observe.recorder import Recorder
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 
@@ -19,6 +21,8 @@ _log = logging.getLogger(__name__)
 
 Outcomes = tuple[Outcome, ...]
 
+#: How many calls a log line or a record names.
+_MOST_REQUESTS: Final = 10
 #: What a command takes beside its payload.
 _COMMAND_BYTES: Final = 64
 
@@ -73,6 +77,12 @@ class Write:
         """How many commands it holds."""
         return len(self.commands)
 
+    @property
+    def requests(self) -> Sequence[str]:
+        """The ids of the calls that its commands came with, the first few."""
+        found = dict.fromkeys(each.request for each in self.commands if each.request)
+        return [*islice(found, _MOST_REQUESTS)]
+
     def fail(self, error: Exception) -> None:
         """End without an outcome, unless it has ended."""
         if not self.future.done():
@@ -106,17 +116,16 @@ class Flight:
             return Stage.APPLY
         return Stage.APPEND if self.synced_at is None else Stage.REPLICATE
 
-    def slowest(self, write: Write, now: float) -> Stage:
-        """Return the stage that took the most of a write that ends now."""
+    def spent(self, write: Write, now: float) -> Mapping[Stage, float]:
+        """Return how long each stage of a write took that ends now."""
         committed = self.committed_at if self.committed_at is not None else now
         synced = min(self.synced_at if self.synced_at is not None else committed, committed)
-        spent = {
+        return {
             Stage.QUEUE: self.proposed_at - write.begun,
             Stage.APPEND: synced - self.proposed_at,
             Stage.REPLICATE: committed - synced,
             Stage.APPLY: now - committed,
         }
-        return max(spent, key=lambda stage: spent[stage])
 
 
 class Flights:
@@ -132,8 +141,10 @@ class Flights:
         patience_s: float,
         max_entries: int,
         max_bytes: int,
+        recorder: Recorder | None = None,
     ) -> None:
         self._shard: Final = shard
+        self._recorder: Final = recorder
         #: Replicas that hear nothing from their leader for this long elect another one.
         self._patience_s: Final = patience_s
         self._clock: Final = clock
@@ -241,10 +252,28 @@ class Flights:
             ended(write)
             if not write.future.done():
                 write.future.set_result(outcomes)
-            if write.begun < slow_before and not write.warned:
-                slow.append(write)
+            if write.begun < slow_before:
+                self._record(flight, write, now)
+                if not write.warned:
+                    slow.append(write)
         if slow:
-            warn_slow(self._shard, slow, flight.slowest(slow[0], now), now)
+            spent = flight.spent(slow[0], now)
+            warn_slow(self._shard, slow, max(spent, key=lambda stage: spent[stage]), now)
+
+    def _record(self, flight: Flight, write: Write, now: float) -> None:
+        if self._recorder is None:
+            return
+        spent = flight.spent(write, now)
+        self._recorder.event(
+            "slow write",
+            shard=str(self._shard),
+            index=flight.index,
+            command=write.name,
+            commands=write.count,
+            ms=round((now - write.begun) * 1_000),
+            **{f"{stage.value} ms": round(each * 1_000) for stage, each in spent.items()},
+            requests=write.requests or None,
+        )
 
 
 def warn_slow(shard: ShardId, writes: Sequence[Write], stage: Stage, now: float) -> None:
@@ -266,5 +295,6 @@ def warn_slow(shard: ShardId, writes: Sequence[Write], stage: Stage, now: float)
             "stage": stage.value,
             "ms": ms,
             "others": others,
+            "requests": ",".join(first.requests),
         },
     )

@@ -23,12 +23,14 @@ from quorate.consensus.messages import Peer
 from quorate.groups.snapshots.first_state import fill, leap
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart, slices
 from quorate.plugin.shard_id import ShardId
+from quorate.storage import places
 from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
 from quorate.storage.data.home import Home
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch, DamagedError, EngineError
 from quorate.storage.families import MEMBERS, NODES, SHARDS
+from quorate.storage.places import Place
 from quorate.storage.rows import revision_of, stored as stored_row, value_of
 from quorate.v1 import control_pb2
 
@@ -46,7 +48,12 @@ class Backup:
     def encode(self) -> bytes:
         """Return the content of the manifest file."""
         shards = {str(shard): _shown(manifest) for shard, manifest in sorted(self.shards.items())}
-        content = {"format": _FORMAT, "cluster": self.cluster.hex(), "shards": shards}
+        content: dict[str, Any] = {
+            "format": _FORMAT,
+            "cluster": self.cluster.hex(),
+            "shards": shards,
+        }
+        content["crc32"] = _checksum(content)
         return (json.dumps(content, indent=1) + "\n").encode()
 
     @classmethod
@@ -56,6 +63,9 @@ class Backup:
         try:
             if read["format"] != _FORMAT:
                 raise ValueError(f"format {read['format']} was written by a newer version")
+            # The first backups have none.
+            if read.pop("crc32", None) not in (None, _checksum(read)):
+                raise ValueError("it is damaged")
             shards = {ShardId.parse(name): _read(each) for name, each in read["shards"].items()}
             return cls(bytes.fromhex(read["cluster"]), shards)
         except (KeyError, TypeError, AttributeError) as error:
@@ -122,7 +132,7 @@ async def back_up(
     return read(directory)
 
 
-def read(directory: Path) -> Backup:
+def read(directory: Place) -> Backup:
     """Return the contents of a backup, unverified; raises `BackupError`."""
     try:
         return Backup.decode((directory / MANIFEST).read_bytes())
@@ -135,7 +145,7 @@ def read(directory: Path) -> Backup:
 
 
 def restore(
-    directory: Path,
+    directory: Place,
     home: Callable[[ShardId], Home],
     me: Peer,
     onward: Callable[[ShardId, ShardData], None] = lambda *_: None,
@@ -191,7 +201,7 @@ async def _parts_of(
         yield FilePart(path=f"{folder}/{file.name}", offset=offset, content=content, size=file.size)
 
 
-def opened(directory: Path, shard: ShardId, home: Home) -> ShardData:
+def opened(directory: Place, shard: ShardId, home: Home) -> ShardData:
     """Return the data of a shard as it was copied, in an empty home; raises `BackupError`."""
     data = ShardData.open(home, ())
     try:
@@ -203,7 +213,7 @@ def opened(directory: Path, shard: ShardId, home: Home) -> ShardData:
 
 
 def _restore_shard(
-    directory: Path,
+    directory: Place,
     shard: ShardId,
     home: Home,
     me: Peer,
@@ -215,10 +225,8 @@ def _restore_shard(
         data.sync()
 
 
-def _read_part(folder: Path, name: str, offset: int, length: int) -> bytes:
-    with (folder / name).open("rb") as file:
-        file.seek(offset)
-        return file.read(length)
+def _read_part(folder: Place, name: str, offset: int, length: int) -> bytes:
+    return places.read_part(folder / name, offset, length)
 
 
 def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
@@ -250,6 +258,10 @@ def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
             record.generation + 1,
         ),
     )
+
+
+def _checksum(content: Mapping[str, Any]) -> int:
+    return crc32(json.dumps(content, sort_keys=True).encode())
 
 
 def _shown(manifest: Manifest) -> dict[str, Any]:

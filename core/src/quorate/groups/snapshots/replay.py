@@ -5,7 +5,6 @@ from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from typing import Final
 
 from quorate.apply import effects
@@ -19,6 +18,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.archive import Archive, ArchiveError
 from quorate.storage.data.home import Home
 from quorate.storage.data.shard_data import ShardData
+from quorate.storage.places import Place
 
 #: How many entries are read ahead.
 _AHEAD: Final = 256
@@ -30,7 +30,7 @@ class _BeyondError(BackupError):
     """Entries alone do not lead beyond a moment."""
 
 
-def plan(archive: Archive, until_ms: int | None) -> tuple[Path, Onward]:
+def plan(archive: Archive, until_ms: int | None) -> tuple[Place, Onward]:
     """Return the backup to restore, and what brings its shards to a moment; None: to the end.
 
     The moment is one of the shards' logical time, which no write is answered before. Raises
@@ -47,7 +47,10 @@ def plan(archive: Archive, until_ms: int | None) -> tuple[Path, Onward]:
             f"{archive.directory} begins at {shown(_made_at_ms(backups[0]))}: restore to that"
             " moment or a later one."
         )
-    ends_ms = min(map(archive.complete_until_ms, map(str, backup.read(chosen).shards)))
+    try:
+        ends_ms = min(map(archive.complete_until_ms, map(str, backup.read(chosen).shards)))
+    except ArchiveError as error:
+        raise BackupError(f"{error}.") from error
     if until_ms > ends_ms:
         end = shown(max(ends_ms, _made_at_ms(chosen)))
         raise BackupError(
@@ -85,7 +88,7 @@ def replay(
         )
 
 
-def verify(directory: Path, home: Callable[[str, ShardId], Home]) -> Iterator[str]:
+def verify(directory: Place, home: Callable[[str, ShardId], Home]) -> Iterator[str]:
     """Restore a backup, or all of an archive, beside; yield a line for each part that is right.
 
     Each backup of an archive is brought to the next one by its entries, and has to have the same
@@ -127,7 +130,7 @@ def verify(directory: Path, home: Callable[[str, ShardId], Home]) -> Iterator[st
 
 
 def _digest(
-    source: Path,
+    source: Place,
     shard: ShardId,
     home: Home,
     onward: Callable[[ShardData], None] = lambda _: None,
@@ -146,14 +149,22 @@ def shown(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="milliseconds")
 
 
-def _made_at_ms(directory: Path) -> int:
+def _made_at_ms(directory: Place) -> int:
     """Return the moment at which every shard of a backup was copied."""
     return max(each.record.now_ms for each in backup.read(directory).shards.values())
 
 
 def _entries(archive: Archive, shard: ShardId, after: int) -> Iterator[Entry]:
+    """Yield all entries after an index; raises `BackupError` at the end if some are missing."""
     try:
-        yield from archive.entries(str(shard), after)
+        for entry in archive.entries(str(shard), after):
+            yield entry
+            after = entry.index
+        if after < archive.complete_index(str(shard)):
+            raise BackupError(
+                f"{archive.directory} lacks entries of shard {shard} after index {after}: restore"
+                " to a moment before them, or after the backup that followed."
+            )
     except ArchiveError as error:
         raise BackupError(f"{error}.") from error
 
@@ -167,6 +178,9 @@ def _until(
         if until_ms is not None and _time_of(entry) > until_ms:
             return
         yield entry
+        if entry.index == until_index:
+            # What is missing of later ones does not matter.
+            return
 
 
 def _time_of(entry: Entry) -> int:

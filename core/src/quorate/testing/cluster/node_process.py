@@ -22,7 +22,8 @@ _SERVE: Final = """
 import sys
 from quorate.cli.main import main
 from quorate.testing.program import end_with_parent
-end_with_parent()
+from quorate.testing.wall_clock import shift
+end_with_parent(shift)
 sys.exit(main())
 """
 #: How long a node may take to say what it is doing.
@@ -59,6 +60,8 @@ class NodeProcess:
         #: What it is killed at when it is started the next time, by the name of the failpoint; with
         #: "=", what happens there instead.
         self.failpoint = ""
+        #: Where another release is installed, which it runs from the next start on.
+        self.packages: Path | None = None
         self._program: Final = Program(name, directory.with_suffix(".log"))
         self._channel: grpc.Channel | None = None
 
@@ -84,6 +87,8 @@ class NodeProcess:
         if self.failpoint:
             armed = self.failpoint if "=" in self.failpoint else f"{self.failpoint}=kill"
             environment[VARIABLE] = armed
+        if self.packages is not None:
+            environment["PYTHONPATH"] = str(self.packages)
         command = [sys.executable, "-c", _SERVE, "serve", "--config", str(self.file)]
         self._program.start(command, environment)
 
@@ -110,6 +115,10 @@ class NodeProcess:
     def resume(self) -> None:
         """Let it go on where it was paused."""
         self._program.send_signal(signal.SIGCONT)
+
+    def shift_clock(self, seconds: float) -> None:
+        """Let its wall clock be off by so much from now on, until it ends; its timeouts are not."""
+        self._program.tell(f"{seconds:g}")
 
     def wipe(self) -> None:
         """Delete its directory, as if its disk had been replaced."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from google.protobuf.empty_pb2 import Empty
 from quorate.client import AsyncClient, QuorateError, connect
 from quorate.loading import DuplicateKeyError, RowMaker, key_hashes, write_sorted_file
 from quorate.plugin.catalog import Catalog, assemble
@@ -24,12 +23,12 @@ from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.batching import Batch, Batching
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
+from quorate_spark.source.reporting import Reporting, Sent
 from quorate_spark.source.scratch import scratch_folder
-from quorate_spark.source.sending import Sent, source_error
+from quorate_spark.source.sending import source_error
 from quorate_spark.source.shards import ShardPlan, plan_of
 from quorate_spark.source.tables import FoundTable, find
 from quorate_spark.source.uploading import Uploads
-from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
 
 #: Number and size of a shard's rows at which they are written to a file; in memory they take about
 #: four times their size.
@@ -117,10 +116,17 @@ class _Filing:
         self._uploads: Final[dict[int, Uploads]] = {}
         self._ingested: Final[set[int]] = set()
         self._sending: asyncio.Task[None] | None = None
-        self._rows = self._batches = 0
+        self._reporting: Final = Reporting(client, options.load_id, partition, self._bad)
 
     async def run(self, opened: Mapping[int, bytes], rows: Iterator[pa.RecordBatch]) -> Filed:
-        await self._report()
+        async with self._reporting.recorded():
+            await self._file(opened, rows)
+        sent = self._reporting.sent
+        return Filed(
+            sent=sent, shards={shard: each for shard, each in self._shards.items() if each.files}
+        )
+
+    async def _file(self, opened: Mapping[int, bytes], rows: Iterator[pa.RecordBatch]) -> None:
         for shard, content in opened.items():
             self._begin(shard, pb.OpenFilesResponse.FromString(content))
         try:
@@ -139,16 +145,6 @@ class _Filing:
                 self._sending.cancel()
                 await asyncio.gather(self._sending, return_exceptions=True)
             self._bad.write()
-        await self._report(finished=True)
-        sent = Sent(
-            partition=self._partition,
-            rows=self._rows,
-            bad_rows=len(self._bad.found),
-            batches=self._batches,
-        )
-        return Filed(
-            sent=sent, shards={shard: each for shard, each in self._shards.items() if each.files}
-        )
 
     def _begin(self, shard: int, opened: pb.OpenFilesResponse) -> None:
         family = self._found.table.family
@@ -185,8 +181,7 @@ class _Filing:
         assert load is not None
         of_shard.counts.update(map(load.counted_by, items))
         of_shard.slots |= batch.slots
-        self._rows += len(items)
-        self._batches += 1
+        self._reporting.count(batch, len(refused))
         held, size = self._held[batch.shard]
         self._held[batch.shard] = held, size = held + len(items), size + batch.size
         if held >= FILE_ROWS or size >= FILE_BYTES:
@@ -212,23 +207,11 @@ class _Filing:
             if shard not in self._ingested:
                 await self._uploads[shard].send(path, file)
             path.unlink()
-        await self._report()
 
     async def _sent(self) -> None:
         if self._sending is not None:
             await self._sending
             self._sending = None
-
-    async def _report(self, *, finished: bool = False) -> None:
-        report = ReportPartitionCommand(
-            load_id=self._options.load_id,
-            partition=self._partition,
-            rows=self._rows,
-            bad_rows=len(self._bad.found),
-            batches=self._batches,
-            finished=finished,
-        )
-        await self._client.execute(report, Empty)
 
 
 def duplicate(load_id: str, where: str) -> SourceError:

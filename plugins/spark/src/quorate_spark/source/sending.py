@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-from google.protobuf.empty_pb2 import Empty
 from quorate.client import (
     AsyncClient,
     NamedSession,
@@ -24,22 +22,9 @@ from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.batching import Batch, Batching
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
+from quorate_spark.source.reporting import Reporting, Sent
 from quorate_spark.source.shards import ShardPlan, plan_of, session_name
 from quorate_spark.source.tables import FoundTable, find
-from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
-
-#: How often a partition tells how far it has come.
-_REPORT_S: Final = 2.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
-    """What became of a partition."""
-
-    partition: int
-    rows: int
-    bad_rows: int
-    batches: int
 
 
 async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBatch]) -> Sent:
@@ -109,13 +94,15 @@ class _Sending:
         self._group: Final = plan.group
         self._queues: Final[dict[int, _ShardQueue]] = {}
         self._bad: Final = BadRows(options, partition, self._batching)
-        self._rows = 0
-        self._batches = 0
+        self._reporting: Final = Reporting(client, options.load_id, partition, self._bad)
 
     async def run(self, rows: Iterator[pa.RecordBatch]) -> Sent:
         # It is recorded before its first session, so that an abort of the load finds both.
-        await self._report()
-        reporting = asyncio.create_task(self._keep_reporting())
+        async with self._reporting.recorded():
+            await self._send(rows)
+        return self._reporting.sent
+
+    async def _send(self, rows: Iterator[pa.RecordBatch]) -> None:
         try:
             # Spark gives the next rows while the last ones are on their way.
             while (record_batch := await asyncio.to_thread(next, rows, None)) is not None:
@@ -128,19 +115,11 @@ class _Sending:
                 await self._empty(queue)
             self._bad.check()
         finally:
-            reporting.cancel()
             under_way = [task for queue in self._queues.values() for task in queue.under_way]
             for task in under_way:
                 task.cancel()
-            await asyncio.gather(reporting, *under_way, return_exceptions=True)
+            await asyncio.gather(*under_way, return_exceptions=True)
             self._bad.write()
-        await self._report(finished=True)
-        return Sent(
-            partition=self._partition,
-            rows=self._rows,
-            bad_rows=len(self._bad.found),
-            batches=self._batches,
-        )
 
     async def _put(self, batch: Batch) -> None:
         queue = self._queues.get(batch.shard)
@@ -188,21 +167,4 @@ class _Sending:
         reply = BatchReply.FromString(answer.payload)
         for refusal in reply.refusals:
             self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
-        self._rows += len(batch.items) - len(reply.refusals)
-        self._batches += 1
-
-    async def _keep_reporting(self) -> None:
-        while True:
-            await asyncio.sleep(_REPORT_S)
-            await self._report()
-
-    async def _report(self, *, finished: bool = False) -> None:
-        report = ReportPartitionCommand(
-            load_id=self._options.load_id,
-            partition=self._partition,
-            rows=self._rows,
-            bad_rows=len(self._bad.found),
-            batches=self._batches,
-            finished=finished,
-        )
-        await self._client.execute(report, Empty)
+        self._reporting.count(batch, len(reply.refusals))

@@ -19,7 +19,8 @@ from quorate.client import Client, QuorateError
 from quorate_spark.source import columns, placing
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
-from quorate_spark.source.sending import Sent, send, source_error
+from quorate_spark.source.reporting import Sent
+from quorate_spark.source.sending import send, source_error
 from quorate_spark.source.tables import find
 from quorate_spark.source.whole_input import connections, whole
 from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fquorate_spark/v1/commands.proto\x12\x10quorate_spark.v1\"i\n\x10\x42\x65ginLoadCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\r\n\x05table\x18\x02 \x01(\t\x12\x13\n\x0binsert_only\x18\x03 \x01(\x08\x12\x10\n\x08\x62y_files\x18\x04 \x01(\x08\x12\x0e\n\x06\x61tomic\x18\x05 \x01(\x08\"\x7f\n\x16ReportPartitionCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\r\x12\x0c\n\x04rows\x18\x03 \x01(\x04\x12\x10\n\x08\x62\x61\x64_rows\x18\x04 \x01(\x04\x12\x0f\n\x07\x62\x61tches\x18\x05 \x01(\x04\x12\x10\n\x08\x66inished\x18\x06 \x01(\x08\"B\n\x0e\x45ndLoadCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\x0f\n\x07\x66\x61ilure\x18\x02 \x01(\t\x12\x0e\n\x06staged\x18\x03 \x01(\x08\"$\n\x11\x42\x65ginAbortCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\"3\n\x0f\x45ndAbortCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\x0f\n\x07removed\x18\x02 \x01(\x04\"$\n\x11\x46orgetLoadCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fquorate_spark/v1/commands.proto\x12\x10quorate_spark.v1\"i\n\x10\x42\x65ginLoadCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\r\n\x05table\x18\x02 \x01(\t\x12\x13\n\x0binsert_only\x18\x03 \x01(\x08\x12\x10\n\x08\x62y_files\x18\x04 \x01(\x08\x12\x0e\n\x06\x61tomic\x18\x05 \x01(\x08\"\x92\x01\n\x16ReportPartitionCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\r\x12\x0c\n\x04rows\x18\x03 \x01(\x04\x12\x10\n\x08\x62\x61\x64_rows\x18\x04 \x01(\x04\x12\x0f\n\x07\x62\x61tches\x18\x05 \x01(\x04\x12\x10\n\x08\x66inished\x18\x06 \x01(\x08\x12\x11\n\trow_bytes\x18\x07 \x01(\x04\"B\n\x0e\x45ndLoadCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\x0f\n\x07\x66\x61ilure\x18\x02 \x01(\t\x12\x0e\n\x06staged\x18\x03 \x01(\x08\"$\n\x11\x42\x65ginAbortCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\"3\n\x0f\x45ndAbortCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\t\x12\x0f\n\x07removed\x18\x02 \x01(\x04\"$\n\x11\x46orgetLoadCommand\x12\x0f\n\x07load_id\x18\x01 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -23,14 +23,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_BEGINLOADCOMMAND']._serialized_start=53
   _globals['_BEGINLOADCOMMAND']._serialized_end=158
-  _globals['_REPORTPARTITIONCOMMAND']._serialized_start=160
-  _globals['_REPORTPARTITIONCOMMAND']._serialized_end=287
-  _globals['_ENDLOADCOMMAND']._serialized_start=289
-  _globals['_ENDLOADCOMMAND']._serialized_end=355
-  _globals['_BEGINABORTCOMMAND']._serialized_start=357
-  _globals['_BEGINABORTCOMMAND']._serialized_end=393
-  _globals['_ENDABORTCOMMAND']._serialized_start=395
-  _globals['_ENDABORTCOMMAND']._serialized_end=446
-  _globals['_FORGETLOADCOMMAND']._serialized_start=448
-  _globals['_FORGETLOADCOMMAND']._serialized_end=484
+  _globals['_REPORTPARTITIONCOMMAND']._serialized_start=161
+  _globals['_REPORTPARTITIONCOMMAND']._serialized_end=307
+  _globals['_ENDLOADCOMMAND']._serialized_start=309
+  _globals['_ENDLOADCOMMAND']._serialized_end=375
+  _globals['_BEGINABORTCOMMAND']._serialized_start=377
+  _globals['_BEGINABORTCOMMAND']._serialized_end=413
+  _globals['_ENDABORTCOMMAND']._serialized_start=415
+  _globals['_ENDABORTCOMMAND']._serialized_end=466
+  _globals['_FORGETLOADCOMMAND']._serialized_start=468
+  _globals['_FORGETLOADCOMMAND']._serialized_end=504
 # @@protoc_insertion_point(module_scope)

@@ -19,20 +19,22 @@ class BeginLoadCommand(_message.Message):
     def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., by_files: bool = ..., atomic: bool = ...) -> None: ...
 
 class ReportPartitionCommand(_message.Message):
-    __slots__ = ("load_id", "partition", "rows", "bad_rows", "batches", "finished")
+    __slots__ = ("load_id", "partition", "rows", "bad_rows", "batches", "finished", "row_bytes")
     LOAD_ID_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BAD_ROWS_FIELD_NUMBER: _ClassVar[int]
     BATCHES_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
+    ROW_BYTES_FIELD_NUMBER: _ClassVar[int]
     load_id: str
     partition: int
     rows: int
     bad_rows: int
     batches: int
     finished: bool
-    def __init__(self, load_id: _Optional[str] = ..., partition: _Optional[int] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., finished: bool = ...) -> None: ...
+    row_bytes: int
+    def __init__(self, load_id: _Optional[str] = ..., partition: _Optional[int] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., finished: bool = ..., row_bytes: _Optional[int] = ...) -> None: ...
 
 class EndLoadCommand(_message.Message):
     __slots__ = ("load_id", "failure", "staged")

@@ -15,7 +15,7 @@ _sym_db = _symbol_database.Default()
 from quorate_spark.v1 import rows_pb2 as quorate__spark_dot_v1_dot_rows__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1equorate_spark/v1/queries.proto\x12\x10quorate_spark.v1\x1a\x1bquorate_spark/v1/rows.proto\"\x1f\n\x0cGetLoadQuery\x12\x0f\n\x07load_id\x18\x01 \x01(\t\".\n\x0eListLoadsQuery\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\r\"\xc2\x01\n\x08LoadView\x12$\n\x04load\x18\x01 \x01(\x0b\x32\x16.quorate_spark.v1.Load\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\x10\n\x08\x62\x61\x64_rows\x18\x03 \x01(\x04\x12\x0f\n\x07\x62\x61tches\x18\x04 \x01(\x04\x12\x12\n\npartitions\x18\x05 \x01(\r\x12\x1b\n\x13partitions_finished\x18\x06 \x01(\r\x12.\n\x05parts\x18\x07 \x03(\x0b\x32\x1f.quorate_spark.v1.LoadPartitionb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1equorate_spark/v1/queries.proto\x12\x10quorate_spark.v1\x1a\x1bquorate_spark/v1/rows.proto\"\x1f\n\x0cGetLoadQuery\x12\x0f\n\x07load_id\x18\x01 \x01(\t\".\n\x0eListLoadsQuery\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\t\x12\r\n\x05limit\x18\x02 \x01(\r\"\xd5\x01\n\x08LoadView\x12$\n\x04load\x18\x01 \x01(\x0b\x32\x16.quorate_spark.v1.Load\x12\x0c\n\x04rows\x18\x02 \x01(\x04\x12\x10\n\x08\x62\x61\x64_rows\x18\x03 \x01(\x04\x12\x0f\n\x07\x62\x61tches\x18\x04 \x01(\x04\x12\x12\n\npartitions\x18\x05 \x01(\r\x12\x1b\n\x13partitions_finished\x18\x06 \x01(\r\x12.\n\x05parts\x18\x07 \x03(\x0b\x32\x1f.quorate_spark.v1.LoadPartition\x12\x11\n\trow_bytes\x18\x08 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -27,5 +27,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTLOADSQUERY']._serialized_start=114
   _globals['_LISTLOADSQUERY']._serialized_end=160
   _globals['_LOADVIEW']._serialized_start=163
-  _globals['_LOADVIEW']._serialized_end=357
+  _globals['_LOADVIEW']._serialized_end=376
 # @@protoc_insertion_point(module_scope)

@@ -21,7 +21,7 @@ class ListLoadsQuery(_message.Message):
     def __init__(self, after: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
 
 class LoadView(_message.Message):
-    __slots__ = ("load", "rows", "bad_rows", "batches", "partitions", "partitions_finished", "parts")
+    __slots__ = ("load", "rows", "bad_rows", "batches", "partitions", "partitions_finished", "parts", "row_bytes")
     LOAD_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BAD_ROWS_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +29,7 @@ class LoadView(_message.Message):
     PARTITIONS_FIELD_NUMBER: _ClassVar[int]
     PARTITIONS_FINISHED_FIELD_NUMBER: _ClassVar[int]
     PARTS_FIELD_NUMBER: _ClassVar[int]
+    ROW_BYTES_FIELD_NUMBER: _ClassVar[int]
     load: _rows_pb2.Load
     rows: int
     bad_rows: int
@@ -36,4 +37,5 @@ class LoadView(_message.Message):
     partitions: int
     partitions_finished: int
     parts: _containers.RepeatedCompositeFieldContainer[_rows_pb2.LoadPartition]
-    def __init__(self, load: _Optional[_Union[_rows_pb2.Load, _Mapping]] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., partitions: _Optional[int] = ..., partitions_finished: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[_rows_pb2.LoadPartition, _Mapping]]] = ...) -> None: ...
+    row_bytes: int
+    def __init__(self, load: _Optional[_Union[_rows_pb2.Load, _Mapping]] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., partitions: _Optional[int] = ..., partitions_finished: _Optional[int] = ..., parts: _Optional[_Iterable[_Union[_rows_pb2.LoadPartition, _Mapping]]] = ..., row_bytes: _Optional[int] = ...) -> None: ...

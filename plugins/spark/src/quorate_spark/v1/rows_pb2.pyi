@@ -46,15 +46,17 @@ class Load(_message.Message):
     def __init__(self, load_id: _Optional[str] = ..., table: _Optional[str] = ..., insert_only: bool = ..., state: _Optional[_Union[Load.State, str]] = ..., began_at_ms: _Optional[int] = ..., ended_at_ms: _Optional[int] = ..., reason: _Optional[str] = ..., removed: _Optional[int] = ..., by_files: bool = ..., atomic: bool = ...) -> None: ...
 
 class LoadPartition(_message.Message):
-    __slots__ = ("partition", "rows", "bad_rows", "batches", "finished")
+    __slots__ = ("partition", "rows", "bad_rows", "batches", "finished", "row_bytes")
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     BAD_ROWS_FIELD_NUMBER: _ClassVar[int]
     BATCHES_FIELD_NUMBER: _ClassVar[int]
     FINISHED_FIELD_NUMBER: _ClassVar[int]
+    ROW_BYTES_FIELD_NUMBER: _ClassVar[int]
     partition: int
     rows: int
     bad_rows: int
     batches: int
     finished: bool
-    def __init__(self, partition: _Optional[int] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., finished: bool = ...) -> None: ...
+    row_bytes: int
+    def __init__(self, partition: _Optional[int] = ..., rows: _Optional[int] = ..., bad_rows: _Optional[int] = ..., batches: _Optional[int] = ..., finished: bool = ..., row_bytes: _Optional[int] = ...) -> None: ...

@@ -19,21 +19,22 @@ class ShortRecordError(Exception):
 class Record:
     """Reads the fields of a record in their order; raises `ShortRecordError` at its end."""
 
-    __slots__ = ("_at", "_data")
+    __slots__ = ("at", "data")
 
     def __init__(self, data: bytes, at: int = 0) -> None:
-        self._data = data
-        self._at = at
+        self.data: Final = data
+        #: Where the next field begins.
+        self.at = at
 
     @property
     def ended(self) -> bool:
         """Whether nothing follows."""
-        return self._at >= len(self._data)
+        return self.at >= len(self.data)
 
     @property
     def rest(self) -> bytes:
         """What was not read yet."""
-        return self._data[self._at :]
+        return self.data[self.at :]
 
     def int32(self) -> int:
         """Read a number of 4 bytes."""
@@ -48,10 +49,10 @@ class Record:
     def fields(self, form: Struct) -> tuple[Any, ...]:
         """Read fields of fixed sizes."""
         try:
-            found = form.unpack_from(self._data, self._at)
+            found = form.unpack_from(self.data, self.at)
         except StructError:
             raise ShortRecordError from None
-        self._at += form.size
+        self.at += form.size
         return found
 
     def boolean(self) -> bool:
@@ -60,18 +61,18 @@ class Record:
 
     def buffer(self) -> bytes | None:
         """Read bytes, which may be null."""
-        data, start = self._data, self._at + _INT.size
+        data, start = self.data, self.at + _INT.size
         try:
-            [length] = _INT.unpack_from(data, self._at)
+            [length] = _INT.unpack_from(data, self.at)
         except StructError:
             raise ShortRecordError from None
         if length < 0:
-            self._at = start
+            self.at = start
             return None
         end = start + length
         if end > len(data):
             raise ShortRecordError
-        self._at = end
+        self.at = end
         return data[start:end]
 
     def text(self) -> str:
@@ -81,25 +82,25 @@ class Record:
     def vector(self, read: Callable[[], T]) -> list[T]:
         """Read a list of what `read` reads; null is an empty one."""
         count = self.int32()
-        if count > len(self._data):
+        if count > len(self.data):
             # Elements have bytes; a count that lies must not cost memory.
             raise ShortRecordError
         return [read() for _ in range(count)]
 
     def skips(self, expected: bytes) -> bool:
         """Skip these bytes if they are next, and return whether they were."""
-        found = self._data.startswith(expected, self._at)
+        found = self.data.startswith(expected, self.at)
         if found:
-            self._at += len(expected)
+            self.at += len(expected)
         return found
 
     def take(self, count: int) -> bytes:
         """Read a number of bytes."""
-        end = self._at + count
-        if end > len(self._data):
+        end = self.at + count
+        if end > len(self.data):
             raise ShortRecordError
-        taken = self._data[self._at : end]
-        self._at = end
+        taken = self.data[self.at : end]
+        self.at = end
         return taken
 
 

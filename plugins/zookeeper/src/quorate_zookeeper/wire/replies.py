@@ -29,6 +29,7 @@ _HEADS: Final[dict[int, bytes]] = {
     for type_ in WRITES
 }
 _STAT: Final = Struct(">qqqqiiiqiiq")
+_SIGN: Final = 1 << 31
 
 
 def reply(xid: int, zxid: int, error: int, body: bytes = b"") -> bytes:
@@ -61,13 +62,15 @@ def notification(zxid: int, event: int, path: str) -> bytes:
 def stat(node: rows.Znode, children: rows.Children) -> bytes:
     """Return the record that describes a znode."""
     created, count, pzxid = node.czxid, children.count, children.pzxid
+    changes = 2 * children.creates - count
     return _STAT.pack(
         created,
         node.mzxid,
         node.created_at_ms,
         node.modified_at_ms,
         node.version,
-        _signed(2 * children.creates - count),
+        # What a counter of 32 bits shows.
+        changes if -_SIGN <= changes < _SIGN else (changes + _SIGN) % (2 * _SIGN) - _SIGN,
         node.aversion,
         node.ephemeral_owner,
         len(node.data),
@@ -123,8 +126,3 @@ def multi_read(results: Iterable[tuple[int, int, bytes]]) -> bytes:
 def failed(error: int) -> bytes:
     """Return the result of an operation of a multi that was refused."""
     return _RESULT.pack(-1, 0, error) + jute.int32(error)
-
-
-def _signed(number: int) -> int:
-    """Return what a counter of 32 bits shows."""
-    return (number + (1 << 31)) % (1 << 32) - (1 << 31)

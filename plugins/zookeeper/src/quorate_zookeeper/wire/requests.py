@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from struct import Struct
+from struct import Struct, error as StructError
 from typing import Final, NamedTuple
 
 from quorate_zookeeper.v1 import rows_pb2 as rows
@@ -20,7 +20,9 @@ _IN_MULTI_READ: Final = frozenset({Op.GET_DATA, Op.GET_CHILDREN})
 _FLAGS: Final = range(7)
 #: What stands before each of them: its type, whether it is the end, an error code.
 _HEADER: Final = Struct(">i?i")
-_VERSION: Final = Struct(">i")
+_INT: Final = Struct(">i")
+#: The same, and the length of the path that follows it.
+_HEADER_OF_PATH: Final = Struct(">i?ii")
 #: The constructor of a named tuple takes as long as what is read for it.
 _new: Final = tuple.__new__
 _END_OF_MULTI: Final = -1
@@ -73,7 +75,7 @@ def operation(op: int, record: Record) -> Operation:
     """Read an operation that writes; raises `ShortRecordError`."""
     path = record.text()
     if op == _SET_DATA:
-        data, [version] = record.buffer(), record.fields(_VERSION)
+        data, [version] = record.buffer(), record.fields(_INT)
         return _new(Operation, (op, path, data, (), version, 0, 0))
     if op in CREATES:
         data, entries, flags = record.buffer(), acl(record), record.int32()
@@ -90,9 +92,37 @@ def operations(record: Record) -> list[Operation]:
         if op not in _IN_MULTI:
             raise UndecodableError
         found.append(operation(op, record))
-        if op in CREATES and found[-1].flags not in _FLAGS:
+        if op == _SET_DATA:
+            _read_like_it(record, found)
+        elif op in CREATES and found[-1].flags not in _FLAGS:
             raise UndecodableError
     return found
+
+
+def _read_like_it(record: Record, found: list[Operation]) -> None:
+    """Read the changes of data that follow one, without a call for each field.
+
+    It stops before whatever is not a whole one of a path and bytes: that is read field by field.
+    """
+    data, at = record.data, record.at
+    read_header, read_int = _HEADER_OF_PATH.unpack_from, _INT.unpack_from
+    try:
+        while True:
+            op, ended, _, path_bytes = read_header(data, at)
+            start = at + _HEADER_OF_PATH.size
+            path_end = start + path_bytes
+            [data_bytes] = read_int(data, path_end)
+            data_end = path_end + _INT.size + data_bytes
+            [version] = read_int(data, data_end)
+            if op != _SET_DATA or ended or path_bytes < 0 or data_bytes < 0:
+                break
+            path = data[start:path_end].decode(errors="replace")
+            value = data[path_end + _INT.size : data_end]
+            found.append(_new(Operation, (op, path, value, (), version, 0, 0)))
+            at = data_end + _INT.size
+    except StructError:
+        pass
+    record.at = at
 
 
 def reads(record: Record) -> list[tuple[int, str]]:

@@ -1,0 +1,150 @@
+"""Feature levels: what all nodes of a cluster support, so that releases may use what old ones lack.
+
+A node declares the highest level that it supports, of core and of each plugin. An operator raises
+the levels in force once all nodes support more, and they never fall: from then on no older release
+is started.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from quorate.apply.txn import ShardTxn
+from quorate.plugin import Rejected
+from quorate.plugin.catalog import Catalog
+from quorate.storage.families import LEVELS, NODES
+from quorate.v1 import control_pb2 as pb
+from quorate.v1.levels_pb2 import Feature, FeatureLevel
+
+#: The feature that is no plugin.
+CORE: Final = "core"
+#: The highest level of core that this release can.
+CORE_LEVEL: Final = 2
+#: The level of core from which on shards check their rows, and canaries write.
+CHECKED_FROM: Final = 2
+#: Of what nobody has raised yet, and of nodes that declare none.
+LOWEST: Final = 1
+
+#: A level that a command needs is not in force yet: finish the upgrade.
+NOT_IN_FORCE: Final = "LEVEL_NOT_IN_FORCE"
+#: A node does not support what is in force in its cluster.
+TOO_OLD: Final = "RELEASE_TOO_OLD"
+#: A node keeps the levels from rising.
+BLOCKED: Final = "UPGRADE_BLOCKED"
+
+_END: Final = b"\xff"
+_ALL: Final = 1 << 30
+
+
+def levels_of(catalog: Catalog) -> Mapping[str, int]:
+    """Return the highest levels that a node with these plugins supports, by feature."""
+    plugins = {name: plugin.level for name, plugin in catalog.declared.items()}
+    return {CORE: CORE_LEVEL, **plugins}
+
+
+def by_feature(levels: Iterable[FeatureLevel]) -> dict[str, int]:
+    """Return levels by feature."""
+    return {each.feature: each.level for each in levels}
+
+
+def rows_of(levels: Mapping[str, int]) -> list[FeatureLevel]:
+    """Return levels as messages, in the order of their features."""
+    return [FeatureLevel(feature=name, level=level) for name, level in sorted(levels.items())]
+
+
+def lacking(can: Mapping[str, int], in_force: Mapping[str, int]) -> str | None:
+    """Return what in force a node does not support; None if it supports all of it.
+
+    What a node does not declare it does not serve, unless it declares nothing at all.
+    """
+    for feature, level in sorted(in_force.items()):
+        most = can.get(feature, LOWEST if feature == CORE or not can else level)
+        if most < level:
+            return f"level {level} of {feature} is in force, and its release supports {most}"
+    return None
+
+
+def features(
+    declared: Collection[pb.NodeDeclaration], in_force: Mapping[str, int]
+) -> list[Feature]:
+    """Return each feature: its level in force, its next one, and the nodes that lack that."""
+    return [
+        Feature(
+            name=name,
+            level=(level := in_force.get(name, LOWEST)),
+            next=(top := max(level, *most.values())),
+            lacking=[node for node, each in most.items() if each < top],
+        )
+        for name, most in _declared_by_feature(declared).items()
+    ]
+
+
+def found(txn: ShardTxn) -> None:
+    """Begin a cluster at the highest levels that all of its nodes support."""
+    for name, most in _declared_by_feature(_declared(txn)).items():
+        if min(most.values()) > LOWEST:
+            _put(txn, name, min(most.values()))
+
+
+def raise_all(txn: ShardTxn, known: Collection[str]) -> pb.RaiseLevelsReply:
+    """Raise every level to the highest that any node supports; `known` are further nodes.
+
+    Raises `Rejected` while a node does not: nothing is raised then.
+    """
+    declared = _declared(txn)
+    versions = {each.node: each.version or "an older release" for each in declared}
+    silent = sorted(set(known) - versions.keys())
+    if silent:
+        raise Rejected(BLOCKED, f"{silent[0]} is being added: wait until it has started")
+    raised = [
+        each for each in features(declared, in_force(txn)) if each.lacking or each.next > each.level
+    ]
+    for each in raised:
+        if each.lacking:
+            raise Rejected(
+                BLOCKED,
+                f"level {each.next} of {each.name} is missing on"
+                f" {', '.join(f'{node} ({versions[node]})' for node in each.lacking)}: upgrade"
+                " it, or take it out of the cluster with `quorate member remove`; nothing was"
+                " raised",
+            )
+    for each in raised:
+        _put(txn, each.name, each.next)
+    return pb.RaiseLevelsReply(levels=rows_of({each.name: each.next for each in raised}))
+
+
+def in_force(txn: ShardTxn) -> dict[str, int]:
+    """Return the levels in force."""
+    rows = txn.scan(LEVELS, b"", _END, limit=_ALL)
+    return by_feature(FeatureLevel.FromString(row.value) for row in rows)
+
+
+def check(txn: ShardTxn, declaration: pb.NodeDeclaration) -> None:
+    """Raise `Rejected` for a node that does not support what is in force."""
+    why = lacking(by_feature(declaration.levels), in_force(txn))
+    if why is not None:
+        raise Rejected(TOO_OLD, f"{declaration.node} is too old for its cluster: {why}")
+
+
+def _declared(txn: ShardTxn) -> list[pb.NodeDeclaration]:
+    rows = txn.scan(NODES, b"", _END, limit=_ALL)
+    return [pb.NodeDeclaration.FromString(row.value) for row in rows]
+
+
+def _declared_by_feature(
+    declared: Collection[pb.NodeDeclaration],
+) -> dict[str, dict[str, int]]:
+    """Return the level of each node by feature; nodes without a feature are left out."""
+    can = {each.node: by_feature(each.levels) for each in declared}
+    return {
+        name: {
+            node: levels.get(name, LOWEST)
+            for node, levels in sorted(can.items())
+            if name in levels or not levels
+        }
+        for name in sorted(set().union(*can.values()))
+    }
+
+
+def _put(txn: ShardTxn, name: str, level: int) -> None:
+    row = FeatureLevel(feature=name, level=level)
+    txn.put(LEVELS, name.encode(), row.SerializeToString(deterministic=True))

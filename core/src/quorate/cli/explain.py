@@ -1,0 +1,181 @@
+"""`quorate explain`: why a key is as it is, and where the time of a request went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from quorate.cli import recorded
+from quorate.cli.audit import WRITER, family_of, key_of
+from quorate.cli.failures import failure
+from quorate.cli.statuses import place_of
+from quorate.cli.terminal import ADMIN, Terminal
+from quorate.client.errors import QuorateError, RejectedError
+from quorate.observe.recorder import PROPOSED, Record
+from quorate.plugin import keys
+from quorate.plugin.console import time_text
+from quorate.v1 import admin_pb2 as pb, audit_pb2
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+#: How long changes are looked for.
+_LOOK_S: Final = 10.0
+#: The low bits of a revision: the position of a command in its entry.
+_POSITION_BITS: Final = 20
+
+
+@click.group("explain")
+def command() -> None:
+    """Say why a key or a request is as it is."""
+
+
+@command.command("key")
+@click.argument("family")
+@click.argument("key")
+@click.option("--hex", "in_hex", is_flag=True, help="Read the key as hex digits.")
+@click.option(
+    "--changes",
+    "most",
+    type=click.IntRange(1),
+    default=20,
+    show_default=True,
+    help="The newest changes to look for.",
+)
+@click.pass_obj
+def explain_key(terminal: Terminal, family: str, key: str, in_hex: bool, most: int) -> None:
+    """Show who wrote the row of FAMILY with KEY, by which command and when, and its history.
+
+    The key is given as `quorate watch` shows it: text, or a JSON array of its parts. What is shown
+    is what is kept: the history of watches, the writer where audit.writers is on, and the command
+    as long as a flight recorder has it.
+    """
+    name, wanted = family_of(family), key_of(key, in_hex)
+    found = terminal.ask(lambda client: _of_key(client, name, wanted, most))
+    if terminal.json:
+        terminal.print_json(found)
+        return
+    changes, deadlines = found.pop("changes"), found.pop("deadlines")
+    terminal.print({"what": name, "": value} for name, value in found.items() if value != "")
+    terminal.print(deadlines)
+    terminal.print(changes)
+
+
+@command.command("request")
+@click.argument("request", metavar="ID")
+@click.pass_obj
+def explain_request(terminal: Terminal, request: str) -> None:
+    """Show where the time of the call ID went, as the flight recorders of all nodes have it.
+
+    An error and a log line name the id. Recorded are calls that failed or took longer than
+    timing.slow_write_ms, and their slow writes by stage; a quick call leaves nothing.
+    """
+    nodes = terminal.ask(
+        lambda client: recorded.of_nodes(client, pb.RecordedRequest(request=request))
+    )
+    records = [{"node": node, **each} for node, found in nodes.items() for each in found]
+    if not records:
+        asked = ", ".join(nodes) or "none"
+        raise failure(
+            f"no node has a record of request {request}; asked: {asked}",
+            "only calls that failed or took longer than timing.slow_write_ms are recorded, and only"
+            " until the file of recorder.bytes is full; `quorate debug recorder DIR --request ID`"
+            " reads that of a node that is down",
+        )
+    records.sort(key=lambda each: str(each["time"]))
+    if terminal.json:
+        terminal.print(records)
+    else:
+        terminal.print({"node": each["node"], **recorded.row(each)} for each in records)
+
+
+async def _of_key(client: AsyncClient, family: str, key: bytes, most: int) -> dict[str, Any]:
+    first, changes, looked = await _history(client, family, key, most)
+    if not first.revision and not changes and looked.complete:
+        raise failure(f"{family} has no such row, and no change of one is kept")
+    newest = first.revision or (changes[0].revision if changes else 0)
+    place = place_of(await client.topology(), first.shard)
+    return {
+        "key": keys.readable(key),
+        "revision": first.revision,
+        **await _writer(client, family, key, first.revision),
+        "command": await _command(client, first.shard, newest),
+        "shard": first.shard,
+        "slot": first.slot if first.HasField("slot") else "",
+        "leader": place.leader,
+        "replicas": [*place.nodes],
+        "history": "complete as far as it is kept"
+        if looked.complete
+        else f"complete after revision {looked.complete_after}",
+        "deadlines": [
+            {"timer": each.timer, "key": keys.readable(each.key), "due": time_text(each.at_ms)}
+            for each in first.deadlines
+        ],
+        "changes": [
+            {
+                "revision": each.revision,
+                "operation": each.operation,
+                "at": time_text(each.at_ms) if each.at_ms else "",
+            }
+            for each in changes
+        ],
+    }
+
+
+async def _history(
+    client: AsyncClient, family: str, key: bytes, most: int
+) -> tuple[pb.ExplainKeyResponse, list[pb.KeyChange], pb.ExplainKeyResponse]:
+    """Return the first answer, the newest changes, and the last answer."""
+    asked = pb.ExplainKeyRequest(family=family, key=key)
+    ends = time.monotonic() + _LOOK_S
+    changes: list[pb.KeyChange] = []
+    first = None
+    while True:
+        found = await client.call(f"{ADMIN}/ExplainKey", asked, pb.ExplainKeyResponse, read=True)
+        first = found if first is None else first
+        changes += found.changes
+        if found.complete or len(changes) >= most or time.monotonic() > ends:
+            return first, changes[:most], found
+        asked.before_revision = found.complete_after
+
+
+async def _writer(
+    client: AsyncClient, family: str, key: bytes, revision: int
+) -> Mapping[str, object]:
+    """Return who wrote a row, as far as that was kept and the caller may know it."""
+    asked = audit_pb2.FindWriter(family=family, key=key)
+    try:
+        found = await client.call(WRITER, asked, audit_pb2.RowWriter, read=True)
+    except RejectedError as error:
+        refused = "known to administrators" if error.code == "PERMISSION_DENIED" else ""
+        return {"writer": refused}
+    if not found.known or found.revision != revision:
+        return {"writer": "not kept: audit.writers was off"}
+    named = found.identity or "the cluster, or somebody without a name"
+    return {"writer": named, "written": time_text(found.written_at_ms)}
+
+
+async def _command(client: AsyncClient, shard: str, revision: int) -> str:
+    """Return which command made a revision, if a flight recorder has its entry."""
+    index, position = divmod(revision, 1 << _POSITION_BITS)
+    if not index:
+        return ""
+    asked = pb.RecordedRequest(kinds=[PROPOSED], shard=shard, index=index)
+    nodes: Mapping[str, list[Record]] = {}
+    with suppress(QuorateError):
+        nodes = await recorded.of_nodes(client, asked)
+    # One that was replaced by another leader's entry has a lower term.
+    records = [each for found in nodes.values() for each in found]
+    newest = max(records, key=lambda each: int(each["term"]), default=None)
+    if newest is None:
+        return "not recorded any more"
+    for run in str(newest.get("commands", "")).split(","):
+        name, _, count = run.partition("*")
+        position -= int(count or 1)
+        if position < 0:
+            return name
+    return "not recorded any more"

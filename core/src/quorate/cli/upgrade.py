@@ -1,0 +1,92 @@
+"""`quorate upgrade`: the releases of the nodes, and what the cluster may use of them."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+from google.protobuf import json_format
+
+from quorate.cli.failures import ExitCode, Failure, failure, problem
+from quorate.cli.terminal import ADMIN, Terminal
+from quorate.v1 import admin_pb2 as pb
+from quorate.v1.levels_pb2 import Feature
+
+
+@click.group("upgrade")
+def command() -> None:
+    """Check how far an upgrade of the nodes is, and finish it."""
+
+
+@command.command("check")
+@click.pass_obj
+def check(terminal: Terminal) -> None:
+    """Show the release and the levels of every node, what would rise, and what keeps it.
+
+    It changes nothing, and ends with 1 while a node keeps a level from rising.
+    """
+    method = f"{ADMIN}/Levels"
+    found = terminal.ask(lambda client: client.call(method, pb.LevelsRequest(), pb.LevelsResponse))
+    versions = {node.node: node.version or "an older release" for node in found.nodes}
+    shown = [each for each in found.features if each.next > 1]
+    if terminal.json:
+        terminal.print_json(
+            json_format.MessageToDict(
+                found,
+                always_print_fields_with_no_presence=True,
+                preserving_proto_field_name=True,
+            )
+        )
+    else:
+        terminal.print(
+            {
+                "node": node.node,
+                "release": versions[node.node],
+                "state": "answers" if node.answers else "does not answer",
+                **{
+                    each.name: next((at.level for at in node.levels if at.feature == each.name), 1)
+                    for each in shown
+                },
+            }
+            for node in found.nodes
+        )
+        terminal.print(
+            {"feature": each.name, "in force": each.level, "then": each.next, "state": _state(each)}
+            for each in shown
+        )
+    blocked = sorted({node for each in found.features for node in each.lacking})
+    if blocked:
+        raise Failure(
+            ExitCode.FAILED,
+            [
+                problem(
+                    f"{node} runs {versions[node]}, which keeps levels from rising",
+                    "upgrade it, or take it out of the cluster",
+                )
+                for node in blocked
+            ],
+        )
+
+
+@command.command("finish")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.pass_obj
+def finish(terminal: Terminal, yes: bool) -> None:
+    """Let the cluster use what its nodes can now; older releases are refused from then on.
+
+    It is refused, and raises nothing, while a node cannot.
+    """
+    asked = "No node can go back to an older release afterwards. Go on?"
+    if not yes and (not sys.stdin.isatty() or not click.confirm(asked, err=True)):
+        raise failure("nothing was raised", "confirm it with --yes")
+    method, request = f"{ADMIN}/FinishUpgrade", pb.FinishUpgradeRequest()
+    found = terminal.ask(lambda client: client.call(method, request, pb.FinishUpgradeResponse))
+    raised = {each.feature: each.level for each in found.raised}
+    text = ", ".join(f"{name} is at level {level}" for name, level in raised.items())
+    terminal.report(text or "there was nothing left to raise", {"raised": raised})
+
+
+def _state(feature: Feature) -> str:
+    if feature.lacking:
+        return f"waits for {', '.join(feature.lacking)}"
+    return "to be finished" if feature.next > feature.level else "in force"

@@ -1,0 +1,40 @@
+"""The id of the call that a task serves, by which errors, logs and flight recorders name it."""
+
+import secrets
+from contextvars import ContextVar
+from itertools import count
+from typing import Final
+
+from quorate.observe.recorder import Recorder
+
+#: Differs in each process.
+_PREFIX: Final = secrets.token_hex(4)
+_numbers: Final = count(1)
+_NONE: Final[tuple[str, Recorder | None]] = ("", None)
+_current: Final[ContextVar[tuple[str, Recorder | None]]] = ContextVar(
+    "quorate_request", default=_NONE
+)
+
+
+def begin(recorder: Recorder | None) -> str:
+    """Give the call that this task serves an id, and return it."""
+    request = f"{_PREFIX}-{next(_numbers):x}"
+    _current.set((request, recorder))
+    return request
+
+
+def current() -> str:
+    """Return the id of the call that this task serves; outside of a call an empty text."""
+    return _current.get()[0]
+
+
+def failed(what: str, outcome: str, reason: str) -> None:
+    """Record that the call, or one of its commands, failed."""
+    request, recorder = _current.get()
+    if recorder is not None:
+        recorder.event("failed", request=request, what=what, outcome=outcome, reason=reason)
+
+
+def forget() -> None:
+    """Serve calls of others from now on, which have their own ids."""
+    _current.set(_NONE)

@@ -1,0 +1,58 @@
+"""The console calls a problem what `quorate doctor` and the alerts call one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from quorate.cli.console import cluster
+from quorate.cli.console.cluster import Cluster
+from quorate.cli.console.html import Bad
+from quorate.cli.doctor import of_quotas
+from quorate.node.alerts import ALERTS
+from quorate.observe.thresholds import FOLLOWER_LAG
+
+
+class Asked:
+    """A client whose cluster has two quotas."""
+
+    asynchronous = None
+    thread: Any
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.thread = self
+        self.rows = rows
+
+    def topology(self) -> Any:
+        class Topology:
+            nodes = ()
+
+        return Topology()
+
+    def run(self, _: object) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+
+def test_a_nearly_full_quota_is_one_for_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"kind": "tenant", "name": name, "quota": "rows", "limit": 100, "used": used}
+        | {"node": "node1", "refused": 0}
+        for name, used in (("eased", 79), ("pressed", 85))
+    ]
+    monkeypatch.setattr(cluster, "quota_rows", lambda *_: None)
+    client: Any = Asked(rows)
+
+    [(_, shown)] = Cluster.quotas(client).tables
+    assert [each["name"] for each in shown] == [Bad("pressed"), "eased"]
+    assert [each.where for each in of_quotas(rows)] == ["tenant pressed"]
+
+
+@pytest.mark.parametrize(("lag", "lags"), [(FOLLOWER_LAG, False), (FOLLOWER_LAG + 1, True)])
+def test_a_lagging_follower_is_one_for_both(lag: int, lags: bool) -> None:
+    row = {"shard": "toy/0", "leader": "a", "term": 1, "nodes": ["a", "b"], "commit": 1}
+    row |= {"queued": 0, "lag": {"b": lag}}
+
+    assert isinstance(Cluster()._shard(row)["lagging"], Bad) is lags
+    expression = ALERTS["quorate_raft_follower_lag_entries"].expression
+    assert expression.endswith(f"> {FOLLOWER_LAG}")
