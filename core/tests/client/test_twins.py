@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Coroutine
@@ -66,3 +67,32 @@ def test_rows_that_are_interrupted_are_closed_in_order() -> None:
         assert slow.ended
     finally:
         thread.close(_nothing)
+
+
+def test_a_signal_right_before_the_wait_ends_it() -> None:
+    thread = LoopThread()
+    ended = threading.Event()
+
+    async def wait() -> None:
+        # As of a signal between the last look at signals and the wait, which no system call hears.
+        asyncio.get_running_loop().call_later(0.1, _thread.interrupt_main)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        thread.run(wait())
+    assert ended.wait(60)
+    thread.close(_nothing)
+
+
+def test_what_ran_out_of_time_by_itself_says_so() -> None:
+    thread = LoopThread()
+
+    async def late() -> None:
+        raise TimeoutError("late")
+
+    with pytest.raises(TimeoutError, match="late"):
+        thread.run(late())
+    thread.close(_nothing)

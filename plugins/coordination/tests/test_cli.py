@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,14 +49,25 @@ def q(cluster: Cluster) -> Iterator[Client]:
         yield q
 
 
-def locked(cluster: Cluster, *options: str, command: Sequence[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
+@contextmanager
+def locked(
+    cluster: Cluster, *options: str, command: Sequence[str]
+) -> Iterator[subprocess.Popen[str]]:
+    """A process of `quorate lock run`, with a group of its own: its command goes with it."""
+    process = subprocess.Popen(
         [sys.executable, "-c", _QUORATE, "lock", "run", *options, "--", *command],
         env={**os.environ, "QUORATE_ENDPOINTS": cluster.endpoints},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
+    with process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def said(process: subprocess.Popen[str]) -> str:
@@ -65,8 +77,8 @@ def said(process: subprocess.Popen[str]) -> str:
 
 def test_a_command_runs_under_its_lock(cluster: Cluster, q: Client) -> None:
     script = "import os, sys; print(os.environ['QUORATE_TOKEN']); sys.exit(3)"
-    ran = locked(cluster, "jobs/nightly", command=[sys.executable, "-c", script])
-    out, _ = ran.communicate(timeout=60)
+    with locked(cluster, "jobs/nightly", command=[sys.executable, "-c", script]) as ran:
+        out, _ = ran.communicate(timeout=60)
 
     assert int(out) > 0
     assert ran.returncode == 3
@@ -74,17 +86,17 @@ def test_a_command_runs_under_its_lock(cluster: Cluster, q: Client) -> None:
 
 
 def test_a_command_ends_when_its_lock_is_lost(cluster: Cluster, q: Client) -> None:
-    ran = locked(cluster, "jobs/a", "--ttl", "1", command=[sys.executable, "-c", _SLEEPER])
-    name, token = said(ran).split()
-    coordination = SyncCoordination(q)
-    [claim] = coordination.claims.list(lock="jobs/a")
-    assert (name, token) == ("jobs/a", str(claim.token))
-    with Cli(q) as shell:
-        assert shell.run("lease", "end", claim.lease).exit_code == 0
+    with locked(cluster, "jobs/a", "--ttl", "1", command=[sys.executable, "-c", _SLEEPER]) as ran:
+        name, token = said(ran).split()
+        coordination = SyncCoordination(q)
+        [claim] = coordination.claims.list(lock="jobs/a")
+        assert (name, token) == ("jobs/a", str(claim.token))
+        with Cli(q) as shell:
+            assert shell.run("lease", "end", claim.lease).exit_code == 0
 
-    # An eighth of a second after it was asked to end it is killed.
-    assert said(ran) in ("ended", "")
-    _, err = ran.communicate(timeout=60)
+        # An eighth of a second after it was asked to end it is killed.
+        assert said(ran) in ("ended", "")
+        _, err = ran.communicate(timeout=60)
     assert ran.returncode == 1
     assert "lock jobs/a is lost" in err
 
@@ -92,12 +104,12 @@ def test_a_command_ends_when_its_lock_is_lost(cluster: Cluster, q: Client) -> No
 def test_a_command_ends_with_who_runs_it(cluster: Cluster, q: Client) -> None:
     # It has an eighth of that to end by itself, and takes its time.
     slow = _SLEEPER.replace('print("ended"', 'time.sleep(1); print("ended"')
-    ran = locked(cluster, "jobs/b", "--ttl", "300", command=[sys.executable, "-c", slow])
-    assert said(ran).startswith("jobs/b ")
-    ran.send_signal(signal.SIGTERM)
+    with locked(cluster, "jobs/b", "--ttl", "300", command=[sys.executable, "-c", slow]) as ran:
+        assert said(ran).startswith("jobs/b ")
+        ran.send_signal(signal.SIGTERM)
 
-    assert said(ran) == "ended"
-    ran.communicate(timeout=60)
+        assert said(ran) == "ended"
+        ran.communicate(timeout=60)
     assert ran.returncode == 128 + signal.SIGTERM
     until(lambda: not list(SyncCoordination(q).locks.list(prefix="jobs/b")) or None)
 
@@ -129,8 +141,10 @@ async def test_a_command_that_is_just_starting_is_asked_to_end(
 
 
 def test_who_would_wait_too_long_does_not_run(cluster: Cluster, q: Client) -> None:
-    with SyncCoordination(q).lock("jobs/c", owner="me"):
-        ran = locked(cluster, "jobs/c", "--wait", "0", command=["true"])
+    with (
+        SyncCoordination(q).lock("jobs/c", owner="me"),
+        locked(cluster, "jobs/c", "--wait", "0", command=["true"]) as ran,
+    ):
         _, err = ran.communicate(timeout=60)
 
     assert ran.returncode == 1
@@ -138,8 +152,8 @@ def test_who_would_wait_too_long_does_not_run(cluster: Cluster, q: Client) -> No
 
 
 def test_what_cannot_be_started_says_so(cluster: Cluster) -> None:
-    ran = locked(cluster, "jobs/d", command=["no-such-command"])
-    _, err = ran.communicate(timeout=60)
+    with locked(cluster, "jobs/d", command=["no-such-command"]) as ran:
+        _, err = ran.communicate(timeout=60)
 
     assert ran.returncode == 1
     assert "no-such-command: No such file or directory" in err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -17,6 +17,9 @@ from functools import wraps
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from quorate.client.errors import ClosedError
+
+#: The longest that a signal waits which is not noticed when it comes.
+_SIGNALS_S: Final = 0.5
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,7 +47,7 @@ class LoopThread:
             raise RuntimeError("the thread of a client cannot wait for itself; use AsyncClient")
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
-            return future.result()
+            return _awaited(future)
         except CancelledError:
             raise ClosedError from None
         except BaseException:
@@ -65,6 +68,16 @@ class LoopThread:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()
                 self._loop.close()
+
+
+def _awaited(future: Future[R]) -> R:
+    # A signal that comes right before a thread waits is handled only after it has waited.
+    while True:
+        try:
+            return future.result(_SIGNALS_S)
+        except TimeoutError:
+            if future.done():
+                return future.result()
 
 
 async def _end_others() -> None:
