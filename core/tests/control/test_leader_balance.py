@@ -202,6 +202,27 @@ def test_a_transfer_that_is_refused_is_tried_again_ten_seconds_later(
     assert [round(at) for at in cluster.moved] == [10, 20]
 
 
+def test_many_shards_are_looked_at_less_often(
+    stage: Stage, new_cluster: Callable[[], Cluster]
+) -> None:
+    cluster = new_cluster()
+    cluster.leaderships = [led("kv", number, NODES[number % 3]) for number in range(1_000)]
+    looks = set[float]()
+
+    def note(_: ShardId, now: float) -> float:
+        looks.add(now)
+        return 0.0
+
+    cluster.per_s = note
+    cluster.start("a")
+    stage.pass_time(31.0)
+    assert 6 <= len(looks) <= 8
+
+    cluster.leaderships[1] = led("kv", 1, "a")
+    stage.pass_time(31.0)
+    assert len(cluster.moved) == 1
+
+
 def test_a_shard_under_load_stays_until_the_load_is_over(
     stage: Stage, new_cluster: Callable[[], Cluster]
 ) -> None:

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from quorate.apply.levels import CHECKED_FROM
 from quorate.consensus.messages import Peer
+from quorate.healing import canary as canary_module
 from quorate.healing.canary import Canary
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import control_pb2 as pb
@@ -66,3 +68,41 @@ async def test_no_answer_is_an_alarm_until_there_is_one(stored: Stored) -> None:
     await asked.ask(SHARD)
     assert not list(asked.alarms())
     assert asked.failures == 1
+
+
+async def test_a_shard_that_came_to_rest_meanwhile_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, stored: Stored
+) -> None:
+    monkeypatch.setattr(canary_module, "_BREATH_S", 0.001)
+    asked = list[ShardId]()
+    replicas = {ShardId("toy", n): SimpleNamespace(resting=False) for n in range(3)}
+    done = asyncio.Event()
+
+    async def ask(shard: ShardId) -> None:
+        asked.append(shard)
+        for other, replica in replicas.items():
+            replica.resting = other != SHARD
+        if len(asked) == 3:
+            done.set()
+
+    shards: Any = SimpleNamespace(
+        me=Peer("n1", 1),
+        get=replicas.get,
+        slot_map=SimpleNamespace(all=lambda: list(replicas)),
+        level=lambda _: CHECKED_FROM,
+    )
+    loop = asyncio.get_running_loop()
+    made = Canary(
+        shards,
+        None,
+        stored.propose,
+        loop,
+        wall_ms=lambda: 1_000,
+        period_s=0.003,
+        slow_s=60,  # type: ignore[arg-type]
+    )
+    monkeypatch.setattr(made, "ask", ask)
+    made.start()
+    await asyncio.wait_for(done.wait(), 30)
+    await made.stop()
+    assert set(asked) == {SHARD}

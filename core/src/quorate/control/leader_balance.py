@@ -28,7 +28,11 @@ PLACED_S: Final = 3_600.0
 #: balanced because of it.
 BUSY_PER_S: Final = 20.0
 LONGEST_LOAD_S: Final = 600.0
+#: The least time between two looks; one more for each shard, since most of a look at many resting
+#: shards is for nothing; and the longest.
 _TICK_S: Final = 1.0
+_SHARD_S: Final = 0.004
+_LONGEST_TICK_S: Final = 5.0
 #: A follower without contact for this time gets no leader.
 _SILENT_S: Final = 1.0
 _NOBODY: Final[frozenset[str]] = frozenset()
@@ -198,10 +202,13 @@ class LeaderBalance:
 
     def _look(self) -> None:
         now = self._loop.time()
+        tick_s = min(max(_TICK_S, _SHARD_S * len(self._leaders)), _LONGEST_TICK_S)
+        if tick_s > _TICK_S and now - self._looked_at < tick_s - _TICK_S / 2:
+            return
         found = list(self._leaderships())
         leaders = {each.shard: each.leader for each in found}
         # After a stall the known leaders may be out of date.
-        if leaders != self._leaders or now - self._looked_at > 2 * _TICK_S:
+        if leaders != self._leaders or now - self._looked_at > 2 * tick_s:
             self._quiet_since = now
         self._loads.look(found, now, self._looked_at)
         self._leaders, self._looked_at = leaders, now

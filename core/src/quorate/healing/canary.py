@@ -85,7 +85,9 @@ class Canary:
             if self._shards.level(CORE) < CHECKED_FROM:
                 shards.clear()
             for shard in shards:
-                await self.ask(shard)
+                # What was asked a while ago itself may have come to rest, and is not to be woken.
+                if self._is_active(shard):
+                    await self.ask(shard)
                 await pause(self._loop, max(_BREATH_S, self._period_s / len(shards)))
             if not shards:
                 await pause(self._loop, self._period_s)
