@@ -94,12 +94,12 @@ async def test_a_shard_that_came_to_rest_meanwhile_is_left_alone(
     loop = asyncio.get_running_loop()
     made = Canary(
         shards,
-        None,
+        None,  # type: ignore[arg-type]
         stored.propose,
         loop,
         wall_ms=lambda: 1_000,
         period_s=0.003,
-        slow_s=60,  # type: ignore[arg-type]
+        slow_s=60,
     )
     monkeypatch.setattr(made, "ask", ask)
     made.start()
