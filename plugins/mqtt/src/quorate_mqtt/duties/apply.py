@@ -66,12 +66,7 @@ def _shard_of(duty: Duty) -> bytes:
 HAND_OVER_DUTIES: Final = Command(
     message=HandOverDuties,
     group=GROUP,
-    items=Items(
-        get=lambda command: command.duties,
-        shard_key=_shard_of,
-        make=lambda _, duties: HandOverDuties(duties=duties),
-        key=order,
-    ),
+    items=Items.of("duties", shard_key=_shard_of, key=order),
     examples=(
         HandOverDuties(
             duties=[Duty(broker_epoch=1, family=DELIVERIES, key=keys.pack("acme", "ada", 1))]
