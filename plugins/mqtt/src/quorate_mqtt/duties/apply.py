@@ -14,6 +14,7 @@ from quorate.plugin import (
     answer_each,
     keys,
 )
+from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
@@ -86,9 +87,8 @@ async def hand_over(node: NodeApi, shard: ShardRef) -> None:
         found = [duty async for duty in node.query(FindDuties(limit=BATCH), Duty)]
         if not found:
             return
-        for first in range(0, len(found), BATCH):
-            command = HandOverDuties(duties=found[first : first + BATCH])
-            await node.propose(command, BatchReply, if_leader=shard)
+        for part in in_parts(found, BATCH):
+            await node.propose(HandOverDuties(duties=part), BatchReply, if_leader=shard)
 
 
 #: The copies of the brokers' rows follow the rows: what a run cannot see yet, a later one does.
