@@ -57,7 +57,9 @@ from quorate.plugin.node import (
 )
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.resource import (
+    Remake,
     Resource,
+    Stored,
     TenantCascade,
     TenantRows,
     Verb,
@@ -116,6 +118,7 @@ __all__ = [
     "RaftGroup",
     "Reader",
     "Rejected",
+    "Remake",
     "Removal",
     "Resource",
     "Row",
@@ -124,6 +127,7 @@ __all__ = [
     "ShardAnswers",
     "ShardRef",
     "Splice",
+    "Stored",
     "Stub",
     "Table",
     "TenantCascade",
