@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.cli.console.html import Link, Links, Page, anchor, confirmation_form, form, note
 from quorate.cli.console.printed import Commands, Words, line_of
+from quorate.cli.terminal import line_of as one_line
 from quorate.observe.http import Request
 from quorate.plugin import ConsoleAction
 from quorate.v1 import auth_pb2
@@ -220,7 +221,8 @@ class Actions:
                 title=action.title, tables=[], head=note(text) + f"<p>{again}</p>", renewed=False
             )
         command = words.of(values)
-        _log.info("console: %s at %s runs %s", caller, request.address, line_of(command))
+        shown = one_line(line_of(command).encode())
+        _log.info("console: %s at %s runs %s", caller, request.address, shown)
         printed = self._commands.run(client, command)
         said = printed.sentences or ["Done."]
         return Page(

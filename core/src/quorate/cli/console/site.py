@@ -149,7 +149,7 @@ class ConsoleSite:
                 return activity.slow_writes(client)
             case ["changes"]:
                 return activity.changes(client, request.query)
-            case ["actions"]:
+            case ["actions"] if self._actions:
                 return Page(title="Actions", tables=[], head=self._actions.links(ROOT))
             case ["shards", group, number]:
                 return self._cluster.shard(client, f"{group}/{number}")
