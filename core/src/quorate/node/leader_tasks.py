@@ -50,7 +50,7 @@ class LeaderTasks:
         async def propose(command: Message, fence: ShardRef) -> None:
             await groups.propose(command, if_leader=fence)
 
-        self._timers: Final = Timers(catalog.timers.values(), shards.leading, propose, loop=loop)
+        self.timers: Final = Timers(catalog.timers.values(), shards.leading, propose, loop=loop)
         self.runner: Final = Runner(
             [*catalog.controllers.values(), *controllers],
             shards.leading,
@@ -65,7 +65,7 @@ class LeaderTasks:
 
     def start(self) -> None:
         """Start them."""
-        self._timers.start()
+        self.timers.start()
         self.runner.start()
         self._balance.start()
 
@@ -73,7 +73,7 @@ class LeaderTasks:
         """Cancel whatever runs."""
         await self._balance.stop()
         await self.runner.stop()
-        await self._timers.stop()
+        await self.timers.stop()
 
     async def transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
         """Hand over a shard, to be left with that node for a while.

@@ -372,6 +372,7 @@ class Node:
             serving=self._serving,
             watching=self._watching,
             runner=self.leader_tasks.runner,
+            timers=self.leader_tasks.timers,
             version=self._version,
             ready=lambda: not self._life.missing(),
             audit=self._audit_log,
