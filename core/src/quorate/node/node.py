@@ -1,5 +1,7 @@
 """The node of a process: its parts put together, and its life from its start to its stop."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
@@ -7,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
 
@@ -62,10 +64,15 @@ from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.identities import Guard
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
+from quorate.rpc.server import ServingRefusedError
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
 from quorate.storage.engine.port import DamagedError
 from quorate.v1.node_pb2 import ClockResponse
+
+if TYPE_CHECKING:
+    from quorate.observe.collector import Collector
+    from quorate.observe.traces import Traces
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +83,8 @@ FINISH_S: Final = 10.0
 SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
+#: What the collector does not take meanwhile is lost.
+LAST_SPANS_S: Final = 2.0
 
 #: Seconds between two looks at the alarms that the flight recorder has.
 _ALARMS_S: Final = 5.0
@@ -105,7 +114,8 @@ class Node:
         A worker serves clients at `client_port` too, which it shares with those of its machine.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
-        `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError` and `AuditError`.
+        `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError`, `AuditError` and
+        `ServingRefusedError`.
         """
         self._settings: Final = settings
         self._catalog: Final = catalog
@@ -118,6 +128,7 @@ class Node:
         first_members = initial_members(settings)
         forming = Forming(directory.me, first_members, directory.first_entry())
         self.recorder: Final = _recorder(settings, directory.path)
+        self._collector, traces = _traces(settings)
         self._replicas: Final = Replicas(
             settings,
             catalog,
@@ -125,6 +136,7 @@ class Node:
             loop=self._loop,
             failed=self._life.end,
             recorder=self.recorder,
+            traces=traces,
         )
         self.shards: Final = self._replicas.shards
         self.me: Final = self.shards.me
@@ -162,7 +174,7 @@ class Node:
             self.me.node,
             catalog,
             self.shards,
-            NodeForwarder(channels, self._loop, limits),
+            NodeForwarder(channels, self._loop, limits, traces),
             loop=self._loop,
             limits=limits,
             write_timeout_s=shard_settings.write_timeout_s,
@@ -342,6 +354,7 @@ class Node:
             loop=self._loop,
             client_port=client_port,
             recorder=self.recorder,
+            traces=traces,
         )
         parts = Parts(
             replicas=self._replicas,
@@ -355,6 +368,7 @@ class Node:
             scrub=self.scrub,
             canary=self.canary,
             certificates=self._certificates,
+            collector=self._collector,
         )
         expose(self.metrics, parts)
         join = settings.cluster.join
@@ -461,6 +475,8 @@ class Node:
         if self.recorder is not None:
             self.recorder.event("stop")
             self.recorder.close()
+        if self._collector is not None:
+            await self._loop.run_in_executor(None, self._collector.close, LAST_SPANS_S)
         if self._audit_log is not None:
             await self._loop.run_in_executor(None, self._audit_log.close)
         _log.info("stopped")
@@ -523,6 +539,23 @@ def _audit_log(settings: Settings) -> AuditLog | None:
     if audit.file is None:
         return None
     return AuditLog(audit.file, largest=audit.file_bytes, kept=audit.files, node=settings.node.name)
+
+
+def _traces(settings: Settings) -> tuple[Collector | None, Traces | None]:
+    """Return where spans go and come from; raises `ServingRefusedError`."""
+    section = settings.traces
+    if section.endpoint is None:
+        return None, None
+    try:
+        from quorate.observe.collector import collector_at
+        from quorate.observe.traces import Traces
+    except ModuleNotFoundError as error:
+        raise ServingRefusedError(
+            f"traces.endpoint needs {error.name}: pip install 'quorate[traces]'"
+        ) from error
+    collector = collector_at(section.endpoint, section.waiting_spans)
+    provider = collector.provider(settings.node.name)
+    return collector, Traces(provider, ratio=section.ratio, follows=section.callers)
 
 
 def _recorder(settings: Settings, directory: Path) -> Recorder | None:

@@ -44,6 +44,8 @@ class Request(NamedTuple):
     query: Mapping[str, str]
     #: The password of basic authentication; "": none was given.
     password: str
+    #: The types of content that the caller takes, as it says so.
+    accept: str = ""
 
 
 class Answer(NamedTuple):
@@ -180,7 +182,8 @@ class _Caller(BaseHTTPRequestHandler):
             asked = dict(parse_qsl(query, max_num_fields=_FIELDS))
         except ValueError:
             return lambda: Answer(HTTPStatus.BAD_REQUEST, b"the query has too many fields\n")
-        return partial(site, Request(unquote(below), asked, self._password()))
+        accept = self.headers.get("Accept", "")
+        return partial(site, Request(unquote(below), asked, self._password(), accept))
 
     def _password(self) -> str:
         scheme, _, given = self.headers.get("Authorization", "").partition(" ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from google.protobuf.message import Message
@@ -80,6 +81,23 @@ class Items(Generic[M, I]):
     key: Callable[[I], bytes] | None = None
     #: Whose an item is: its tenant's quotas are charged. None: it is of no tenant.
     tenant: Callable[[I], str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        repeated: str,
+        *,
+        shard_key: Callable[[I], bytes],
+        key: Callable[[I], bytes] | None = None,
+        tenant: Callable[[I], str] | None = None,
+    ) -> Items[M, I]:
+        """Return how a batch is split whose items are all of this repeated field."""
+
+        def make(whole: M, items: Sequence[I]) -> M:
+            said: dict[str, Any] = {each.name: value for each, value in whole.ListFields()}
+            return type(whole)(**{**said, repeated: items})
+
+        return cls(get=attrgetter(repeated), shard_key=shard_key, make=make, key=key, tenant=tenant)
 
 
 @dataclass(frozen=True, kw_only=True)

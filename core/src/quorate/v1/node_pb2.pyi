@@ -18,14 +18,16 @@ class ForwardRequest(_message.Message):
     def __init__(self, parts: _Optional[_Iterable[_Union[ForwardedPart, _Mapping]]] = ...) -> None: ...
 
 class ForwardedPart(_message.Message):
-    __slots__ = ("id", "shard", "commands")
+    __slots__ = ("id", "shard", "commands", "span")
     ID_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    SPAN_FIELD_NUMBER: _ClassVar[int]
     id: int
     shard: str
     commands: _containers.RepeatedCompositeFieldContainer[ForwardedCommand]
-    def __init__(self, id: _Optional[int] = ..., shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ...) -> None: ...
+    span: str
+    def __init__(self, id: _Optional[int] = ..., shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ..., span: _Optional[str] = ...) -> None: ...
 
 class ForwardedCommand(_message.Message):
     __slots__ = ("command", "caller", "timeout_ms", "admitted", "request")

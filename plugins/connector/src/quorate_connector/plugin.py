@@ -79,7 +79,7 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
     return [
         CliCommand(
             name="connector",
-            help="Define connectors, and see what becomes of their tasks.",
+            help="Define connectors, and see the states of their tasks.",
             load=lambda: import_module("quorate_connector.cli").connector,
         )
     ]

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from time import perf_counter
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
@@ -51,6 +51,9 @@ from quorate.storage.engine.port import EngineError, FullError, StalledError
 from quorate.storage.families import SLOTS
 from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet
+
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
@@ -144,6 +147,7 @@ class Shard:
         files: ShardFiles | None = None,
         on_stopped: Callable[[Shard, Exception], None] | None = None,
         recorder: Recorder | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self.id: Final = shard
         #: The number of recoveries; replicas of another history are strangers.
@@ -238,6 +242,7 @@ class Shard:
             settings=settings,
             space=space,
             recorder=recorder,
+            traces=traces,
         )
         self._keeper: Final = LogKeeper(
             data,
