@@ -632,6 +632,21 @@ class AuditSection(Section):
     )
 
 
+class ConsoleSection(Section):
+    """What can be done in the console; it shows the cluster whatever is set here."""
+
+    actions: bool = Field(
+        default=False,
+        description="Whether operators can act in the console, with the rights of their tokens; "
+        "only once the cluster asks callers who they are.",
+    )
+    backup_dir: Path | None = Field(
+        default=None,
+        description="Directory on this node into which backups go that are taken in the console, "
+        "each in a directory of its own. Not set: none is taken there.",
+    )
+
+
 class AuthSection(Section):
     """What proves who calls, beside certificates and tokens that the cluster keeps."""
 
@@ -722,6 +737,7 @@ class CoreSections(Section):
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
     audit: AuditSection = AuditSection()
+    console: ConsoleSection = ConsoleSection()
     auth: AuthSection = AuthSection()
     plugins: PluginsSection = PluginsSection()
 

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector,
 from quorate import plugin
 from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
+from quorate.control.timers import Timers
 from quorate.groups.shard.capacity import FairShare, free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
 from quorate.healing.canary import Canary
@@ -46,6 +47,7 @@ class Parts:
     serving: Serving
     watching: Watching
     runner: Runner
+    timers: Timers
     version: str
     ready: Callable[[], bool]
     audit: AuditLog | None
@@ -345,6 +347,10 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_controller_state", "gauge", ("controller", "shard", "state"),
            "1 for what a controller does for a shard that this node leads, 0 for the others.",
            _states),
+    Metric("quorate_timer_next_seconds", "gauge", ("timer",),
+           "Time until the next deadline in the shards that this node leads; below 0 for one that"
+           " is due and not carried out yet; absent without one.",
+           lambda node: [((timer,), wait_s) for timer, wait_s in node.timers.next_s().items()]),
     Metric("quorate_cache_age_seconds", "gauge", ("cache",),
            "How old what a cache holds may be; absent while it does not hold every row.",
            _cache_ages),

@@ -25,6 +25,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
 from quorate.groups.watching.views import HeldViews
 from quorate.healing.canary import Canary
+from quorate.healing.full_disk import FullDisk
 from quorate.healing.repairs import Repairs
 from quorate.healing.scrub import Scrub
 from quorate.node import admin_service, tuning
@@ -255,6 +256,12 @@ class Node:
             period_s=settings.canary.period_ms / 1_000,
             slow_s=settings.canary.slow_ms / 1_000,
         )
+        self.full_disk: Final = FullDisk(
+            self.shards,
+            lambda: self._replicas.shortage,
+            self.peers.census.full.__contains__,
+            self._loop,
+        )
         self.backups: Final = Backups(self._replicas, channels, self._loop)
         steps = MemberSteps(self.shards.get, self.groups.propose_control)
         self._reports: Final = NodeReports(
@@ -316,7 +323,11 @@ class Node:
             lambda: self._serving.forwarding(),
             call_limits.trust,
             guard,
-            lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
+            lambda: ClockResponse(
+                led=self.shards.led(),
+                replica=self.me.replica,
+                full=self._replicas.shortage is not None,
+            ),
         )
         self._publications: Final = Publications(
             self.shards.get,
@@ -361,6 +372,7 @@ class Node:
             serving=self._serving,
             watching=self._watching,
             runner=self.leader_tasks.runner,
+            timers=self.leader_tasks.timers,
             version=self._version,
             ready=lambda: not self._life.missing(),
             audit=self._audit_log,
@@ -424,6 +436,7 @@ class Node:
         self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
         self._replacing.start()
         self.repairs.start()
+        self.full_disk.start()
 
     async def ready(self) -> None:
         """Wait until every shard here has what its leader had committed.
@@ -448,10 +461,11 @@ class Node:
         await self._life.stop_settling()
         await self.leader_tasks.stop()
         await self._usage.stop()
-        for healing in (self.canary, self.scrub, self._replacing, self.repairs):
+        for healing in (self.full_disk, self.canary, self.scrub, self._replacing, self.repairs):
             await healing.stop()
         await self._publications.stop()
-        handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
+        full = self.peers.census.full.__contains__
+        handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S, full)
         if handed:
             _log.info("handed over %s", ", ".join(str(shard.id) for shard in handed))
         if kept:

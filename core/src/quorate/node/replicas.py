@@ -100,6 +100,11 @@ class Replicas:
         self.files: ShardFiles | None = None
         self.syncs: Final = SyncLoop(self.log, loop, self.shards.synced, self._log_failed)
 
+    @property
+    def shortage(self) -> str | None:
+        """Why writes are refused because the disk is nearly full, or None."""
+        return self._space.shortage if self._space.short else None
+
     # Life.
 
     def join(self, entry: bytes) -> Configuration:

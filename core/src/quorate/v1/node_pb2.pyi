@@ -258,14 +258,16 @@ class ClockRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ClockResponse(_message.Message):
-    __slots__ = ("wall_ms", "led", "replica")
+    __slots__ = ("wall_ms", "led", "replica", "full")
     WALL_MS_FIELD_NUMBER: _ClassVar[int]
     LED_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
+    FULL_FIELD_NUMBER: _ClassVar[int]
     wall_ms: int
     led: _containers.RepeatedCompositeFieldContainer[LedShard]
     replica: int
-    def __init__(self, wall_ms: _Optional[int] = ..., led: _Optional[_Iterable[_Union[LedShard, _Mapping]]] = ..., replica: _Optional[int] = ...) -> None: ...
+    full: bool
+    def __init__(self, wall_ms: _Optional[int] = ..., led: _Optional[_Iterable[_Union[LedShard, _Mapping]]] = ..., replica: _Optional[int] = ..., full: bool = ...) -> None: ...
 
 class LedShard(_message.Message):
     __slots__ = ("shard", "term", "done")

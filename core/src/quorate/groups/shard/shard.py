@@ -27,6 +27,7 @@ from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer, weight
 from quorate.consensus.proposals import Fate
+from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed, ReplicaStatus
 from quorate.groups.refusals import (
@@ -214,6 +215,7 @@ class Shard:
             timing=settings.timing,
             limits=settings.limits,
         )
+        self.replica.reluctant = lambda: self.shortage is not None
         self._barrier: Final = Barrier(
             shard,
             loop,
@@ -346,10 +348,11 @@ class Shard:
         """Process a message of a peer.
 
         While the disk is nearly full, entries are dropped as if the network had lost them: the
-        node's log must not fail.
+        node's log must not fail. Reads that wait for them are better answered by another replica.
         """
         self.received += 1
         if isinstance(message.body, Append) and message.body.entries and self.shortage:
+            self._refuse_behind()
             return
         self._driver.call(partial(self.replica.receive, message))
 
@@ -546,6 +549,16 @@ class Shard:
         else:
             settle(Fate.UNKNOWN)
         return changed
+
+    def _answered(self, outcomes: Sequence[ReadOutcome]) -> None:
+        self._barrier.answered(outcomes)
+        if not self.leads:
+            self._refuse_behind()
+
+    def _refuse_behind(self) -> None:
+        """Refuse reads that wait for entries, if there is no space for these."""
+        if (why := self.shortage) is not None:
+            self._barrier.refuse_behind(UnreadableError(f"shard {self.id} is behind here: {why}"))
 
     @property
     def shortage(self) -> str | None:
@@ -862,7 +875,7 @@ class _Host:
         self.send: Final = shard._send
         self.sync: Final = shard._request_sync
         self.apply: Final = shard._apply
-        self.reads: Final = shard._barrier.answered
+        self.reads: Final = shard._answered
         self.snapshots_needed: Final = partial(shard._send_snapshots, shard)
         self.stopped: Final = shard.fail
 
