@@ -59,7 +59,9 @@ def test_the_caller_decides_and_otherwise_the_ratio(
     provider: TracerProvider, sent: str, ratio: float, follows: bool, by_node: bool, traced: bool
 ) -> None:
     traces = Traces(provider, ratio=ratio, follows=follows)
-    metadata = (("other", b"1"), *([("traceparent", sent)] if sent else []))
+    metadata: list[tuple[str, str | bytes]] = [("other", b"1")]
+    if sent:
+        metadata.append(("traceparent", sent))
     span = traces.of_call("a.Service/Do", metadata, by_node=by_node)
     assert (span is not None) is traced
     if span is not None:

@@ -279,8 +279,8 @@ async def test_an_entry_is_linked_with_each_call_that_it_holds(
     holding = {entry.id: entry.links for entry in entries()}
     assert len(queues) == 60
     for queue in queues:
-        [entry] = queue.links
-        assert queue.parent in holding[entry]
+        [linked] = queue.links
+        assert queue.parent in holding[linked]
 
 
 async def test_commands_that_share_a_call_are_linked_with_the_one_that_names_its_trace(
