@@ -326,8 +326,9 @@ class ConsoleAction:
 
     #: What its page is called, such as `Pause a connector`.
     title: str
-    #: The words of the command. `{name}` stands for an argument that is asked for, or taken from a
-    #: row with a column of that name; `--option={name}` is left out when nothing is given for it.
+    #: The words of the command, which must not prompt. `{name}` stands for an argument that is
+    #: asked for, or taken from a row with a column of that name; `--option={name}` is left out when
+    #: nothing is given for it.
     command: Sequence[str]
     #: The words of a command that only reads and shows what is going to happen, or to what; empty:
     #: the help of the command says it all.
