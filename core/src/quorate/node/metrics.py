@@ -1,9 +1,11 @@
 """What a node exposes: the metrics of its shards, its disk and its work, and where each is read."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
@@ -25,6 +27,9 @@ from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
 from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
 from quorate.storage.engine.port import Engine
+
+if TYPE_CHECKING:
+    from quorate.observe.collector import Collector
 
 
 class Replica(NamedTuple):
@@ -50,6 +55,7 @@ class Parts:
     scrub: Scrub
     canary: Canary
     certificates: Certificates | None
+    collector: Collector | None
 
 
 def expose(registry: CollectorRegistry, parts: Parts) -> None:
@@ -364,6 +370,11 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_audit_lost_records_total", "counter", (),
            "Audit records that are not in the audit log, because the disk failed or was too slow.",
            lambda node: [((), node.audit.lost)] if node.audit else []),
+    Metric("quorate_traces_spans_total", "counter", ("outcome",),
+           "Spans that the collector has (`sent`), that were sent in vain (`failed`), or were too"
+           " many to wait for it (`dropped`); absent while nothing is traced.",
+           lambda node: [((outcome,), count) for outcome, count in node.collector.counts.items()]
+           if node.collector else []),
     Metric("quorate_loop_lag_seconds", "histogram", (),
            "How late the event loop came to what was due, sampled ten times a second.",
            lambda node: [((), node.serving.lag.late)]),

@@ -49,6 +49,8 @@ class Request(NamedTuple):
     form: Mapping[str, str] | None = None
     #: The address of the caller.
     address: str = ""
+    #: The types of content that the caller takes, as it says so.
+    accept: str = ""
 
 
 class Answer(NamedTuple):
@@ -212,8 +214,15 @@ class _Caller(BaseHTTPRequestHandler):
             asked = dict(parse_qsl(query, max_num_fields=_FIELDS))
         except ValueError:
             return lambda: Answer(HTTPStatus.BAD_REQUEST, b"the query has too many fields\n")
-        address = str(self.client_address[0])
-        return partial(site, Request(unquote(below), asked, self._password(), form, address))
+        request = Request(
+            unquote(below),
+            asked,
+            self._password(),
+            form,
+            address=str(self.client_address[0]),
+            accept=self.headers.get("Accept", ""),
+        )
+        return partial(site, request)
 
     def _password(self) -> str:
         scheme, _, given = self.headers.get("Authorization", "").partition(" ")

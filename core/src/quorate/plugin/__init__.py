@@ -58,7 +58,9 @@ from quorate.plugin.node import (
 )
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.resource import (
+    Remake,
     Resource,
+    Stored,
     TenantCascade,
     TenantRows,
     Verb,
@@ -118,6 +120,7 @@ __all__ = [
     "RaftGroup",
     "Reader",
     "Rejected",
+    "Remake",
     "Removal",
     "Resource",
     "Row",
@@ -126,6 +129,7 @@ __all__ = [
     "ShardAnswers",
     "ShardRef",
     "Splice",
+    "Stored",
     "Stub",
     "Table",
     "TenantCascade",
