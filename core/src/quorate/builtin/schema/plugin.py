@@ -6,7 +6,16 @@ from typing import Any, Final
 from quorate.builtin.schema import apply, validation
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
 from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
-from quorate.plugin import Access, ColumnFamily, NodeApi, Query, Resource, Verb, hookimpl, keys
+from quorate.plugin import (
+    Access,
+    ColumnFamily,
+    Declaration,
+    NodeApi,
+    Resource,
+    Verb,
+    hookimpl,
+    keys,
+)
 from quorate.v1 import schema_pb2 as pb
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SchemaService"]
@@ -102,19 +111,11 @@ BINDING: Final = Resource(
 
 
 @hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
+def quorate_declarations() -> Sequence[Declaration]:
     # A tenant's bindings go before its schemas, which stay while they are bound.
-    return [BINDING, SCHEMA]
-
-
-@hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
     return [
+        *(BINDING, SCHEMA),
         ColumnFamily(name=VERSIONS, group=GROUP, row=pb.SchemaVersion),
         ColumnFamily(name=BOUND, group=GROUP),
+        *QUERIES,
     ]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return QUERIES

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from quorate.builtin.tenant.quotas import QUOTAS, USAGES
 from quorate.plugin import (
     Access,
     CliCommand,
-    Extension,
+    Declaration,
     ExtensionPoint,
     Invalid,
     NodeApi,
@@ -196,21 +196,13 @@ TENANTS: Final = Resource(
 
 
 @hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
-    return [TENANTS, QUOTAS, USAGES]
-
-
-@hookimpl
-def quorate_cli_commands() -> Sequence[CliCommand]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [
+        *(TENANTS, QUOTAS, USAGES),
         CliCommand(
             name="tenant",
             help="See and change tenants, their quotas and those of callers.",
             load=lambda: import_module("quorate.builtin.tenant.cli").tenant,
-        )
+        ),
+        ExtensionPoint(name=CASCADES, type=TenantCascade),
     ]
-
-
-@hookimpl
-def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [ExtensionPoint(name=CASCADES, type=TenantCascade)]
