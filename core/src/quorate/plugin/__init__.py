@@ -24,6 +24,7 @@ from quorate.plugin.declarations import (
     ColumnFamily,
     Command,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Controller,
     DataRoute,
@@ -58,7 +59,9 @@ from quorate.plugin.node import (
 )
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.resource import (
+    Remake,
     Resource,
+    Stored,
     TenantCascade,
     TenantRows,
     Verb,
@@ -97,6 +100,7 @@ __all__ = [
     "ConfigSection",
     "Consistency",
     "Console",
+    "ConsoleAction",
     "ConsolePage",
     "Controller",
     "DataRoute",
@@ -118,6 +122,7 @@ __all__ = [
     "RaftGroup",
     "Reader",
     "Rejected",
+    "Remake",
     "Removal",
     "Resource",
     "Row",
@@ -126,6 +131,7 @@ __all__ = [
     "ShardAnswers",
     "ShardRef",
     "Splice",
+    "Stored",
     "Stub",
     "Table",
     "TenantCascade",

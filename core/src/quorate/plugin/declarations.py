@@ -321,6 +321,20 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleAction:
+    """What an operator can do in the console: a command, shown and confirmed before it runs."""
+
+    #: What its page is called, such as `Pause a connector`.
+    title: str
+    #: The words of the command. `{name}` stands for an argument that is asked for, or taken from a
+    #: row with a column of that name; `--option={name}` is left out when nothing is given for it.
+    command: Sequence[str]
+    #: The words of a command that only reads and shows what is going to happen, or to what; empty:
+    #: the help of the command says it all.
+    plan: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolePage:
     """A page of the console: the type of the extension point `cluster.console_pages`."""
 
@@ -329,6 +343,9 @@ class ConsolePage:
     #: What the tables show, by their titles: commands of the plugin that only read and print rows
     #: on their `Console`, with their arguments. They ask with the rights of the page's reader.
     tables: Mapping[str, Sequence[str]]
+    #: What can be done there, by verbs such as `pause`: on each row that has a column for every
+    #: argument, and below the tables. They are done with the rights of who confirms them.
+    actions: Mapping[str, ConsoleAction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Final
 from quorate.plugin import (
     CliCommand,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Declaration,
     Extension,
@@ -24,12 +25,29 @@ from quorate_connector.scheduling.controllers import METRICS
 from quorate_connector.types.shipped import SHIPPED
 
 _STATUS: Final = ("connector", "status", "--limit", "200", "--state")
+
+
+def _of_connector(verb: str) -> ConsoleAction:
+    return ConsoleAction(
+        title=f"{verb.capitalize()} a connector",
+        command=("connector", verb, "{tenant}", "{connector}"),
+        plan=("connector", "status", "{tenant}", "{connector}"),
+    )
+
+
 _PAGE: Final = ConsolePage(
     title="Tasks of connectors",
     tables={
         "Failed tasks": (*_STATUS, "failed"),
         "Tasks without a worker": (*_STATUS, "unassigned"),
         "Workers": ("connector", "workers"),
+    },
+    actions={
+        **{verb: _of_connector(verb) for verb in ("pause", "resume", "stop", "restart")},
+        "drain": ConsoleAction(title="Drain a worker", command=("connector", "drain", "{worker}")),
+        "undrain": ConsoleAction(
+            title="Let a worker have tasks again", command=("connector", "undrain", "{worker}")
+        ),
     },
 )
 

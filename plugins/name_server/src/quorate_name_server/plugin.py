@@ -8,6 +8,7 @@ from typing import Final
 from quorate.plugin import (
     CliCommand,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Declaration,
     Extension,
@@ -29,6 +30,17 @@ from quorate_name_server.topics.sweeping import SWEEPING
 _PAGE: Final = ConsolePage(
     title="RocketMQ",
     tables={"Brokers": ("name-server", "brokers"), "Topics": ("name-server", "topics")},
+    actions={
+        f"{verb}-writes": ConsoleAction(
+            title=title,
+            command=("name-server", f"{verb}-write-permission", "{broker}"),
+            plan=("name-server", "brokers", "{broker}"),
+        )
+        for verb, title in (
+            ("wipe", "Have clients write to a broker no more"),
+            ("add", "Let clients write to a broker again"),
+        )
+    },
 )
 
 

@@ -10,6 +10,7 @@ from quorate.plugin import (
     METADATA_GROUP,
     CliCommand,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Declaration,
     Extension,
@@ -29,6 +30,23 @@ _PAGE: Final = ConsolePage(
         "Segments without a leader": ("engine", "segments", "--unavailable", "--limit", "200"),
         "Engines": ("engine", "list"),
         "Engine shards": ("engine", "shards", "--limit", "200"),
+    },
+    actions={
+        "decommission": ConsoleAction(
+            title="Decommission an engine",
+            command=("engine", "decommission", "{engine}"),
+            plan=("engine", "list"),
+        ),
+        "recommission": ConsoleAction(
+            title="Let an engine take replicas on again",
+            command=("engine", "recommission", "{engine}"),
+            plan=("engine", "list"),
+        ),
+        "balance": ConsoleAction(
+            title="Give leadership back to preferred leaders",
+            command=("engine", "balance"),
+            plan=("engine", "balance", "--dry-run"),
+        ),
     },
 )
 

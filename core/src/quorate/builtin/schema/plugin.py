@@ -5,13 +5,16 @@ from typing import Any, Final
 
 from quorate.builtin.schema import apply, validation
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
-from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
+from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS, version_key
 from quorate.plugin import (
     Access,
     ColumnFamily,
     Declaration,
+    Invalid,
     NodeApi,
+    Remake,
     Resource,
+    Stored,
     Verb,
     hookimpl,
     keys,
@@ -24,6 +27,25 @@ _FORMS: Final = ("", "Batch")
 _ORDER: Final[dict[str, Any]] = {"tenant": "acme", "name": "order"}
 _PARCEL: Final[dict[str, Any]] = {"tenant": "acme", "name": "parcel"}
 _JSON: Final = pb.SCHEMA_KIND_JSON
+
+
+def _newest(schema: pb.Schema, stored: Stored) -> pb.PutSchema:
+    """Return what makes a schema with the newest one of its definitions."""
+    version = stored(VERSIONS, version_key(schema.tenant, schema.name, schema.version))
+    if version is None:
+        raise Invalid("version", f"{schema.version} of {schema.name} is not there")
+    return pb.PutSchema(
+        tenant=schema.tenant,
+        name=schema.name,
+        kind=schema.kind,
+        definition=pb.SchemaVersion.FromString(version).definition,
+        description=schema.description,
+    )
+
+
+def _bound(binding: pb.SchemaBinding, stored: Stored) -> pb.BindSchema:
+    return pb.BindSchema(tenant=binding.tenant, resource=binding.resource, name=binding.name)
+
 
 SCHEMA: Final = Resource(
     family=SCHEMAS,
@@ -42,6 +64,7 @@ SCHEMA: Final = Resource(
     key=("tenant", "name"),
     tenant="tenant",
     changed=apply.changed,
+    remake=Remake(item=_newest),
     # Each may have a hundred versions.
     deletions=20,
     cli=False,
@@ -97,6 +120,7 @@ BINDING: Final = Resource(
     tenant="tenant",
     check_key={"resource": validation.check_resource},
     cascade=unbind,
+    remake=Remake(verb="Bind", item=_bound),
     cli=False,
     table=False,
     verbs={
