@@ -23,7 +23,7 @@ from quorate.plugin import (
     keys,
     write_row,
 )
-from quorate.plugin.checking import check_count, check_description, check_name
+from quorate.plugin.checking import check_description, check_most, check_name
 from quorate.plugin.invalid_items import CheckedItems
 from quorate.plugin.resource.tenants import CASCADES, TENANTS as FAMILY
 from quorate.v1 import tenant_pb2 as pb
@@ -39,8 +39,7 @@ MOST_DELETIONS: Final = 100
 def check_tenant(tenant: pb.CreateTenant | pb.PutTenant | pb.UpdateTenant, path: str) -> None:
     """Refuse more words or limits than a row may have."""
     check_description(f"{path}description", tenant.description)
-    if len(tenant.limits) > MOST_LIMITS:
-        raise Invalid(f"{path}limits", f"must be at most {MOST_LIMITS}, not {len(tenant.limits)}")
+    check_most(f"{path}limits", len(tenant.limits), MOST_LIMITS)
     for name in sorted(tenant.limits):
         check_name(f"{path}limits[{name[:128]!r}]", name)
 
@@ -140,7 +139,7 @@ class Deletions:
 
 
 def _check_deletions(request: pb.DeleteTenantsRequest) -> None:
-    check_count("deletions", request.deletions, MOST_DELETIONS)
+    check_most("deletions", request.deletions, MOST_DELETIONS)
     seen: set[str] = set()
     for position, deletion in enumerate(request.deletions):
         field = f"deletions[{position}].name"
