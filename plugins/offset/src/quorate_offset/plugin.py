@@ -21,7 +21,13 @@ from quorate_offset.config import OffsetConfig
 from quorate_offset.offsets import service, tables
 
 _PAGE: Final = ConsolePage(
-    title="Groups of consumers", tables={"Groups": ("offset", "groups", "--limit", "200")}
+    title="Groups of consumers",
+    tables={
+        "Groups": ("offset", "groups", "--limit", "200"),
+        "Offsets": ("offset", "show", "{tenant}", "{group}"),
+        # Where partitions end is known to brokers.
+        "Lag": ("offset", "lag", "--end={end}", "{tenant}", "{group}"),
+    },
 )
 
 
