@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 from quorate.plugin import Invalid, NodeApi
+from quorate.plugin.checking import check_bytes
 
 from quorate_connector.api import TYPES, ConnectorType, SecretRef
 from quorate_connector.types.faults import FIELD, invalid, named, path_of
@@ -67,8 +68,7 @@ def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> byt
     value.
     """
     model = _model_of(types, name)
-    if len(config) > LARGEST_CONFIG:
-        raise Invalid(FIELD, f"must have at most {LARGEST_CONFIG} bytes, not {len(config)}")
+    check_bytes(FIELD, config, LARGEST_CONFIG)
     fault = None
     try:
         stored = model.model_validate_json(config).model_dump_json(by_alias=True).encode()
