@@ -139,7 +139,7 @@ class Deletions:
 
 
 def _check_deletions(request: pb.DeleteTenantsRequest) -> None:
-    check_most("deletions", request.deletions, MOST_DELETIONS)
+    check_most("deletions", len(request.deletions), MOST_DELETIONS)
     seen: set[str] = set()
     for position, deletion in enumerate(request.deletions):
         field = f"deletions[{position}].name"
