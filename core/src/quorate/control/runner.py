@@ -25,6 +25,9 @@ _log = logging.getLogger(__name__)
 TICK_S: Final = 0.1
 #: Minimum pause between two runs of a controller.
 _BREATH_S: Final = 0.05
+#: The runs for so many shards that begin together, as after a start, are spread over half of their
+#: interval from the second run on: a thousand in a row would stop the node for a while.
+_APART: Final = 64
 #: Delay before a family is watched again after a failure.
 _REWATCH_S: Final = 1.0
 
@@ -323,6 +326,8 @@ class _Post:
                     raise
                 await pause(self._loop, self._failed(error))
                 continue
+            if not self._runs:
+                wait_s *= 1 - self.ref.shard % _APART / (2 * _APART)
             self._backoff.succeeded()
             self._error = None
             self._runs += 1
