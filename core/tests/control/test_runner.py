@@ -215,7 +215,7 @@ def test_a_run_is_cancelled_as_soon_as_its_term_has_gone(
         shard.leads = False
     else:
         shard.term = 2
-    stage.pass_time(0.06)
+    stage.pass_time(0.11)
 
     assert runs.cancelled == 1
     assert [ref.term for ref in runs.open] == ([] if gone == "leadership" else [2])

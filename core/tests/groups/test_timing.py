@@ -19,9 +19,7 @@ def loop(world: World) -> VirtualLoop:
     return VirtualLoop(world, Clock(world))  # type: ignore[abstract]
 
 
-def test_what_is_done_at_intervals_wakes_the_node_together(
-    world: World, loop: VirtualLoop
-) -> None:
+def test_what_is_done_at_intervals_wakes_the_node_together(world: World, loop: VirtualLoop) -> None:
     turns: list[float] = []
 
     def act() -> None:
