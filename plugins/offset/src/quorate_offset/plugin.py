@@ -92,7 +92,13 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
     page = ConsolePage(
-        title="Groups of consumers", tables={"Groups": ("offset", "groups", "--limit", "200")}
+        title="Groups of consumers",
+        tables={
+            "Groups": ("offset", "groups", "--limit", "200"),
+            "Offsets": ("offset", "show", "{tenant}", "{group}"),
+            # Where partitions end is known to brokers.
+            "Lag": ("offset", "lag", "--end={end}", "{tenant}", "{group}"),
+        },
     )
     return [
         *tenants.DELETION.extensions,
