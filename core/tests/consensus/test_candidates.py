@@ -152,3 +152,20 @@ def test_one_that_has_found_a_leader_meanwhile_does_not_stand(two: list[Group]) 
     two[0].settle()
     assert first.role == LEADER
     assert second.election_deadline > two[1].now
+
+
+def test_one_whose_leader_is_heard_before_its_turn_makes_room(two: list[Group]) -> None:
+    first, second = on_one_node(two)
+    leader = two[1].elect("b")
+    for group in two:
+        group.campaign("a")
+    two[0].settle()
+    assert (first.role, second.role) == (LEADER, FOLLOWER)
+    assert second.election_deadline <= two[1].now
+
+    leader.propose(b"late")
+    two[1].settle()
+    assert second.leader == leader.me
+    two[0].elect("b")
+    two[0].campaign("a")
+    assert first.role == CANDIDATE

@@ -85,6 +85,8 @@ class Electing(Following):
         if self.resting or self._has_leader():
             self._end_candidacy()
         else:
+            # So a leader that is heard before the next turn ends the candidacy.
+            self.leader = None
             self.election_deadline = self.clock()
 
     def _is_admitted(self, now: float) -> bool:
