@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any
 
@@ -46,3 +48,30 @@ def test_passwords_that_are_wrong_end_no_connection_of_others(
 
     assert statuses == [HTTPStatus.OK, *[HTTPStatus.UNAUTHORIZED] * 41, HTTPStatus.OK]
     assert sorted(site._clients) == ["", "right"]
+
+
+def test_a_connection_in_use_is_not_closed_to_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, let = threading.Event(), threading.Event()
+
+    def slow(_: Cluster, client: Connection) -> Page:
+        if client.token == "operator":
+            busy.set()
+            assert let.wait(20)
+            assert not client.closed
+        return Page(title="Overview", tables=[])
+
+    monkeypatch.setattr("quorate.client.Client", Connection)
+    monkeypatch.setattr(Cluster, "overview", slow)
+    catalog = build([each for each in installed() if each.distribution == "quorate"])
+    site = ConsoleSite(catalog, "127.0.0.1:1", None)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(site, Request("", {}, "operator"))
+        assert busy.wait(20)
+        for number in range(20):
+            site(Request("", {}, f"other{number}"))
+        let.set()
+        assert answer.result().status is HTTPStatus.OK
+
+    site(Request("", {}, "last"))
+    assert len(site._clients) == 8
+    assert "operator" not in site._clients
