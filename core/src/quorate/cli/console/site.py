@@ -217,7 +217,7 @@ class ConsoleSite:
     def _forget(self, token: str) -> None:
         """Keep no connection for a token that is not accepted."""
         with self._lock:
-            client = self._clients.pop(token, None)
+            client = None if self._uses[token] else self._clients.pop(token, None)
         if client is not None:
             client.close()
 
