@@ -38,6 +38,9 @@ class Candidates:
         if candidate in self._called:
             self._called.discard(candidate)
             return True
+        if candidate in self._waiting and len(self._standing) >= self._most:
+            # It keeps its place, however often it asks.
+            return False
         self.leave(candidate)
         if len(self._standing) >= self._most:
             self._waiting[candidate] = None
