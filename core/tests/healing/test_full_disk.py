@@ -74,7 +74,7 @@ async def test_nothing_is_handed_over_while_there_is_room_or_where_there_is_none
 
 async def test_shards_that_nobody_takes_do_not_keep_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(full_disk_module, "_AT_ONCE", 1)
-    kept, led = Led(), Led()
+    kept, waiting, led, later = Led(), Led(refuses=True), Led(), Led()
     kept.leads = False
-    await look(kept, led)
-    assert (kept.heirs, led.heirs) == ([], ["b"])
+    await look(kept, waiting, led, later)
+    assert (kept.heirs, waiting.heirs, led.heirs, later.heirs) == ([], ["b"], ["b"], [])

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 from quorate.consensus.refusals import RefusedError
@@ -17,7 +16,7 @@ from quorate.groups.timing import end, every
 _log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.25
-#: The most shards that are handed over in one look.
+#: The most transfers that begin in one look.
 _AT_ONCE: Final = 100
 
 
@@ -59,12 +58,12 @@ class FullDisk:
             _log.warning("%s", why or "there is room on this node's disk again")
         if why is None:
             return
-        heirs = (
-            (shard, heir)
-            for shard in self._shards.leading()
-            if shard.leads and (heir := heir_of(shard, self._is_full))
-        )
-        for shard, heir in islice(heirs, _AT_ONCE):
-            # A transfer is under way, or the heir is no voter any more.
-            with suppress(RefusedError):
-                shard.transfer(heir)
+        begun = 0
+        for shard in self._shards.leading():
+            if begun == _AT_ONCE:
+                return
+            if shard.leads and (heir := heir_of(shard, self._is_full)):
+                # A transfer is under way, or the heir is no voter any more.
+                with suppress(RefusedError):
+                    shard.transfer(heir)
+                    begun += 1
