@@ -282,6 +282,8 @@ class Shard:
         self._resting = False
         #: The newest term with a known leader.
         self._led_term = 0
+        #: Whether a leader was known in the last turn.
+        self._is_led = False
         self._started_at: Final = loop.time()
         self._ended = False
 
@@ -657,14 +659,19 @@ class Shard:
             self._record_role(self._recorder)
         self._tell_leads()
         self._hear_agreed()
-        if self.replica.term != self._led_term and self.replica.leader is not None:
+        leader = self.replica.leader
+        if leader is not None and not self._is_led:
+            # It may be the former one, in the same term.
+            self._barrier.led()
+        self._is_led = leader is not None
+        if leader is not None and self.replica.term != self._led_term:
             self._led_term = self.replica.term
             self.leaders += 1
             self._barrier.led()
             _log.info(
                 "shard %s is led by %s in term %d",
                 self.id,
-                self.replica.leader.node,
+                leader.node,
                 self.replica.term,
                 extra={"shard": str(self.id)},
             )
