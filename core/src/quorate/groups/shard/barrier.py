@@ -123,7 +123,7 @@ class Barrier:
             self._serve(heappop(self._behind)[2])
 
     def refuse_behind(self, error: Exception) -> None:
-        """Fail the reads that wait for entries which do not come."""
+        """Fail the reads that wait for entries that will not come."""
         for *_, readers in self._behind:
             for reader in readers:
                 if not reader.future.done():

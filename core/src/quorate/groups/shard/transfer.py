@@ -14,7 +14,7 @@ _LOOK_S: Final = 0.02
 
 
 def heir_of(shard: Shard, unfit: Callable[[str], bool] = lambda node: False) -> str | None:
-    """Return the voter that needs the least to lead; None if none has been in touch lately."""
+    """Return the voter that needs the least to lead; None if none was in touch lately."""
     status = shard.replica.status()
     voters = () if status.configuration is None else status.configuration.voters
     patience_s = shard.settings.timing.election_max_s
