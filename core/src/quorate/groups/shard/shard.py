@@ -350,11 +350,11 @@ class Shard:
     def receive(self, message: Message) -> None:
         """Process a message of a peer.
 
-        While the disk is nearly full, entries are dropped as if the network had lost them: the
+        While the disk is nearly full, commands are dropped as if the network had lost them: the
         node's log must not fail. Reads that wait for them are better answered by another replica.
         """
         self.received += 1
-        if isinstance(message.body, Append) and message.body.entries and self.shortage:
+        if isinstance(message.body, Append) and _has_commands(message.body) and self.shortage:
             self._refuse_behind()
             return
         self._driver.call(partial(self.replica.receive, message))
@@ -887,6 +887,11 @@ class _Host:
         self.reads: Final = shard._answered
         self.snapshots_needed: Final = partial(shard._send_snapshots, shard)
         self.stopped: Final = shard.fail
+
+
+def _has_commands(append: Append) -> bool:
+    """Whether it is more than the few bytes that a new leader or a member's change needs."""
+    return any(entry.kind == EntryKind.COMMAND for entry in append.entries)
 
 
 def replica_name(shard: ShardId, epoch: int) -> str:
