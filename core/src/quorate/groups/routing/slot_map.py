@@ -35,7 +35,7 @@ class SlotMap:
         self.splitting: Final = tuple(
             ShardId(row.group, row.number) for row in rows if row.HasField("split")
         )
-        forming = set[ShardId]()
+        self._forming: Final = set[ShardId]()
         self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
         self._slots[METADATA.group].update(dict.fromkeys(slots_in(even_cut(1)[0]), METADATA))
         for row in rows:
@@ -43,7 +43,7 @@ class SlotMap:
             self._members[shard] = tuple(Peer(each.node, each.replica) for each in replicas_of(row))
             self._versions[shard] = row.version
             if is_forming(row):
-                forming.add(shard)
+                self._forming.add(shard)
                 continue
             owners = self._slots.setdefault(row.group, _Owners(row.group))
             for slot in slots_in(row.slots):
@@ -51,7 +51,9 @@ class SlotMap:
         self._shards: Final = {
             group: tuple(
                 sorted(
-                    each for each in self._members if each.group == group and each not in forming
+                    each
+                    for each in self._members
+                    if each.group == group and each not in self._forming
                 )
             )
             for group in self._slots
@@ -79,6 +81,10 @@ class SlotMap:
         if found is None:
             raise UnknownShardError(group)
         return found
+
+    def serves(self, shard: ShardId) -> bool:
+        """Whether it is one of the shards of its group."""
+        return shard in self._members and shard not in self._forming
 
     def holders(self, group: str) -> Mapping[int, ShardId]:
         """Return the shards of a group by their slots.
