@@ -1,11 +1,13 @@
-"""Spark whose processes are killed within a load."""
+"""Spark whose processes are killed within a load; as a program, a Spark of its own that loads."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +30,9 @@ class Job:
     options: dict[str, str] = field(default_factory=dict)
     #: After so many calls of the commit, or `IN_A_TASK`.
     step: int
+    #: The process that does it; "driver": with its whole Spark; "executor": once, with its Java.
+    kills: str = "process"
+    master: str = "local[2]"
     #: A file that says that it was killed.
     mark: str
 
@@ -42,15 +47,29 @@ class Job:
 
     def save_and_die(self, spark: SparkSession) -> None:
         """Load the rows, in which something is killed; raises what Spark raises."""
-        spark.dataSource.register(dying(self.step, self.mark))
+        spark.dataSource.register(dying(self.step, self.killing(), self.mark))
         self.save(spark, "dying")
 
+    def killing(self) -> Callable[[], None]:
+        """Return what kills, on whatever machine of Spark it is called."""
+        driver = os.getpid() if self.kills == "driver" else 0
+        executor = self.kills == "executor"
 
-def dying(step: int, mark: str) -> type[DataSource]:
-    """Return a source like `quorate` whose process is killed once.
+        # All within one function: Spark hands it to its processes by value, for they have no tests.
+        def kill() -> None:
+            if driver:
+                os.killpg(os.getpgid(driver), signal.SIGKILL)
+            if executor:
+                # Above it is the daemon of Python, and above that Java.
+                stat = Path(f"/proc/{os.getppid()}/stat").read_text()
+                os.kill(int(stat.rpartition(")")[2].split()[1]), signal.SIGKILL)
+            os.kill(os.getpid(), signal.SIGKILL)
 
-    All is within this function: Spark hands it to its processes by value, for they have no tests.
-    """
+        return kill
+
+
+def dying(step: int, kill: Callable[[], None], mark: str) -> type[DataSource]:
+    """Return a source like `quorate` that kills once."""
     from quorate_spark.source.data_source import QuorateSource
     from quorate_spark.source.writing import TableWriter
 
@@ -61,7 +80,7 @@ def dying(step: int, mark: str) -> type[DataSource]:
             Path(mark).touch(exist_ok=False)
         except FileExistsError:
             return
-        os.kill(os.getpid(), signal.SIGKILL)
+        kill()
 
     class DyingWriter(TableWriter):
         def write(self, iterator: Iterator[Any]) -> Any:
@@ -98,3 +117,29 @@ def dying(step: int, mark: str) -> type[DataSource]:
             return DyingWriter(made.options, made.opened)
 
     return DyingSource
+
+
+def started(job: Job) -> list[str]:
+    """Return the command that carries out a job with a Spark of its own."""
+    return [sys.executable, "-m", "tests.support.spark_faults", json.dumps(asdict(job))]
+
+
+def main() -> None:
+    """Carry out the job that is given."""
+    from pyspark.sql import SparkSession
+
+    os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_LOCAL_IP="127.0.0.1")
+    job = Job(**json.loads(sys.argv[1]))
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    builder = SparkSession.builder.master(job.master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    job.save_and_die(builder.getOrCreate())
+
+
+if __name__ == "__main__":
+    main()

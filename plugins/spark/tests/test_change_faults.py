@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LONG_S = 1_200.0
 
 #: How many changes executors copy that are processes of their own.
-MANY: Final = int(os.environ.get("QUORATE_CHANGES", "100000"))
+MANY: Final = int(os.environ.get("QUORATE_CHANGES", "1000000"))
 
 #: Copies pairs `from...` to `copy...` until it is killed.
 DRIVER = """
@@ -125,6 +125,7 @@ def test_each_change_arrives_once(
     spark: SparkSession, cluster: Cluster, tmp_path: Path, changes: int, master: str
 ) -> None:
     a_batch = changes // 20
+    some = range(0, changes, changes // 200)
 
     with Client(cluster.endpoints, exactly_once=True) as client:
 
@@ -152,7 +153,7 @@ def test_each_change_arrives_once(
                 lambda: all(copied(number) for number in range(changes - 1, changes - 99, -1)),
                 second,
             )
-            wait_for(lambda: all(map(copied, range(0, changes, 97))), second)
+            wait_for(lambda: all(map(copied, some)), second)
 
         revisions = {
             pair.key: (pair.created_revision, pair.revision)
