@@ -45,6 +45,10 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
         "[node]\nport = true\n",
         [(2, "node.port", "must be a valid integer, not true", "the default, 7401")],
     ),
+    "a place that is no directory": (
+        '[console]\nbackup_dir = "s3://acme/quorate"\n',
+        [(2, "console.backup_dir", "must be a directory on this node", "schema")],
+    ),
     "value for a section": ("timing = 3\n", [(1, "timing", "must be a table, not 3", "schema")]),
     "value for plugins": ("plugins = 3\n", [(1, "plugins", "must be a table, not 3", "schema")]),
     "out of range": (

@@ -173,7 +173,7 @@ async def test_what_an_operator_must_look_after_is_an_alarm(
 
         assert "under three heartbeats" in caution
         # Said once, although every shard is short of it.
-        assert "must stay free" in shortage
+        assert "must be free" in shortage
         assert clock == f"shard {replica.id}: n1 is -9000 ms away"
 
 

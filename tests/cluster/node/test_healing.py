@@ -125,7 +125,7 @@ def filling(node: NodeProcess) -> str:
 def shows_shortage(node: NodeProcess) -> bool:
     """Whether a node's alarms say that its disk is nearly full."""
     report = node.report()
-    return report is not None and any("must stay free" in alarm for alarm in report.alarms)
+    return report is not None and any("must be free" in alarm for alarm in report.alarms)
 
 
 def leads_nothing(node: NodeProcess) -> bool:

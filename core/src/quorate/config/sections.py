@@ -646,6 +646,13 @@ class ConsoleSection(Section):
         "each in a directory of its own. Not set: none is taken there.",
     )
 
+    @field_validator("backup_dir", mode="before")
+    @classmethod
+    def _on_this_node(cls, backup_dir: object) -> object:
+        if "://" in str(backup_dir):
+            raise ValueError("must be a directory on this node (`quorate backup` writes to others)")
+        return backup_dir
+
 
 class AuthSection(Section):
     """What proves who calls, beside certificates and tokens that the cluster keeps."""

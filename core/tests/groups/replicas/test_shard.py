@@ -27,6 +27,7 @@ from quorate.groups.refusals import (
     UnansweredInTimeError,
     UnreadableError,
 )
+from quorate.groups.shard.capacity import MARGIN_BYTES, FreeSpace
 from quorate.groups.shard.log_keeper import LogPolicy
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import RemovedError, Shard, ShardClosedError, ShardSettings
@@ -518,6 +519,18 @@ def test_a_disk_that_is_nearly_full_takes_no_proposals_and_recovers(
     cluster.propose(new_row("b", "1"))
 
     assert set(leader.rows()) == {"a", "b"}
+
+
+def test_a_disk_at_its_margin_takes_no_proposals_until_a_quarter_more_is_free() -> None:
+    free, now = [MARGIN_BYTES], [0.0]
+    space = FreeSpace(lambda: free[-1], lambda: now[-1])
+    found = []
+    for each in (MARGIN_BYTES, MARGIN_BYTES - 1, MARGIN_BYTES, MARGIN_BYTES * 5 // 4, MARGIN_BYTES):
+        free.append(each)
+        now.append(now[-1] + 1.0)
+        found.append(space.short)
+
+    assert found == [False, True, True, False, False]
 
 
 def test_what_waits_when_the_disk_becomes_nearly_full_is_not_proposed(

@@ -110,7 +110,11 @@ class FairShare:
 
 
 class FreeSpace:
-    """Checks whether there is space for writes, at most twenty times a second."""
+    """Checks whether there is space for writes, at most twenty times a second.
+
+    Once it was short, a quarter more than the margin must be free: a node at its margin would pass
+    leaderships back and forth with another one.
+    """
 
     def __init__(
         self,
@@ -125,23 +129,29 @@ class FreeSpace:
         self._clock: Final = clock
         self._margin_bytes: Final = margin_bytes
         self._free_bytes = margin_bytes
+        self._short = False
         self._looked = float("-inf")
 
     @property
     def short(self) -> bool:
-        """Whether less is free than must stay so."""
+        """Whether less is free than must be."""
         now = self._clock()
         if now - self._looked >= _LOOK_S:
             self._looked = now
             self._free_bytes = self._measure()
-        return self._free_bytes < self._margin_bytes
+            self._short = self._free_bytes < self._least_bytes
+        return self._short
+
+    @property
+    def _least_bytes(self) -> int:
+        return self._margin_bytes * 5 // 4 if self._short else self._margin_bytes
 
     @property
     def shortage(self) -> str:
         """The reason for refused callers."""
         return (
-            f"{self._free_bytes} bytes are free on this node's disk and {self._margin_bytes} must"
-            " stay free: it takes no writes, and others lead its shards if they can; free space,"
+            f"{self._free_bytes} bytes are free on this node's disk and {self._least_bytes} must"
+            " be free: it takes no writes, and others lead its shards if they can; free space,"
             " and it goes on by itself"
         )
 
