@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -228,8 +229,12 @@ def test_why_a_replica_must_not_be_moved_somewhere() -> None:
         "b": Site(node="b", machine="one"),
         "c": Site(node="c", machine="two", takes=False),
         "d": Site(node="d", machine="three"),
+        "e": Site(node="e", machine="four", zone="far"),
     }
-    assert misplaced(places, ["a"], "d") is None
+    assert misplaced(places, ["a", "e"], "d") is None
+    assert "zone far 0: take e" in str(misplaced(places, ["a"], "d"))
+    # No node of another zone takes any.
+    assert misplaced({**places, "e": replace(places["e"], takes=False)}, ["a"], "d") is None
     assert "is no node" in str(misplaced(places, ["a"], "x"))
     assert "has a replica" in str(misplaced(places, ["a"], "a"))
     assert "same machine, one" in str(misplaced(places, ["a"], "b"))
