@@ -3,7 +3,9 @@
 python benchmarks/healing.py --seconds 240
 python benchmarks/healing.py --of recorder --seconds 60
 
-Two clusters take turns of a few seconds. What a node puts off until the other's turn counts too.
+Two clusters take turns of a few seconds. Two figures are told: of the time that nodes used in their
+own turns alone, and with what they used in the other's turns too. The first one misses what a node
+puts off, and the second one counts twice what it does all the time.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from statistics import quantiles
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.request import urlopen
 
 from nodes import pids
@@ -43,6 +45,18 @@ WITHOUT: Final[dict[str, Settings]] = {
 }
 
 
+class Turn(NamedTuple):
+    """What the nodes did in a turn, and used in the other's turn before it."""
+
+    writes: int
+    used_s: float
+    waiting_s: float
+
+    def us(self, *, waiting: bool) -> float:
+        """Return processor microseconds for each write, with those of the other's turn or not."""
+        return (self.used_s + self.waiting_s * waiting) * 1e6 / self.writes
+
+
 class Side:
     """A cluster and a client that writes to it in its turns."""
 
@@ -52,11 +66,12 @@ class Side:
         self._cpu_s = server_cpu_s(pids(cluster))
         self.writes = 0
 
-    async def write(self, seconds: float) -> int:
-        """Write for so long, and return how often."""
-        before, until = self.writes, time.perf_counter() + seconds
+    async def write(self, seconds: float) -> Turn:
+        """Write for so long."""
+        waiting_s, before = self.used_s(), self.writes
+        until = time.perf_counter() + seconds
         await asyncio.gather(*(self._write(each, until) for each in range(_WRITERS)))
-        return self.writes - before
+        return Turn(self.writes - before, self.used_s(), waiting_s)
 
     async def _write(self, writer: int, until: float) -> None:
         while time.perf_counter() < until:
@@ -123,22 +138,17 @@ def record_us() -> float:
 
 async def turns(
     sides: tuple[Side, Side], seconds: float, turn_s: float, say: Callable[[str], None]
-) -> list[tuple[float, float]]:
-    """Return processor microseconds for each write with and without, of each pair of turns."""
+) -> list[tuple[Turn, Turn]]:
+    """Return the pairs of turns, of the sides in their order."""
     found = []
     until, order = time.perf_counter() + seconds, list(sides)
     # The first turn of both is for caches and connections.
     for side in order:
         await side.write(turn_s)
-    for side in order:
-        side.used_s()
     while time.perf_counter() < until:
-        # Neither is always the second one.
-        order.reverse()
-        writes = {side: await side.write(turn_s) for side in order}
-        used_s = {side: side.used_s() for side in order}
-        one, other = (used_s[side] * 1e6 / writes[side] for side in sides)
-        say(f"with: {one:.1f}, without: {other:.1f} us/write")
+        done = {side: await side.write(turn_s) for side in order}
+        one, other = (done[side] for side in sides)
+        say(f"with: {one.us(waiting=False):.1f}, without: {other.us(waiting=False):.1f} us/write")
         found.append((one, other))
     return found
 
@@ -159,12 +169,15 @@ async def main() -> None:
         pairs = await turns((with_, without), asked.seconds, asked.turn, partial(print, flush=True))
     if of_recorder:
         print(f"a record: {record_us():.2f} us; a write has at most 4 on three nodes")
-    low, middle, high = quantiles((one / other for one, other in pairs), n=4)
-    print(
-        f"{asked.of}: {100 * (middle - 1):+.1f} % of processor time for each write"
-        f" (quartiles {100 * (low - 1):+.1f} and {100 * (high - 1):+.1f} %,"
-        f" {len(pairs)} pairs of turns, {with_.writes} and {without.writes} writes)"
-    )
+    for waiting, what in ((False, "own turns"), (True, "all turns")):
+        low, middle, high = quantiles(
+            (one.us(waiting=waiting) / other.us(waiting=waiting) for one, other in pairs), n=4
+        )
+        print(
+            f"{asked.of}, {what}: {100 * (middle - 1):+.1f} % of processor time for each write"
+            f" (quartiles {100 * (low - 1):+.1f} and {100 * (high - 1):+.1f} %,"
+            f" {len(pairs)} pairs of turns, {with_.writes} and {without.writes} writes)"
+        )
 
 
 if __name__ == "__main__":

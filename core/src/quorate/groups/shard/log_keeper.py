@@ -50,7 +50,7 @@ class LogPolicy:
     tail_entries: int = 10_000
     tail_bytes: int = 256 << 20
     #: Maximum time until applied entries become durable.
-    flush_s: float = 5.0
+    flush_s: float = 60.0
     #: Limit of the entries retained for snapshots in transfer.
     held_bytes: int = 1 << 30
     held_s: float = 1_800.0
