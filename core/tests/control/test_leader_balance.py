@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -294,3 +294,22 @@ def test_nothing_moves_after_the_stop(stage: Stage, new_cluster: Callable[[], Cl
     stage.pass_time(60.0)
 
     assert cluster.moved == []
+
+
+def test_what_waits_runs_before_many_shards_are_looked_at(stage: Stage) -> None:
+    looked: list[int] = []
+    between: list[int] = []
+
+    def leaderships() -> Iterator[Leadership]:
+        looked.clear()
+        stage.loop.call_soon(lambda: between.append(len(looked)))
+        for number in range(1_000):
+            looked.append(number)
+            yield led("kv", number, NODES[number % 3])
+
+    balance = LeaderBalance("a", leaderships, lambda *_: None, loop=stage.loop)
+    stage.run(balance.start)
+    stage.pass_time(0.5)
+
+    assert len(looked) == 1_000
+    assert between[0] <= 32

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
-from quorate.groups.timing import end, every
+from quorate.groups.timing import end, until_beat
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ LONGEST_LOAD_S: Final = 600.0
 _TICK_S: Final = 1.0
 _SHARD_S: Final = 0.004
 _LONGEST_TICK_S: Final = 5.0
+#: The shards that are looked at in one turn of the loop.
+_A_TURN: Final = 32
 #: A follower without contact for this time gets no leader.
 _SILENT_S: Final = 1.0
 _NOBODY: Final[frozenset[str]] = frozenset()
@@ -163,6 +165,14 @@ class _Loads:
         return now - ended < QUIET_S and now - began < LONGEST_LOAD_S
 
 
+async def _in_turns(leaderships: Iterable[Leadership]) -> AsyncIterator[Leadership]:
+    """Yield them over several turns of the loop: a write must not wait for a thousand of them."""
+    for number, each in enumerate(leaderships):
+        if number % _A_TURN == _A_TURN - 1:
+            await asyncio.sleep(0)
+        yield each
+
+
 class LeaderBalance:
     """Transfers leaders of this node to others, one at a time, and none under load.
 
@@ -193,19 +203,26 @@ class LeaderBalance:
 
     def start(self) -> None:
         """Start."""
-        failed = "cannot balance leaders; trying again"
-        self._task = self._loop.create_task(every(self._loop, _TICK_S, self._look, failed))
+        self._task = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
         """Stop."""
         await end(self._task)
 
-    def _look(self) -> None:
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._look()
+            except Exception:  # noqa: BLE001 - one failure must not be the last look
+                _log.exception("cannot balance leaders; trying again")
+            await until_beat(self._loop, _TICK_S)
+
+    async def _look(self) -> None:
         now = self._loop.time()
         tick_s = min(max(_TICK_S, _SHARD_S * len(self._leaders)), _LONGEST_TICK_S)
         if tick_s > _TICK_S and now - self._looked_at < tick_s - _TICK_S / 2:
             return
-        found = list(self._leaderships())
+        found = [each async for each in _in_turns(self._leaderships())]
         leaders = {each.shard: each.leader for each in found}
         # After a stall the known leaders may be out of date.
         if leaders != self._leaders or now - self._looked_at > 2 * tick_s:
@@ -216,7 +233,8 @@ class LeaderBalance:
             return
         if not _has_most(self._me, found):
             return
-        chosen = choose(self._me, [self._judged(each, now) for each in found])
+        judged = [self._judged(each, now) async for each in _in_turns(found)]
+        chosen = choose(self._me, judged)
         if chosen is None:
             return
         self._quiet_since = now

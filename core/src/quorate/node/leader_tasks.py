@@ -1,7 +1,7 @@
 """What a node does for the shards that it leads: deadlines, controllers, giving them away."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
@@ -99,16 +99,14 @@ class LeaderTasks:
             await self._groups.propose_control(shard, PlaceLeader(node=node), timeout_s=timeout_s)
         await transfer(replica, node, self._loop, until - self._loop.time())
 
-    def leaderships(self) -> list[Leadership]:
+    def leaderships(self) -> Iterator[Leadership]:
         """Say who leads each shard: the replicas here know it, and other nodes said it."""
-        here = [leadership_of(shard) for shard in self._shards.all() if shard.stopped is None]
-        known = {each.shard for each in here}
-        elsewhere = [each for each in self._shards.slot_map.all() if each not in known]
-        return here + [
-            Leadership(shard=shard, leader=led[1], voters=frozenset())
-            for shard in elsewhere
-            if (led := self._census.leader(shard)) is not None
-        ]
+        here = {shard.id: shard for shard in self._shards.all() if shard.stopped is None}
+        for shard in here.values():
+            yield leadership_of(shard)
+        for name in [each for each in self._shards.slot_map.all() if each not in here]:
+            if (led := self._census.leader(name)) is not None:
+                yield Leadership(shard=name, leader=led[1], voters=frozenset())
 
     def _ready(self, shard: ShardId) -> frozenset[str]:
         replica = self._shards.get(shard)
