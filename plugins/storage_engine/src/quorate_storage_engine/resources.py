@@ -2,19 +2,19 @@
 
 from typing import Any, Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Access, Query, Resource, Verb, constant_key, keys
+from quorate.plugin.resource import TENANTS
 
 from quorate_storage_engine import validation
 from quorate_storage_engine.engines import apply as engines, queries as engine_queries
 from quorate_storage_engine.engines.fleet import with_fleet
 from quorate_storage_engine.families import (
-    BROKERS,
     DROPS,
     ENGINES,
     GROUP,
     SEGMENTS,
     SHARDS,
-    TENANTS,
     drop_key,
     segment_key,
 )

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Access, Invalid, NodeApi, Query, Reader, Resource, Verb, keys
 
-from quorate_mqtt.brokers import BROKERS, LiveBrokers
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.sessions import apply, ending, ledger, validation
 from quorate_mqtt.sessions.families import SESSIONS

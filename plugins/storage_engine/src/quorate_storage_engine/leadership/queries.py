@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Reader, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
 
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
-    BROKERS,
     DISPLACED,
     ENGINES,
     LEADERSHIPS,
