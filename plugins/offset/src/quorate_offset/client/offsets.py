@@ -10,9 +10,9 @@ from google.protobuf.message import Message
 from quorate.client import (
     AsyncClient,
     InvalidError,
-    RejectedError,
     UnavailableError,
 )
+from quorate.client.errors import or_none
 from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import ShardRevision
 
@@ -363,14 +363,8 @@ class Offsets:
     ) -> asked.GroupState | None:
         """Return what is known of a group as a whole; None when nothing is."""
         request = requests.GetGroupStateRequest(tenant=tenant, group=group, stale=stale)
-        try:
-            return await self._call(
-                "GetGroupState", request, asked.GroupState, group_key(tenant, group), timeout_s
-            )
-        except RejectedError as error:
-            if error.code == "NOT_FOUND":
-                return None
-            raise
+        key = group_key(tenant, group)
+        return await or_none(self._call("GetGroupState", request, asked.GroupState, key, timeout_s))
 
     async def states(
         self,
