@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Final
 
 from quorate.plugin import (
     CliCommand,
@@ -16,6 +17,14 @@ from quorate_greeting import apply, caches, controllers, families, salutations, 
 from quorate_greeting.config import GreetingConfig
 from quorate_greeting.v1 import commands_pb2 as commands
 
+ROUTES: Final = (
+    DataRoute(message=commands.SayHelloCommand, apply=apply.say_hello),
+    DataRoute(message=commands.SayHelloBatchCommand, apply=apply.say_hello_batch),
+    DataRoute(message=commands.ForgetCommand, apply=apply.forget),
+    DataRoute(message=commands.ExpireGreetingsCommand, apply=apply.expire_greetings),
+    DataRoute(message=commands.RecordTallyCommand, apply=apply.record_tally),
+)
+
 
 @hookimpl
 def quorate_declarations() -> Sequence[Declaration]:
@@ -23,11 +32,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         RaftGroup(name=families.GROUP),
         *families.FAMILIES,
         *vocabulary.COMMANDS,
-        DataRoute(message=commands.SayHelloCommand, apply=apply.say_hello),
-        DataRoute(message=commands.SayHelloBatchCommand, apply=apply.say_hello_batch),
-        DataRoute(message=commands.ForgetCommand, apply=apply.forget),
-        DataRoute(message=commands.ExpireGreetingsCommand, apply=apply.expire_greetings),
-        DataRoute(message=commands.RecordTallyCommand, apply=apply.record_tally),
+        *ROUTES,
         *vocabulary.QUERIES,
         caches.TALLIES,
         controllers.EXPIRY,
