@@ -11,7 +11,9 @@ from typing import Any
 import click
 import pytest
 from quorate.apply import fences
+from quorate.plugin import Resource
 from quorate.testing.cluster import Cluster
+from quorate.testing.installed import declarations_of
 from quorate_coordination import cli, families, holding, locks, plugin
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -50,7 +52,9 @@ def test_the_examples_do_what_they_say(cluster: Cluster, example: str, result: o
 
 
 def test_the_families_are_those_that_are_told() -> None:
-    families = {(each.row.DESCRIPTOR.name, each.family) for each in plugin.quorate_resources()}
+    families = {
+        (each.row.DESCRIPTOR.name, each.family) for each in declarations_of(plugin, Resource)
+    }
 
     assert set(re.findall(r"^\| `(\w+)`: .+ \| `([\w.]+)` \|$", REFERENCE, re.M)) == families
 

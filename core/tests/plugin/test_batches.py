@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from itertools import chain
+from typing import Any
+
 import pytest
-from quorate.plugin import Rejected, Row, answer_each, read_each, read_range, still_due
+from quorate.plugin import Invalid, Rejected, Row, answer_each, read_each, read_range, still_due
+from quorate.plugin.batches import read_pages, weighed_parts
 from quorate.testing import MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 
@@ -30,6 +35,18 @@ def test_every_item_is_answered_in_its_place() -> None:
 
 def test_a_batch_without_items_is_answered_with_none() -> None:
     assert answer_each(MemoryTxn(), [], _apply) == BatchReply()
+
+
+def test_an_item_that_is_wrong_whatever_is_stored_is_refused_in_its_place() -> None:
+    def apply(_: object, item: int) -> None:
+        if not item:
+            raise Invalid("item", "must not be zero")
+
+    answer = answer_each(MemoryTxn(), [1, 0, 2], apply)
+    assert answer.items == 3
+    assert [(each.item, each.code, each.message) for each in answer.refusals] == [
+        (1, "INVALID_ARGUMENT", "item: must not be zero")
+    ]
 
 
 def test_a_fault_is_no_refusal() -> None:
@@ -101,3 +118,40 @@ def test_rows_may_be_deleted_as_they_are_read() -> None:
         txn.delete("any.rows", row.key)
 
     assert list(txn.scan("any.rows", b"", b"\xff", limit=1)) == []
+
+
+class _Shards:
+    """A node whose two shards answer a query with as many numbers as it asks for."""
+
+    async def query(self, after: ShardRevision, kind: object) -> AsyncIterator[ShardRevision]:
+        shards = ([0, 1, 2, 3, 4], [5, 6, 7])
+        found = [[each for each in shard if each >= after.revision][:2] for shard in shards]
+        for number in sorted(chain(*found)):
+            yield ShardRevision(revision=number)
+
+
+async def test_pages_of_several_shards_leave_nothing_out() -> None:
+    node: Any = _Shards()
+    pages = read_pages(
+        node,
+        lambda last: ShardRevision(revision=last.revision + 1 if last else 0),
+        ShardRevision,
+        2,
+    )
+    found = [[each.revision for each in page] async for page in pages]
+    assert found == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+@pytest.mark.parametrize(
+    ("most", "parts"),
+    [
+        ((2, 9), [["a", "bb"], ["ccc", "dddd"], ["e"]]),
+        ((9, 3), [["a", "bb"], ["ccc"], ["dddd"], ["e"]]),
+        ((9, 99), [["a", "bb", "ccc", "dddd", "e"]]),
+        ((0, 0), [["a"], ["bb"], ["ccc"], ["dddd"], ["e"]]),
+    ],
+)
+def test_parts_weigh_no_more_than_is_allowed(most: tuple[int, int], parts: list[list[str]]) -> None:
+    items = ["a", "bb", "ccc", "dddd", "e"]
+    assert list(weighed_parts(items, lambda item: (1, len(item)), most)) == parts
+    assert list(weighed_parts([], lambda item: (1, len(item)), most)) == []

@@ -3,15 +3,17 @@
 import subprocess
 import sys
 
+from quorate.plugin import CliCommand, ColumnFamily, Command, Extension, ExtensionPoint
+from quorate.testing.installed import declarations_of
 from quorate_spark import plugin
 
 
 def test_the_names_that_are_kept_for_ever() -> None:
-    assert [family.name for family in plugin.quorate_column_families()] == [
+    assert [family.name for family in declarations_of(plugin, ColumnFamily)] == [
         "spark.loads",
         "spark.partitions",
     ]
-    assert [each.message.DESCRIPTOR.full_name for each in plugin.quorate_commands()] == [
+    assert [each.message.DESCRIPTOR.full_name for each in declarations_of(plugin, Command)] == [
         "quorate_spark.v1.BeginLoadCommand",
         "quorate_spark.v1.ReportPartitionCommand",
         "quorate_spark.v1.EndLoadCommand",
@@ -19,11 +21,12 @@ def test_the_names_that_are_kept_for_ever() -> None:
         "quorate_spark.v1.EndAbortCommand",
         "quorate_spark.v1.ForgetLoadCommand",
     ]
-    assert [each.name for each in plugin.quorate_extensions()] == ["spark.tables", "loads"]
+    assert [each.name for each in declarations_of(plugin, ExtensionPoint)] == ["spark.tables"]
+    assert [each.name for each in declarations_of(plugin, Extension)] == ["loads"]
 
 
 def test_the_commands_that_people_see() -> None:
-    loaded = {each.name: each.load() for each in plugin.quorate_cli_commands()}
+    loaded = {each.name: each.load() for each in declarations_of(plugin, CliCommand)}
 
     assert sorted(loaded) == ["export", "load", "loads", "spark"]
     assert sorted(loaded["loads"].commands) == [  # type: ignore[attr-defined]

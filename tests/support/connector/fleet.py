@@ -8,6 +8,7 @@ from functools import cache
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.testing import MemoryNode
@@ -16,7 +17,6 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker, UnregisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_connector.families import (
-    BROKERS,
     CONNECTORS,
     CURSORS,
     TASKS,

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
+from quorate.builtin.cluster.api import BROKERS
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker, UnregisterBroker
 from quorate_storage_engine.engines.fleet import RACK, ROLE
 from quorate_storage_engine.families import (
-    BROKERS,
     DROPS,
     ENGINES,
     GROUP,

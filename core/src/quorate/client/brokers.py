@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
-from quorate.client.errors import QuorateError, RejectedError
+from quorate.client.errors import QuorateError, RejectedError, or_none
 from quorate.client.twins import Blocking, blocking, entering, iterating
 from quorate.v1 import cluster_pb2 as pb
 
@@ -97,12 +97,7 @@ class Brokers:
     ) -> pb.Broker | None:
         """Return what a broker registered with; None when there is none of that name."""
         request = pb.GetBrokerRequest(name=name, stale=stale)
-        try:
-            return await self._read("Get", request, pb.Broker, timeout_s)
-        except RejectedError as error:
-            if error.code == "NOT_FOUND":
-                return None
-            raise
+        return await or_none(self._read("Get", request, pb.Broker, timeout_s))
 
     async def list(
         self,

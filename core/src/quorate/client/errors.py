@@ -1,6 +1,9 @@
 """The errors of calls, by what the caller may do next."""
 
-from typing import Final
+from collections.abc import Awaitable
+from typing import Final, TypeVar
+
+R = TypeVar("R")
 
 
 class QuorateError(Exception):
@@ -56,3 +59,13 @@ class ClosedError(QuorateError):
 
     def __init__(self) -> None:
         super().__init__("the client is closed; make another one with connect() or Client()")
+
+
+async def or_none(asked: Awaitable[R], missing: str = "NOT_FOUND") -> R | None:
+    """Return what a call is answered; None when it is refused because there is no such thing."""
+    try:
+        return await asked
+    except RejectedError as error:
+        if error.code == missing:
+            return None
+        raise

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 from quorate.client.fencing import Fencing
 from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.vocabulary import parts_of
+from quorate.plugin.batches import in_parts
 from quorate.v1 import kv_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -226,8 +227,7 @@ class Kv:
         """Return the pairs of keys in their order; None for each that there is not."""
         wanted = [_bytes(key) for key in keys]
         found: list[KeyValue | None] = []
-        for first in range(0, len(wanted), _MOST):
-            part = wanted[first : first + _MOST]
+        for part in in_parts(wanted, _MOST):
             request = pb.GetPairsRequest(keys=part, stale=stale, min_revision=min_revision)
             response = await self._read(
                 "GetBatch", request, pb.GetPairsResponse, part[0], timeout_s

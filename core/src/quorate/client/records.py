@@ -11,7 +11,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from quorate.client.errors import InvalidError, RejectedError
+from quorate.client.errors import InvalidError, RejectedError, or_none
 from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.vocabulary import item_error, parts_of
 from quorate.client.watching import ChangeKind
@@ -180,7 +180,8 @@ class Records(Generic[R]):
                 for each in part:
                     request = self._named(read.request, each)
                     _set_fields(request, more, stale=stale)
-                    rows.append(await self._get_one(read, request, each, timeout_s))
+                    found = self._call(read, request, each, timeout_s)
+                    rows.append(await or_none(found, self._resource.missing))
         return rows if many is not None else rows[0]
 
     async def list(
@@ -333,14 +334,6 @@ class Records(Generic[R]):
             raise RejectedError(refusal.code, refusal.message)
         answered = write.spec.reply or self._answer
         return answered.FromString(reply.replies[0]) if any(reply.replies) else None
-
-    async def _get_one(self, read: Read, request: Any, key: Any, timeout_s: float | None) -> Any:
-        try:
-            return await self._call(read, request, key, timeout_s)
-        except RejectedError as error:
-            if error.code == self._resource.missing:
-                return None
-            raise
 
     async def _call(self, read: Read, request: Any, key: Any, timeout_s: float | None) -> Any:
         """Ask the leader of the rows' shard, where one shard has them."""

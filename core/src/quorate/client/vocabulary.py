@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 
 from quorate.client.errors import InvalidError, RejectedError
 from quorate.plugin import Command, Rejected, singles
+from quorate.plugin.batches import weighed_parts
 from quorate.plugin.declared import Declared, declare
 from quorate.plugin.discovery import installed
 from quorate.v1.batch_pb2 import BatchReply
@@ -44,17 +45,11 @@ def command_of(vocabulary: Vocabulary, message: Message) -> Command[Any]:
 
 def parts_of(items: Iterable[T]) -> Iterator[Sequence[T]]:
     """Yield items in parts that one command holds."""
-    part: list[T] = []
-    size = 0
-    for item in items:
-        more = item.ByteSize() if isinstance(item, Message) else len(item)
-        size += more
-        if part and (len(part) == _AT_ONCE or size > _BYTES_AT_ONCE):
-            yield part
-            part, size = [], more
-        part.append(item)
-    if part:
-        yield part
+    return weighed_parts(items, _weigh, (_AT_ONCE, _BYTES_AT_ONCE))
+
+
+def _weigh(item: Message | str | bytes) -> tuple[int, int]:
+    return 1, item.ByteSize() if isinstance(item, Message) else len(item)
 
 
 def only_reply(reply: BatchReply, kind: type[R]) -> R:

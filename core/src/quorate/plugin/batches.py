@@ -8,9 +8,9 @@ from google.protobuf.message import Message
 
 from quorate.plugin.keys import successor
 from quorate.plugin.node import NodeApi, ShardRef
-from quorate.plugin.outcomes import Rejected
+from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.transaction import Reader, Row, Splice, Txn
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 #: Rows that are read at a time: values are large at times.
 _AT_A_TIME: Final = 100
@@ -25,18 +25,25 @@ def answer_each(
     """Apply the items of a batch one by one, and answer each in its place.
 
     `apply` must look at everything that it can refuse before it writes: what it wrote before it
-    raised `Rejected` would stay, because the others do.
+    raised `Rejected` would stay, because the others do. `Invalid` is INVALID_ARGUMENT of its item.
     """
     answer = BatchReply()
     for position, item in enumerate(items):
         try:
             reply = apply(txn, item)
-        except Rejected as refusal:
+        except (Rejected, Invalid) as refusal:
             reply = None
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+            answer.refusals.append(refusal_of(position, refusal))
         answer.replies.append(b"" if reply is None else reply.SerializeToString(deterministic=True))
     answer.items = len(answer.replies)
     return answer
+
+
+def refusal_of(position: int, refusal: Rejected | Invalid) -> ItemRefusal:
+    """Return how an answer to a batch says that an item was refused."""
+    if isinstance(refusal, Rejected):
+        return ItemRefusal(item=position, code=refusal.code, message=refusal.message)
+    return ItemRefusal(item=position, code="INVALID_ARGUMENT", message=str(refusal))
 
 
 def join_parts(replies: Iterable[BatchReply]) -> BatchReply:
@@ -110,6 +117,26 @@ def in_parts(items: Iterable[I], most: int) -> Iterator[list[I]]:
         yield part
 
 
+def weighed_parts(
+    items: Iterable[I], weigh: Callable[[I], tuple[int, int]], most: tuple[int, int]
+) -> Iterator[list[I]]:
+    """Yield items in their order, in parts that weigh at most as much, in each of two ways.
+
+    An item that weighs more is a part of its own.
+    """
+    part: list[I] = []
+    count = size = 0
+    for item in items:
+        more, larger = weigh(item)
+        count, size = count + more, size + larger
+        if part and (count > most[0] or size > most[1]):
+            yield part
+            part, count, size = [], more, larger
+        part.append(item)
+    if part:
+        yield part
+
+
 async def carry_out(node: NodeApi, shard: ShardRef, batch: Message) -> int:
     """Propose a batch as the leader of a shard; return how many of its items were carried out.
 
@@ -124,11 +151,12 @@ async def read_pages(
 ) -> AsyncIterator[Sequence[M]]:
     """Yield what a query finds, page by page; `query` is given what the last page ended with.
 
-    A page of less than `limit` is the last one: the query must say the same limit.
+    A page of less than `limit` is the last one: the query must say the same limit. Each shard
+    answers with that many, so the first of all of them are complete.
     """
     last: M | None = None
     while True:
-        page = [found async for found in node.query(query(last), kind)]
+        page = [found async for found in node.query(query(last), kind)][:limit]
         if page:
             yield page
         if len(page) < limit:

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.plugin.batches import refusal_of
 from quorate.plugin.node import NodeApi
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
@@ -31,10 +32,7 @@ class CheckedItems(Generic[I]):
         reply = await propose(list(self.valid.values())) if positions else BatchReply()
         answer = BatchReply(items=self.total, revisions=reply.revisions)
         refused = {
-            position: ItemRefusal(item=position, code=refusal.code, message=refusal.message)
-            if isinstance(refusal, Rejected)
-            else ItemRefusal(item=position, code="INVALID_ARGUMENT", message=str(refusal))
-            for position, refusal in self.refusals.items()
+            position: refusal_of(position, refusal) for position, refusal in self.refusals.items()
         }
         for each in reply.refusals:
             position = positions[each.item]

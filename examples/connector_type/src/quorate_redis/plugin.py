@@ -1,12 +1,12 @@
-"""What the plugin declares: every hook that it implements, and nothing else."""
+"""What the plugin declares."""
 
 from collections.abc import Sequence
 
-from quorate.plugin import Extension, ExtensionPoint, hookimpl
+from quorate.plugin import Declaration, hookimpl
 
 from quorate_redis.stream import REDIS_STREAM
 
 
 @hookimpl
-def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [REDIS_STREAM.extension]

@@ -47,9 +47,6 @@ UIDS: Final = "connector.uids"
 #: The sequence of the epochs of all tasks.
 EPOCHS: Final = "connector.task_epochs"
 
-#: The brokers of the built-in domain `cluster`, copied here: what reads them names the family.
-BROKERS: Final = "cluster.brokers"
-
 
 def shard_key(_: object) -> bytes:
     """Return the shard key of every command, query and row of the plugin."""

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import (
     Access,
     Command,
@@ -193,7 +194,7 @@ TASK: Final = Resource(
             pb.Assignment(
                 task=_TASK, expected_epoch=1, worker="worker-1", worker_epoch=1, timeout_ms=10_000
             ),
-            families.BROKERS,
+            BROKERS,
         ),
         "Release": _of_tasks(
             pb.ReleaseTasks,
@@ -204,7 +205,7 @@ TASK: Final = Resource(
             pb.ReclaimTasks,
             scheduling.reclaim,
             pb.Reclaim(task=_TASK, expected_epoch=2),
-            families.BROKERS,
+            BROKERS,
         ),
         "Retry": Verb(
             message=pb.RetryTasks, apply_all=tasks.retry, examples=(families.key_of(_TASK),)
@@ -233,7 +234,7 @@ WORKER: Final = Resource(
             check=validation.check_drain,
             key=lambda item: keys.pack(item.worker),
             examples=(pb.DrainWorker(worker="worker-1", release_timeout_ms=5_000),),
-            reads=(families.BROKERS,),
+            reads=(BROKERS,),
         ),
         "Undrain": Verb(
             message=pb.UndrainWorkers,
@@ -241,13 +242,13 @@ WORKER: Final = Resource(
             check=validation.check_undrain,
             key=lambda item: keys.pack(item.worker),
             examples=(pb.UndrainWorker(worker="worker-1"),),
-            reads=(families.BROKERS,),
+            reads=(BROKERS,),
         ),
         "Expire": Verb(
             message=pb.ExpireWorkers,
             apply_all=workers.expire,
             examples=(families.life_key("worker-1", 1),),
-            reads=(families.BROKERS,),
+            reads=(BROKERS,),
         ),
     },
 )
@@ -271,7 +272,7 @@ REPORT: Final = Command(
         ),
     ),
 )
-REPORTING: Final = DataRoute(message=pb.ReportTasks, apply=tasks.report, reads=(families.BROKERS,))
+REPORTING: Final = DataRoute(message=pb.ReportTasks, apply=tasks.report, reads=(BROKERS,))
 
 
 def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
@@ -284,8 +285,8 @@ QUERIES: Final = (
     _query(queries_pb2.ListVersionsQuery, queries.list_versions),
     _query(queries_pb2.ListHistoryQuery, queries.list_history),
     _query(queries_pb2.GetCursorQuery, queries.get_cursor),
-    _query(queries_pb2.ListWorkersQuery, queries.list_workers, families.BROKERS),
-    _query(scheduling_pb2.SurveyQuery, surveys.survey, families.BROKERS),
+    _query(queries_pb2.ListWorkersQuery, queries.list_workers, BROKERS),
+    _query(scheduling_pb2.SurveyQuery, surveys.survey, BROKERS),
     _query(scheduling_pb2.FindWaitingQuery, surveys.find_waiting),
     _query(scheduling_pb2.FindHeldQuery, surveys.find_held),
 )

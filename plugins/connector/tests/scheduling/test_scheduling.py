@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from google.protobuf.message import Message
 from quorate.apply.txn import ShardTxn
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Rejected
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_connector.families import BROKERS, TALLIES, WORKERS
+from quorate_connector.families import TALLIES, WORKERS
 from quorate_connector.scheduling.controllers import AT_A_TIME
 from quorate_connector.v1.connectors_pb2 import (
     TARGET_PAUSED,

@@ -1,21 +1,13 @@
-"""What the plugin declares: every hook that it implements, and nothing else."""
+"""What the plugin declares."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from quorate.plugin import (
-    CliCommand,
-    ColumnFamily,
-    Controller,
-    Query,
-    Resource,
-    Timer,
-    hookimpl,
-)
+from quorate.plugin import CliCommand, Declaration, hookimpl
 
 from quorate_coordination.attachments import ATTACHMENT, ENDED_ONES, ENDING
 from quorate_coordination.families import INDEXES
@@ -27,34 +19,20 @@ if TYPE_CHECKING:
 
 
 @hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    return INDEXES
-
-
-@hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
-    return [LEASE, LOCK, CLAIM, ATTACHMENT]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return [ENDED_ONES]
-
-
-@hookimpl
-def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [EXPIRY, ENDING]
-
-
-@hookimpl
-def quorate_cli_commands() -> Sequence[CliCommand]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [
-        CliCommand(name=name, help=text, load=partial(_command, name))
-        for name, text in (
-            ("lock", "Run commands under locks, and see who holds which."),
-            ("election", "Lead, and see who does."),
-            ("lease", "See leases, and end them."),
-        )
+        *INDEXES,
+        *(LEASE, LOCK, CLAIM, ATTACHMENT),
+        ENDED_ONES,
+        *(EXPIRY, ENDING),
+        *(
+            CliCommand(name=name, help=text, load=partial(_command, name))
+            for name, text in (
+                ("lock", "Run commands under locks, and see who holds which."),
+                ("election", "Lead, and see who does."),
+                ("lease", "See leases, and end them."),
+            )
+        ),
     ]
 
 

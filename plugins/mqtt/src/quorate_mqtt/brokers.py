@@ -1,55 +1,22 @@
-"""The brokers as handlers know them: copies of core's rows in every shard.
+"""The brokers of a tenant's clients: who may speak for one, and which are alive."""
 
-A copy may lag, and never goes back: a registration that it has shown, and shows no more, has
-ended.
-"""
-
-from collections.abc import Callable, Iterator
-from functools import lru_cache
+from collections.abc import Callable
 from typing import Any, Final
 
 from google.protobuf.message import Message
-from quorate.plugin import Reader, Rejected, Txn, answer_each, keys, read_range
+from quorate.builtin.cluster import api
+from quorate.plugin import Reader, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 
-#: The mirrored family: a route that reads it names it in `reads`.
-BROKERS: Final = "cluster.brokers"
 #: The role of the brokers that lead groups and publish wills.
 ROLE: Final = "mqtt"
-#: The registration has ended, or another process has taken it over.
-FENCED: Final = "FENCED"
-#: There was no such registration.
-UNKNOWN: Final = "BROKER_UNKNOWN"
-
-
-def registered(reader: Reader) -> Iterator[Broker]:
-    """Yield the brokers that are alive, by name."""
-    for row in read_range(reader, BROKERS, *keys.prefix()):
-        yield Broker.FromString(row.value)
 
 
 def fence(reader: Reader, name: str, epoch: int) -> None:
     """Refuse the process of a broker whose registration is not the one that stands."""
-    value = reader.get(BROKERS, keys.pack(name))
-    found = _epoch_of(value) if value is not None else 0
-    if found == epoch:
-        return
-    # Epochs grow over all brokers: who is known with a larger one has registered later.
-    if found > epoch or any(broker.epoch > epoch for broker in registered(reader)):
-        raise Rejected(
-            FENCED,
-            f"broker {name} serves no more under epoch {epoch}; close its connections, and "
-            "register again",
-        )
-    reader.refresh(BROKERS)
-    raise Rejected(UNKNOWN, f"there is no broker {name} with epoch {epoch}: register it")
-
-
-@lru_cache(maxsize=1_024)
-def _epoch_of(row: bytes) -> int:
-    """Return the epoch of a broker's row: command after command asks for the same."""
-    return Broker.FromString(row).epoch
+    gone = f"broker {name} serves no more under epoch {epoch}"
+    api.fence(reader, name, epoch, ended=f"{gone}; close its connections, and register again")
 
 
 class LiveBrokers:
@@ -71,7 +38,7 @@ class LiveBrokers:
 
     def _all(self) -> list[Broker]:
         if self._brokers is None:
-            self._brokers = list(registered(self._reader))
+            self._brokers = list(api.registered(self._reader))
         return self._brokers
 
 

@@ -168,8 +168,6 @@ def count_connections(console: Console) -> None:
     q = console.client()
     names = {broker.epoch: broker.name for broker in q.brokers.list()}
     console.print(
-        [
-            {"broker": names.get(epoch, ""), "broker_epoch": epoch, "connections": connections}
-            for epoch, connections in SyncMqtt(q).sessions.connections().items()
-        ]
+        {"broker": names.get(epoch, ""), "broker_epoch": epoch, "connections": connections}
+        for epoch, connections in SyncMqtt(q).sessions.connections().items()
     )

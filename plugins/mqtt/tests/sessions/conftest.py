@@ -6,6 +6,7 @@ from functools import cache
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.resource import TENANTS
@@ -13,7 +14,6 @@ from quorate.testing import MemoryNode, MemoryTxn
 from quorate.testing.installed import catalog_of
 from quorate.v1.cluster_pb2 import Broker, RegisterBroker, UnregisterBroker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
-from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.session_quota.quota import PLACE_KEY, PLACES
 from quorate_mqtt.v1.quotas_pb2 import ShardPlace
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect

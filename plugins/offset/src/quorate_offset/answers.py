@@ -23,12 +23,6 @@ def each_reply(reply: BatchReply, kind: type[M]) -> Iterator[M]:
         yield kind.FromString(encoded)
 
 
-def raise_refusal(reply: BatchReply) -> None:
-    """Refuse a call that is a batch of one, as its item was refused."""
-    for refusal in reply.refusals:
-        raise Rejected(refusal.code, refusal.message)
-
-
 def oldest(ages_ms: Iterable[int]) -> int:
     """Return the age of what several shards have answered; -1: that of one is not known."""
     ages = list(ages_ms)

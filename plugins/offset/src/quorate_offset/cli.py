@@ -35,17 +35,15 @@ def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) 
         raise click.UsageError("--prefix goes with --tenant; name the tenant of the groups")
     states = SyncOffsets(console.client()).states(tenant, prefix=prefix, stale=stale)
     console.print(
-        [
-            {
-                "tenant": state.tenant,
-                "group": state.group,
-                "shard": state.shard,
-                "revision": state.revision,
-                "generation": state.generation,
-                "committed_at": time_text(state.committed_at_ms),
-            }
-            for state in first_rows(states, limit)
-        ]
+        {
+            "tenant": state.tenant,
+            "group": state.group,
+            "shard": state.shard,
+            "revision": state.revision,
+            "generation": state.generation,
+            "committed_at": time_text(state.committed_at_ms),
+        }
+        for state in first_rows(states, limit)
     )
 
 
@@ -59,16 +57,14 @@ def show(console: Console, tenant: str, group: str, topic: str, stale: bool) -> 
     """Show the offsets of GROUP, by topic and partition."""
     found = SyncOffsets(console.client()).fetch_group(tenant, group, topic=topic, stale=stale)
     console.print(
-        [
-            {
-                "topic": each.topic,
-                "partition": each.partition,
-                "offset": each.offset,
-                "committed_at": time_text(each.committed_at_ms),
-                "metadata": each.metadata,
-            }
-            for each in found.offsets
-        ]
+        {
+            "topic": each.topic,
+            "partition": each.partition,
+            "offset": each.offset,
+            "committed_at": time_text(each.committed_at_ms),
+            "metadata": each.metadata,
+        }
+        for each in found.offsets
     )
 
 
@@ -159,16 +155,14 @@ def lag(
     """Show how far GROUP is behind the ends of partitions."""
     found = SyncOffsets(console.client()).lag(tenant, group, ends, stale=stale)
     console.print(
-        [
-            {
-                "topic": each.topic,
-                "partition": each.partition,
-                "offset": each.offset if each.HasField("offset") else None,
-                "end": each.end_offset,
-                "lag": each.lag,
-            }
-            for each in found.partitions
-        ]
+        {
+            "topic": each.topic,
+            "partition": each.partition,
+            "offset": each.offset if each.HasField("offset") else None,
+            "end": each.end_offset,
+            "lag": each.lag,
+        }
+        for each in found.partitions
     )
 
 

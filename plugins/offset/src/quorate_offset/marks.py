@@ -1,10 +1,10 @@
 """The marks of groups: generation, version and age, and the index of the groups by version."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, Txn, keys, read_values
+from quorate.plugin import Reader, Rejected, Txn, keys
 
 from quorate_offset.families import CHANGES, FLOORS, MARKS, change_key, change_of
 from quorate_offset.v1.rows_pb2 import Mark
@@ -21,11 +21,6 @@ def read_mark(reader: Reader, group: bytes) -> Mark:
     """Return the mark of the group with this key; an empty one when it has none."""
     stored = reader.get(MARKS, group)
     return Mark() if stored is None else Mark.FromString(stored)
-
-
-def read_marks(reader: Reader, groups: Sequence[bytes]) -> dict[bytes, bytes | None]:
-    """Return the marks of the groups with these keys, encoded; None for those that have none."""
-    return dict(zip(groups, read_values(reader, MARKS, groups), strict=True))
 
 
 def generation_and_revision(mark: bytes) -> tuple[int, int]:

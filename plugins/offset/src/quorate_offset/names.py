@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from quorate.plugin import Invalid, Rejected, Txn
+from quorate.plugin import Invalid, Txn
 from quorate.plugin.resource import tenant_there
 
 LONGEST_NAME: Final = 255
@@ -18,20 +18,13 @@ def name_fault(name: str) -> str:
 
 
 def check_name(field: str, name: str) -> None:
-    """Refuse a request with a name that is none."""
+    """Refuse a name that is none."""
     fault = name_fault(name)
     if fault:
         raise Invalid(field, fault)
 
 
-def accept_name(field: str, name: str) -> None:
-    """Refuse an item of a batch with a name that is none."""
-    fault = name_fault(name)
-    if fault:
-        raise Rejected("INVALID_ARGUMENT", f"{field}: {fault}")
-
-
 def accept_tenant(txn: Txn, tenant: str) -> None:
     """Refuse new data of a tenant that is not there, or is being deleted."""
-    accept_name("tenant", tenant)
+    check_name("tenant", tenant)
     tenant_there(txn, tenant)

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from google.protobuf.message import Message
-from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb
+from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb, keys
 from quorate.plugin.resource import TENANTS
 
 from quorate_offset import expiry
@@ -206,12 +206,12 @@ QUERIES: Final[Sequence[Query[Any]]] = (
         message=asked.ListChangesQuery,
         group=GROUP,
         run=queries.list_changes,
-        order=queries.changes_order,
+        order=lambda changes: keys.pack(changes.shard),
     ),
     Query(
         message=asked.ListIdleGroupsQuery,
         group=GROUP,
         run=queries.list_idle_groups,
-        order=queries.idle_order,
+        order=lambda idle: keys.pack(idle.shard, idle.revision, idle.tenant, idle.group),
     ),
 )

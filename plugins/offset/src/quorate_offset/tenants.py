@@ -5,6 +5,7 @@ from typing import Final
 
 from google.protobuf.message import Message
 from quorate.plugin import NodeApi, TenantRows
+from quorate.plugin.batches import read_pages
 from quorate.plugin.resource import Derived, tenant_deletion, tenant_rows_of
 
 from quorate_offset.families import GROUP, group_key, group_of
@@ -19,15 +20,13 @@ TOGETHER: Final = 100
 
 async def _consumed(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
     """Yield the keys of the groups of a tenant that hold something, page by page."""
-    after = None
-    while True:
-        query = ListGroupStatesQuery(tenant=tenant, after=after, limit=TOGETHER)
-        found = [each async for each in node.query(query, GroupState)][:TOGETHER]
-        if found:
-            yield [group_key(tenant, each.group) for each in found]
-        if len(found) < TOGETHER:
-            return
-        after = GroupName(tenant=tenant, group=found[-1].group)
+
+    def following(last: GroupState | None) -> ListGroupStatesQuery:
+        after = GroupName(tenant=tenant, group=last.group) if last else None
+        return ListGroupStatesQuery(tenant=tenant, after=after, limit=TOGETHER)
+
+    async for page in read_pages(node, following, GroupState, TOGETHER):
+        yield [group_key(tenant, each.group) for each in page]
 
 
 def _erase(_: NodeApi, keys: Sequence[bytes]) -> Message:

@@ -1,62 +1,49 @@
-"""What the plugin declares: every hook that it implements, and nothing else."""
+"""What the plugin declares."""
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Final
 
 from quorate.plugin import (
     CliCommand,
-    ColumnFamily,
-    Command,
     ConsoleAction,
     ConsolePage,
     DataRoute,
+    Declaration,
     Extension,
-    ExtensionPoint,
-    GrpcService,
-    Query,
     hookimpl,
 )
 
 from quorate_spark import api, apply, loads
 from quorate_spark.v1 import commands_pb2 as commands
 
+_PAGE: Final = ConsolePage(
+    title="Bulk loads",
+    tables={"Loads": ("loads", "list")},
+    actions={
+        verb: ConsoleAction(
+            title=f"{verb.capitalize()} a load",
+            command=("loads", verb, "{load_id}"),
+            plan=("loads", "show", "{load_id}"),
+        )
+        for verb in ("publish", "abort", "forget")
+    },
+)
+
 
 @hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    return loads.FAMILIES
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    return loads.COMMANDS
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [
+        *loads.FAMILIES,
+        *loads.COMMANDS,
         DataRoute(message=commands.BeginLoadCommand, apply=apply.begin_load),
         DataRoute(message=commands.ReportPartitionCommand, apply=apply.report_partition),
         DataRoute(message=commands.EndLoadCommand, apply=apply.end_load),
         DataRoute(message=commands.BeginAbortCommand, apply=apply.begin_abort),
         DataRoute(message=commands.EndAbortCommand, apply=apply.end_abort),
         DataRoute(message=commands.ForgetLoadCommand, apply=apply.forget_load),
-    ]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return loads.QUERIES
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [loads.SERVICE]
-
-
-@hookimpl
-def quorate_cli_commands() -> Sequence[CliCommand]:
-    return [
+        *loads.QUERIES,
+        loads.SERVICE,
         CliCommand(
             name="load",
             help="Load files into a table, with Spark on this machine.",
@@ -77,28 +64,6 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
             help="List bulk loads; publish, abort and forget them.",
             load=lambda: import_module("quorate_spark.cli").loads,
         ),
-    ]
-
-
-@hookimpl
-def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    page = ConsolePage(
-        title="Bulk loads",
-        tables={"Loads": ("loads", "list")},
-        actions={
-            verb: ConsoleAction(
-                title=title,
-                command=("loads", verb, "{load_id}"),
-                plan=("loads", "show", "{load_id}"),
-            )
-            for verb, title in (
-                ("publish", "Publish a load"),
-                ("abort", "Abort a load"),
-                ("forget", "Forget a load"),
-            )
-        },
-    )
-    return [
         api.TABLES,
-        Extension(point="cluster.console_pages", name="loads", value=page),
+        Extension(point="cluster.console_pages", name="loads", value=_PAGE),
     ]

@@ -41,21 +41,19 @@ def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, s
         name_prefix=prefix, tenant=tenant, topic=topic, page_size=_PAGE, stale=stale
     )
     console.print(
-        [
-            {
-                "name": shard.name,
-                "tenant": shard.tenant,
-                "topic": shard.topic,
-                "status": word_of(rows.ShardStatus.DESCRIPTOR, shard.status),
-                "replicas": shard.config.replicas,
-                "min_in_sync_replicas": shard.config.min_in_sync_replicas,
-                "start_segment": shard.start_segment,
-                "active_segment": shard.active_segment,
-                "segments": shard.segments,
-                "created_at": time_text(shard.created_at_ms),
-            }
-            for shard in first_rows(_engines(console).shards(request), limit)
-        ]
+        {
+            "name": shard.name,
+            "tenant": shard.tenant,
+            "topic": shard.topic,
+            "status": word_of(rows.ShardStatus.DESCRIPTOR, shard.status),
+            "replicas": shard.config.replicas,
+            "min_in_sync_replicas": shard.config.min_in_sync_replicas,
+            "start_segment": shard.start_segment,
+            "active_segment": shard.active_segment,
+            "segments": shard.segments,
+            "created_at": time_text(shard.created_at_ms),
+        }
+        for shard in first_rows(_engines(console).shards(request), limit)
     )
 
 
@@ -90,19 +88,17 @@ def segments(
         stale=stale,
     )
     console.print(
-        [
-            {
-                "shard": segment.shard,
-                "segment": segment.number,
-                "status": word_of(rows.SegmentStatus.DESCRIPTOR, segment.status),
-                "leader": segment.leader,
-                "replicas": list(segment.replicas),
-                "in_sync": list(segment.isr),
-                "start_offset": segment.start_offset,
-                "end_offset": segment.end_offset if segment.HasField("end_offset") else None,
-            }
-            for segment in first_rows(_engines(console).segments(request), limit)
-        ]
+        {
+            "shard": segment.shard,
+            "segment": segment.number,
+            "status": word_of(rows.SegmentStatus.DESCRIPTOR, segment.status),
+            "leader": segment.leader,
+            "replicas": list(segment.replicas),
+            "in_sync": list(segment.isr),
+            "start_offset": segment.start_offset,
+            "end_offset": segment.end_offset if segment.HasField("end_offset") else None,
+        }
+        for segment in first_rows(_engines(console).segments(request), limit)
     )
 
 
@@ -125,18 +121,16 @@ def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
         what = f"engine shard {shard}" if segment is None else f"segment {segment} of {shard}"
         raise click.UsageError(f"there is no {what}; see quorate engine shards")
     console.print(
-        [
-            {
-                "shard": each.shard,
-                "segment": each.number,
-                "engine": replica,
-                "state": _state(each, replica),
-                "leader_epoch": each.leader_epoch,
-                "segment_epoch": each.segment_epoch,
-            }
-            for each in found
-            for replica in each.replicas
-        ]
+        {
+            "shard": each.shard,
+            "segment": each.number,
+            "engine": replica,
+            "state": _state(each, replica),
+            "leader_epoch": each.leader_epoch,
+            "segment_epoch": each.segment_epoch,
+        }
+        for each in found
+        for replica in each.replicas
     )
 
 
@@ -146,14 +140,12 @@ def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
 def list_engines(console: Console, stale: bool) -> None:
     """List engines with what they carry; one without a broker epoch is not registered."""
     console.print(
-        [
-            {
-                **_carried(state.engine),
-                "broker_epoch": state.broker_epoch or None,
-                "rack": state.rack,
-            }
-            for state in _engines(console).engines(stale=stale)
-        ]
+        {
+            **_carried(state.engine),
+            "broker_epoch": state.broker_epoch or None,
+            "rack": state.rack,
+        }
+        for state in _engines(console).engines(stale=stale)
     )
 
 
@@ -175,15 +167,13 @@ def drops(console: Console, name: str, older_than: float, limit: int, stale: boo
         engine=name, older_than_ms=round(older_than * 1_000), page_size=_PAGE, stale=stale
     )
     console.print(
-        [
-            {
-                "engine": drop.engine,
-                "shard": drop.shard,
-                "segment": drop.segment,
-                "requested_at": time_text(drop.requested_at_ms),
-            }
-            for drop in first_rows(_engines(console).drops(request), limit)
-        ]
+        {
+            "engine": drop.engine,
+            "shard": drop.shard,
+            "segment": drop.segment,
+            "requested_at": time_text(drop.requested_at_ms),
+        }
+        for drop in first_rows(_engines(console).drops(request), limit)
     )
 
 
@@ -199,15 +189,13 @@ def balance(console: Console, most: int | None, dry_run: bool) -> None:
     """Give leadership back to the preferred leaders that are in sync."""
     moves = _engines(console).balance_leaders(most_moves=most or 0, dry_run=dry_run)
     console.print(
-        [
-            {
-                "shard": move.seen.shard,
-                "segment": move.seen.segment,
-                "from": move.leader,
-                "to": move.preferred,
-            }
-            for move in moves
-        ]
+        {
+            "shard": move.seen.shard,
+            "segment": move.seen.segment,
+            "from": move.leader,
+            "to": move.preferred,
+        }
+        for move in moves
     )
 
 

@@ -16,6 +16,7 @@ from quorate.client import (
     blocking,
     iterating,
 )
+from quorate.client.errors import or_none
 from quorate.plugin import keys
 from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
@@ -83,12 +84,8 @@ class Engines:
     async def shard(self, name: str, *, stale: bool = False) -> pb.ShardState | None:
         """Return a shard with its active segment; None when there is none of that name."""
         request = requests.GetShardRequest(name=name, stale=stale)
-        try:
-            return await self._shards.ask("GetShard", request, pb.ShardState)
-        except RejectedError as error:
-            if error.code == "SHARD_NOT_FOUND":
-                return None
-            raise
+        asking = self._shards.ask("GetShard", request, pb.ShardState)
+        return await or_none(asking, "SHARD_NOT_FOUND")
 
     def shards(self, request: requests.ListShardsRequest) -> AsyncGenerator[rows.Shard, None]:
         """Yield the shards that fit, by name."""

@@ -28,10 +28,6 @@ REMOVALS: Final = "storage_engine.removals"
 #: Shards that are being deleted.
 DELETIONS: Final = "storage_engine.deletions"
 
-#: The brokers of the built-in domain `cluster`, which lie in the same shard.
-BROKERS: Final = "cluster.brokers"
-#: The rows of core's tenants, which lie in the same shard as well.
-TENANTS: Final = "tenant.tenants"
 #: The sequence of the shards' uids.
 UIDS: Final = "storage_engine.uids"
 

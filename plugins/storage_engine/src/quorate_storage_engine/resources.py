@@ -1,20 +1,21 @@
 """Shards, segments, engines and drops: their verbs, which placement makes all but plain."""
 
+from itertools import islice
 from typing import Any, Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Access, Query, Resource, Verb, constant_key, keys
+from quorate.plugin.resource import TENANTS
 
 from quorate_storage_engine import validation
 from quorate_storage_engine.engines import apply as engines, queries as engine_queries
 from quorate_storage_engine.engines.fleet import with_fleet
 from quorate_storage_engine.families import (
-    BROKERS,
     DROPS,
     ENGINES,
     GROUP,
     SEGMENTS,
     SHARDS,
-    TENANTS,
     drop_key,
     segment_key,
 )
@@ -280,20 +281,29 @@ def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
     return Query(message=message, group=GROUP, run=run, shard_key=constant_key, reads=reads)
 
 
+def _finder(message: Any, find: Any, *reads: str) -> Query[Any]:
+    """Return the query of a controller, which is told as much as it asks for."""
+    return _query(
+        message,
+        lambda reader, query: islice(find(reader, query), query.limit or validation.FOUND),
+        *reads,
+    )
+
+
 QUERIES: Final = (
     _query(asked.GetShardQuery, shards.get_shard),
     _query(asked.ListShardsQuery, shards.list_shards),
     _query(asked.GetSegmentsQuery, segment_queries.get_segments),
     _query(asked.ListSegmentsQuery, segment_queries.list_segments),
-    _query(asked.FindOrphansQuery, leader_queries.find_orphans, BROKERS),
-    _query(asked.FindRecoverableQuery, leader_queries.find_recoverable, BROKERS),
-    _query(asked.FindDisplacedQuery, leader_queries.find_displaced, BROKERS),
+    _finder(asked.FindOrphansQuery, leader_queries.find_orphans, BROKERS),
+    _finder(asked.FindRecoverableQuery, leader_queries.find_recoverable, BROKERS),
+    _finder(asked.FindDisplacedQuery, leader_queries.find_displaced, BROKERS),
     _query(asked.ListEnginesQuery, engine_queries.list_engines, BROKERS),
-    _query(asked.FindThinQuery, engine_queries.find_thin, BROKERS),
-    _query(asked.FindDeparturesQuery, engine_queries.find_departures, BROKERS),
+    _finder(asked.FindThinQuery, engine_queries.find_thin, BROKERS),
+    _finder(asked.FindDeparturesQuery, engine_queries.find_departures, BROKERS),
     _query(asked.ListDropsQuery, removal_queries.list_drops),
-    _query(asked.FindRemovableQuery, removal_queries.find_removable),
-    _query(asked.FindAbandonedQuery, removal_queries.find_abandoned, BROKERS),
-    _query(asked.FindLostDropsQuery, removal_queries.find_lost_drops, BROKERS),
+    _finder(asked.FindRemovableQuery, removal_queries.find_removable),
+    _finder(asked.FindAbandonedQuery, removal_queries.find_abandoned, BROKERS),
+    _finder(asked.FindLostDropsQuery, removal_queries.find_lost_drops, BROKERS),
     _query(asked.GetHealthQuery, removal_queries.get_health),
 )

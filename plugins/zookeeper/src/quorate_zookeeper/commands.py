@@ -12,14 +12,10 @@ from quorate_zookeeper.tree import apply as tree
 from quorate_zookeeper.tree.finding import count_tree, find
 from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_zookeeper.wire import jute
-from quorate_zookeeper.wire.codes import Op, Perm
+from quorate_zookeeper.wire.codes import Op
+from quorate_zookeeper.wire.requests import EVERYBODY
 
-_CREATE: Final = (
-    jute.text("/a")
-    + jute.buffer(b"1")
-    + jute.vector([jute.int32(Perm.ALL) + jute.text("world") + jute.text("anyone")])
-    + jute.int32(0)
-)
+_CREATE: Final = jute.text("/a") + jute.buffer(b"1") + EVERYBODY + jute.int32(0)
 _HANDLERS: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
     (
         pb.Transact,

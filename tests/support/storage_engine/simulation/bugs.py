@@ -15,13 +15,10 @@ from quorate_storage_engine.leadership import apply as elections, queries as ele
 from quorate_storage_engine.leadership.apply import depose, enthrone
 from quorate_storage_engine.removal import apply as removal
 from quorate_storage_engine.segments.rows import read_segment
-from quorate_storage_engine.v1.commands_pb2 import SeenSegment
 from quorate_storage_engine.v1.rows_pb2 import Segment
 
 #: Switches a bug on while it is entered.
 Bug = Callable[[], AbstractContextManager[None]]
-
-_orphans: Final = election_queries._orphans
 
 
 def _nothing(*_: object) -> None:
@@ -77,13 +74,12 @@ def _preferred_whoever(segment: Segment, fleet: Fleet) -> str | None:
     return preferred if other else None
 
 
-def _orphans_that_are_gone(reader: Reader) -> Iterator[SeenSegment]:
+def _gone_alone(reader: Reader, shard: str, number: int) -> Segment | None:
     """Overlook leaders that registered again."""
-    fleet = Fleet(reader)
-    for seen in _orphans(reader):
-        segment = read_segment(reader, seen.shard, seen.segment)
-        if segment is not None and not fleet.is_registered(segment.leader):
-            yield seen
+    segment = read_segment(reader, shard, number)
+    if segment is None or Fleet(reader).is_registered(segment.leader):
+        return None
+    return segment
 
 
 def _all(*patches: AbstractContextManager[Any]) -> Bug:
@@ -112,7 +108,7 @@ BUGS: Final[Mapping[str, Bug]] = {
         patch.object(elections, "depose", _forget_in_sync)
     ),
     "a leader that registered again is taken for alive": _all(
-        patch.object(election_queries, "_orphans", _orphans_that_are_gone)
+        patch.object(election_queries, "read_segment", _gone_alone)
     ),
     "the preferred leader need not be in sync": _all(
         patch.object(elections, "preferred_leader", _preferred_whoever),

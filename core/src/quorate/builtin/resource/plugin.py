@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from quorate.plugin import Invalid, Resource, Verb, hookimpl
+from quorate.plugin import Declaration, Invalid, Resource, Verb, hookimpl
 from quorate.plugin.checking import check_bytes, check_longest
 from quorate.v1 import resource_pb2 as pb
 
@@ -59,5 +59,5 @@ RESOURCES: Final = Resource(
 
 
 @hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [RESOURCES]

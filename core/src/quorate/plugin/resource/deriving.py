@@ -9,6 +9,7 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from quorate.plugin import keys
+from quorate.plugin.batches import in_parts
 from quorate.plugin.declarations import (
     ColumnFamily,
     Command,
@@ -95,8 +96,8 @@ def tenant_rows_of(resource: Resource[Any]) -> TenantRows:
 
     async def keys_of(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
         async for page in reads.keys_of(node, tenant):
-            for first in range(0, len(page), resource.deletions):
-                yield page[first : first + resource.deletions]
+            for part in in_parts(page, resource.deletions):
+                yield part
 
     if callable(resource.cascade):
         return TenantRows(keys_of=keys_of, erase=resource.cascade)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quorate.client import AsyncClient, Blocking, Records, RejectedError, blocking, iterating
+from quorate.client import AsyncClient, Blocking, Records, blocking, iterating
+from quorate.client.errors import or_none
 
 from quorate_connector.resources import TASK
 from quorate_connector.v1 import tasks_pb2 as pb
@@ -25,12 +26,7 @@ class Tasks(Records[pb.Task]):
     async def cursor(self, tenant: str, connector: str, number: int) -> pb.Cursor | None:
         """Return how far a task has come; None if it has stored nothing."""
         request = pb.GetCursorRequest(task=_id(tenant, connector, number))
-        try:
-            return await self.ask("GetCursor", request, pb.Cursor)
-        except RejectedError as error:
-            if error.code == TASK.missing:
-                return None
-            raise
+        return await or_none(self.ask("GetCursor", request, pb.Cursor), TASK.missing)
 
 
 class Workers:

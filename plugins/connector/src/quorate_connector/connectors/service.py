@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from asyncio import gather
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import CheckedItems, Invalid, NodeApi, Rejected
-from quorate.plugin.batches import in_parts, join_parts
+from quorate.plugin.batches import in_parts, join_parts, weighed_parts
 from quorate.plugin.checking import check_count
 from quorate.plugin.resource import read_family
 from quorate.v1.batch_pb2 import BatchReply
@@ -185,7 +185,8 @@ class Definitions:
                 checked.valid[position] = item
 
         async def propose(valid: Sequence[Any]) -> BatchReply:
-            commands = [type(request)(connectors=part) for part in _parts(valid)]
+            parts = weighed_parts(valid, lambda item: (1, _weight(item)), (_HEAVIEST, _HEAVIEST))
+            commands = [type(request)(connectors=part) for part in parts]
             return join_parts([await self._node.propose(each, BatchReply) for each in commands])
 
         return await checked.execute(propose)
@@ -198,20 +199,6 @@ def _check_batch(request: Any) -> None:
 def _deletion(item: pb.DeleteConnector) -> pb.DeleteConnector:
     validation.check_named(item)
     return item
-
-
-def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    part: list[Any] = []
-    weight = 0
-    for each in items:
-        more = _weight(each)
-        if part and weight + more > _HEAVIEST:
-            yield part
-            part, weight = [], 0
-        part.append(each)
-        weight += more
-    if part:
-        yield part
 
 
 def _weight(item: Any) -> int:

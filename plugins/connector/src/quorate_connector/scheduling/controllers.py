@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Alert, Controller, Metric, NodeApi, ShardRef
 from quorate.plugin.batches import read_pages
 from quorate.v1.batch_pb2 import BatchReply
@@ -251,5 +252,5 @@ SCHEDULING: Final = Controller(
     group=families.GROUP,
     run_once=schedule,
     interval_s=lambda node: node.config(ConnectorConfig).scheduling_interval_s,
-    wake_on=(families.TASKS, families.WORKERS, families.BROKERS),
+    wake_on=(families.TASKS, families.WORKERS, BROKERS),
 )

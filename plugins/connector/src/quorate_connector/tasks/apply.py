@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from quorate.builtin.cluster.api import FENCED
 from quorate.plugin import Rejected, Txn, answer_each, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -97,9 +98,7 @@ def _held(txn: Txn, named: pb.TaskId, worker_epoch: int, epoch: int) -> tuple[by
             now = f"belongs to the worker with epoch {task.worker_epoch}, not {worker_epoch}"
         else:
             now = "belongs to no worker"
-        raise Rejected(
-            registrations.FENCED, f"{_named(named)} {now}: it was assigned anew; stop running it"
-        )
+        raise Rejected(FENCED, f"{_named(named)} {now}: it was assigned anew; stop running it")
     return key, task
 
 

@@ -1,62 +1,26 @@
 """Which registrations of workers can have tasks: current ones that report in time."""
 
-from collections.abc import Iterator
-from functools import lru_cache
+from functools import partial
 from typing import Final
 
-from quorate.plugin import Reader, Rejected, Txn, keys, read_range
-from quorate.v1.cluster_pb2 import Broker
+from quorate.builtin.cluster import api
+from quorate.plugin import Reader, Txn
 
-from quorate_connector.families import BROKERS, LIVENESS, WORKERS, life_key, worker_key
+from quorate_connector.families import LIVENESS, WORKERS, life_key, worker_key
 from quorate_connector.v1.tasks_pb2 import Worker
 
 #: The role of the brokers that run tasks.
 ROLE: Final = "connector"
-#: The registration has ended, or another process has taken it over; or the epoch of a task is old.
-FENCED: Final = "FENCED"
-#: There was no such registration.
-UNKNOWN: Final = "BROKER_UNKNOWN"
-
-
-def registered(reader: Reader) -> Iterator[Broker]:
-    """Yield the brokers that are registered as workers, by name."""
-    return (broker for broker in _brokers(reader) if ROLE in broker.roles)
-
-
-def epoch_of(reader: Reader, worker: str) -> int:
-    """Return the epoch under which a worker is registered; zero when it is not."""
-    value = reader.get(BROKERS, keys.pack(worker))
-    return 0 if value is None else _epoch_of(value)
+#: Yields the brokers that are registered as workers, by name.
+registered: Final = partial(api.registered, role=ROLE)
+#: Returns the epoch under which a worker is registered; zero when it is not.
+epoch_of: Final = partial(api.epoch_of, role=ROLE)
 
 
 def fence(reader: Reader, worker: str, epoch: int) -> None:
     """Refuse the process of a worker whose registration is not the one that stands."""
-    found = epoch_of(reader, worker)
-    if found == epoch:
-        return
-    # Epochs grow over all brokers: who is known with a larger one has registered later.
-    if found > epoch or any(broker.epoch > epoch for broker in _brokers(reader)):
-        raise Rejected(
-            FENCED,
-            f"worker {worker} has no tasks any more under epoch {epoch}; stop them, and register "
-            "again",
-        )
-    reader.refresh(BROKERS)
-    raise Rejected(
-        UNKNOWN,
-        f"there is no broker {worker} with role {ROLE!r} and epoch {epoch}: register it",
-    )
-
-
-def _brokers(reader: Reader) -> Iterator[Broker]:
-    return (Broker.FromString(row.value) for row in read_range(reader, BROKERS, *keys.prefix()))
-
-
-@lru_cache(maxsize=1_024)
-def _epoch_of(row: bytes) -> int:
-    """Return the epoch of a worker's row: command after command asks for the same."""
-    broker = Broker.FromString(row)
-    return broker.epoch if ROLE in broker.roles else 0
+    gone = f"worker {worker} has no tasks any more under epoch {epoch}"
+    api.fence(reader, worker, epoch, ROLE, ended=f"{gone}; stop them, and register again")
 
 
 #: How long a worker is held to be alive that does not say so itself.

@@ -125,10 +125,9 @@ class Sessions:
         found = await self._records.get([(tenant, client_id) for client_id in client_ids])
         return {each.client_id: each for each in found if each is not None}
 
-    async def list(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedSession, None]:
+    def list(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedSession, None]:
         """Yield sessions in the order of tenants and clients; `conditions` as in `Records.list`."""
-        async for session in self._records.list(**conditions):
-            yield session
+        return self._records.list(**conditions)
 
     async def connections(self) -> dict[int, int]:
         """Return how many clients are connected through each broker, by the broker's epoch."""

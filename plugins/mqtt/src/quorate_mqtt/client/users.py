@@ -51,10 +51,9 @@ class Users:
         """Return the user of a tenant and a name, or None; of a list of such pairs a list."""
         return await self._records.get(*key)
 
-    async def list(self, /, **conditions: Any) -> AsyncGenerator[pb.User, None]:
+    def list(self, /, **conditions: Any) -> AsyncGenerator[pb.User, None]:
         """Yield users in the order of tenants and names; `conditions` are as in `Records.list`."""
-        async for user in self._records.list(**conditions):
-            yield user
+        return self._records.list(**conditions)
 
     async def authenticate(
         self, tenant: str, name: str, password: bytes

@@ -61,10 +61,9 @@ class Wills:
         )
         return reply
 
-    async def deliveries(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedWillDelivery, None]:
+    def deliveries(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedWillDelivery, None]:
         """Yield the wills that brokers have to publish; `conditions` as in `Records.list`."""
-        async for delivery in self._deliveries.list(**conditions):
-            yield delivery
+        return self._deliveries.list(**conditions)
 
 
 class SyncWills(Blocking[Wills]):

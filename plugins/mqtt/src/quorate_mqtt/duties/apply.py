@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import (
     Command,
     Controller,
@@ -18,7 +19,7 @@ from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
-from quorate_mqtt.brokers import BROKERS, LiveBrokers
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.duties import index
 from quorate_mqtt.duties.index import order
 from quorate_mqtt.sessions.families import DELIVERIES

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import ColumnFamily, Query, Reader, Txn, keys
 
-from quorate_mqtt.brokers import BROKERS, LiveBrokers
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.shards import GROUP, client_shard_of, tenant_shard_of
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties

@@ -21,11 +21,6 @@ def list_shard_places(reader: Reader, _: pb.ListShardPlaces) -> Iterator[pb.Shar
         yield place
 
 
-def place_order(place: pb.ShardPlace) -> bytes:
-    """Return the key by which the places of several shards are merged."""
-    return keys.pack(place.shard)
-
-
 def list_session_counts(reader: Reader, _: pb.ListSessionCounts) -> Iterator[pb.SessionCount]:
     """Yield what this shard has, and may have, of each tenant with a limit."""
     place = place_of(reader)
@@ -41,11 +36,6 @@ def list_session_counts(reader: Reader, _: pb.ListSessionCounts) -> Iterator[pb.
                 limit=limit,
                 quota=quota_of(reader, tenant.name, limit, place),
             )
-
-
-def count_order(count: pb.SessionCount) -> bytes:
-    """Return the key by which the counts of several shards are merged."""
-    return keys.pack(count.tenant, count.shard)
 
 
 COMMANDS: Final = (
@@ -72,12 +62,17 @@ ROUTES: Final = (
     DataRoute(message=pb.MoveQuotas, apply=apply.move_quotas),
 )
 QUERIES: Final = (
-    Query(message=pb.ListShardPlaces, group=GROUP, run=list_shard_places, order=place_order),
+    Query(
+        message=pb.ListShardPlaces,
+        group=GROUP,
+        run=list_shard_places,
+        order=lambda place: keys.pack(place.shard),
+    ),
     Query(
         message=pb.ListSessionCounts,
         group=GROUP,
         run=list_session_counts,
-        order=count_order,
+        order=lambda count: keys.pack(count.tenant, count.shard),
         reads=(TENANTS,),
     ),
 )

@@ -39,8 +39,8 @@ class Arrivals:
         quota = self._ledger.quota(tenant)
         if row is None:
             quota.take()
-            self._ledger.began(tenant)
-            self._ledger.connected(self._epoch)
+            self._ledger.sessions[tenant] += 1
+            self._ledger.connections[self._epoch] += 1
             # Larger than every generation that a session of this client has had.
             generation = self._txn.revision
             self._put(arrival, client, generation, self._now_ms)
@@ -56,7 +56,7 @@ class Arrivals:
                 self._ledger.taken_over += 1
             self._let_go(arrival, client, old, over=over)
             if over:
-                self._ledger.began(tenant)
+                self._ledger.sessions[tenant] += 1
                 created_at_ms = self._now_ms
         self._put(arrival, client, generation, created_at_ms)
         if taken_over_from:
@@ -129,7 +129,7 @@ class Arrivals:
     def _let_go(self, arrival: SessionConnect, client: bytes, old: Session, *, over: bool) -> None:
         """End what the new connection does not go on with: the old one's will and deadlines."""
         same = self._is_same(arrival, old)
-        self._ledger.connected(self._epoch)
+        self._ledger.connections[self._epoch] += 1
         if over:
             ending.end(
                 self._txn,
@@ -143,7 +143,7 @@ class Arrivals:
         if old.disconnected_at_ms:
             self._txn.schedule(EXPIRY, client, None)
         else:
-            self._ledger.disconnected(old.broker_epoch)
+            self._ledger.connections[old.broker_epoch] -= 1
         if not old.has_will:
             return
         if old.disconnected_at_ms or same:

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Controller, NodeApi, ShardRef, Timer
 from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_mqtt.brokers import BROKERS
 from quorate_mqtt.sessions import families
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1 import sessions_pb2 as pb

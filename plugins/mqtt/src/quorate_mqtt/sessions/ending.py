@@ -29,7 +29,7 @@ def end(
     if session.disconnected_at_ms:
         txn.schedule(EXPIRY, client, None)
     else:
-        ledger.disconnected(session.broker_epoch)
+        ledger.connections[session.broker_epoch] -= 1
     if session.has_will and publish_will:
         delivering.deliver(txn, client, live_brokers)
     elif session.has_will:
@@ -37,7 +37,7 @@ def end(
     delete_subscriptions(txn, client)
     keeping.end(txn, client)
     txn.delete(SESSIONS, client)
-    ledger.ended(tenant_of(client))
+    ledger.sessions[tenant_of(client)] -= 1
 
 
 def leave(
@@ -51,7 +51,7 @@ def leave(
     if interval_s == 0:
         end(txn, client, session, ledger, publish_will=True, live_brokers=live_brokers)
         return None
-    ledger.disconnected(session.broker_epoch)
+    ledger.connections[session.broker_epoch] -= 1
     if session.has_will:
         delivering.wait(txn, client, interval_s, live_brokers)
     # Zero is no time of a disconnect.

@@ -37,22 +37,6 @@ class Ledger:
             quota = self._quotas[tenant] = quota_left(self._txn, tenant)
         return quota
 
-    def began(self, tenant: str) -> None:
-        """Count a new session, which its quota had room for."""
-        self.sessions[tenant] += 1
-
-    def ended(self, tenant: str) -> None:
-        """Count a session that has ended."""
-        self.sessions[tenant] -= 1
-
-    def connected(self, epoch: int) -> None:
-        """Count a client that a broker serves from now on."""
-        self.connections[epoch] += 1
-
-    def disconnected(self, epoch: int) -> None:
-        """Count a client that a broker no longer serves."""
-        self.connections[epoch] -= 1
-
     def close(self, *, connects: int = 0) -> None:
         """Write what was recorded, after this many connects."""
         count(

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Access, Invalid, NodeApi, Query, Reader, Resource, Verb, keys
 
-from quorate_mqtt.brokers import BROKERS, LiveBrokers
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.sessions import apply, ending, ledger, validation
 from quorate_mqtt.sessions.families import SESSIONS
@@ -42,20 +43,10 @@ def find_orphans(reader: Reader, query: pb.FindOrphans) -> Iterator[pb.OrphanPag
     yield page
 
 
-def order_of_page(page: pb.OrphanPage) -> bytes:
-    """Return the key by which the pages of several shards are merged."""
-    return page.reached
-
-
 def count_connections(reader: Reader, _: pb.CountConnections) -> Iterator[pb.BrokerConnections]:
     """Yield how many clients each broker serves of this shard."""
     for epoch, count in ledger.connections(reader):
         yield pb.BrokerConnections(broker_epoch=epoch, connections=count)
-
-
-def order_of_count(count: pb.BrokerConnections) -> bytes:
-    """Return the key by which the counts of several shards are merged."""
-    return keys.pack(count.broker_epoch)
 
 
 class ConnectionCounts:
@@ -197,13 +188,13 @@ QUERIES: Final = (
         message=pb.FindOrphans,
         group=GROUP,
         run=find_orphans,
-        order=order_of_page,
+        order=lambda page: page.reached,
         reads=(BROKERS,),
     ),
     Query(
         message=pb.CountConnections,
         group=GROUP,
         run=count_connections,
-        order=order_of_count,
+        order=lambda count: keys.pack(count.broker_epoch),
     ),
 )

@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Invalid, Rejected, Resource, Txn, Verb
 from quorate.plugin.checking import LONGEST_NAME, check_bytes, check_text
 from quorate.plugin.resource import TENANTS, tenant_there
 
-from quorate_mqtt.brokers import BROKERS, LiveBrokers, fence, with_live_brokers
+from quorate_mqtt.brokers import LiveBrokers, fence, with_live_brokers
 from quorate_mqtt.duties import index
 from quorate_mqtt.names import check_epoch, check_identity, check_topic_filter, when_given
 from quorate_mqtt.shards import GROUP

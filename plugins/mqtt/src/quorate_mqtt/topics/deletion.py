@@ -1,9 +1,10 @@
 """The second phase of a topic's deletion: everybody who holds something of it does their part."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from quorate.plugin import Controller, Extension, NodeApi, Query, Reader, ShardRef, keys, read_range
+from quorate.plugin.batches import read_pages
 from quorate.plugin.resource import read_rows
 from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
@@ -23,9 +24,9 @@ async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
     A finalizer that raises does not keep the others from it; what was raised is raised at the end.
     """
     failures: list[Exception] = []
-    async for page in _deletions(node):
+    async for page in read_pages(node, _following, pb.TopicDeletion, _PAGE):
         finished: list[pb.TopicFinish] = []
-        for topic in await read_rows(node, TOPIC, page):
+        for topic in await read_rows(node, TOPIC, list(map(_key, page))):
             if topic is not None and topic.deleting_at_ms:
                 finished += await _finished(node, topic, failures)
         if finished:
@@ -48,20 +49,6 @@ async def clear_retained(node: NodeApi, topic: pb.Topic) -> bool:
     clearing = retained.DeleteRetainedMessages(names=[name])
     only_reply(await node.propose(clearing, BatchReply))
     return True
-
-
-async def _deletions(node: NodeApi) -> AsyncIterator[Sequence[bytes]]:
-    """Yield the keys of the topics that are being deleted, page by page."""
-    after = b""
-    while True:
-        query = pb.FindTopicDeletions(after=after, limit=_PAGE)
-        # Each shard answers with that many, so the first of all of them are complete.
-        found = [_key(each) async for each in node.query(query, pb.TopicDeletion)][:_PAGE]
-        if found:
-            yield found
-        if len(found) < _PAGE:
-            return
-        after = found[-1]
 
 
 async def _finished(
@@ -87,6 +74,10 @@ async def _is_finished(
     except Exception as error:  # noqa: BLE001 - another plugin's; it is raised again at the end
         failures.append(error)
         return False
+
+
+def _following(last: pb.TopicDeletion | None) -> pb.FindTopicDeletions:
+    return pb.FindTopicDeletions(after=_key(last) if last else b"", limit=_PAGE)
 
 
 def _key(named: pb.TopicDeletion) -> bytes:

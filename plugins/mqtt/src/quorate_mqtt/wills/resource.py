@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Invalid, Resource, Timer, Txn, Verb, keys, still_due
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
-from quorate_mqtt.brokers import BROKERS, LiveBrokers
+from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.names import check_identity, when_given
 from quorate_mqtt.sessions.families import DELAY, DELIVERIES, WILLS
 from quorate_mqtt.shards import GROUP, client_shard

@@ -1,23 +1,24 @@
 """Commits of many groups: cut into commands, and the answers put together again."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
-from quorate.client import OutcomeUnknownError, RejectedError
+from quorate.client import InvalidError, OutcomeUnknownError, RejectedError
+from quorate.plugin.batches import weighed_parts
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
+from quorate_offset.names import name_fault
 from quorate_offset.offsets.validation import MOST_OFFSETS
 from quorate_offset.v1 import commands_pb2 as pb, service_pb2 as requests
-
-T = TypeVar("T")
 
 #: The code of what may have been carried out, or refused for a reason that nobody knows.
 OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
 _FORGOTTEN: Final = "it was carried out, and its shard no longer keeps the answer"
 
-#: The most that one command holds, beside the most offsets.
 _MOST_BYTES: Final = 1 << 20
+#: The most offsets and bytes that one command holds.
+MOST: Final = (MOST_OFFSETS, _MOST_BYTES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +32,6 @@ class Piece:
     commit: pb.GroupCommit
 
 
-def runs(items: Iterable[T], weigh: Callable[[T], tuple[int, int]]) -> Iterator[list[T]]:
-    """Yield runs of items that fit into a command; `weigh` tells an item's offsets and bytes."""
-    run: list[T] = []
-    offsets = size = 0
-    for item in items:
-        more, larger = weigh(item)
-        offsets, size = offsets + more, size + larger
-        if run and (offsets > MOST_OFFSETS or size > _MOST_BYTES):
-            yield run
-            run, offsets, size = [], more, larger
-        run.append(item)
-    if run:
-        yield run
-
-
 def cut(groups: Iterable[pb.GroupCommit]) -> list[Piece]:
     """Cut groups that are too large for a command."""
     pieces: list[Piece] = []
@@ -54,7 +40,7 @@ def cut(groups: Iterable[pb.GroupCommit]) -> list[Piece]:
             pieces.append(Piece(position, None, group))
             continue
         first = 0
-        for commits in runs(group.commits, lambda commit: (1, commit.ByteSize())):
+        for commits in weighed_parts(group.commits, lambda one: (1, one.ByteSize()), MOST):
             part = pb.GroupCommit(
                 tenant=group.tenant, group=group.group, commits=commits, mode=group.mode
             )
@@ -73,7 +59,7 @@ def commands(pieces: Iterable[Piece]) -> list[requests.CommitOffsetsRequest]:
 
     return [
         requests.CommitOffsetsRequest(groups=[piece.commit for piece in run])
-        for run in runs(pieces, weigh)
+        for run in weighed_parts(pieces, weigh, MOST)
     ]
 
 
@@ -83,6 +69,13 @@ def refusals_of(reply: BatchReply) -> list[ItemRefusal]:
         ItemRefusal(item=item, code=OUTCOME_UNKNOWN, message=_FORGOTTEN) for item in reply.forgotten
     ]
     return sorted([*reply.refusals, *forgotten], key=lambda refusal: refusal.item)
+
+
+def check_names(**names: str) -> None:
+    """Refuse names that no tenant, group or topic has, before anything is sent."""
+    for field, name in names.items():
+        if fault := name_fault(name):
+            raise InvalidError(field, fault)
 
 
 def raise_first(refusals: Iterable[ItemRefusal | requests.OffsetRefusal]) -> None:

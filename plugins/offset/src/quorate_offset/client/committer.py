@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from quorate.client import ClosedError, InvalidError, QuorateError, RejectedError
 
+from quorate_offset.client.commits import check_names
 from quorate_offset.client.pending import (
     CommitMany,
     Key,
@@ -16,7 +17,6 @@ from quorate_offset.client.pending import (
     key_of,
 )
 from quorate_offset.client.shards import Shards
-from quorate_offset.names import name_fault
 from quorate_offset.v1 import commands_pb2 as pb
 
 #: Time for which offsets are collected before they are committed.
@@ -172,9 +172,7 @@ def _pending(
     metadata: str,
 ) -> PendingOffset:
     """Refuse what cannot be right: in the background it would keep other marks back."""
-    for field, name in (("tenant", tenant), ("group", group), ("topic", topic)):
-        if fault := name_fault(name):
-            raise InvalidError(field, fault)
+    check_names(tenant=tenant, group=group, topic=topic)
     if offset < 0:
         raise InvalidError("offset", f"must not be negative, and is {offset}")
     try:

@@ -10,18 +10,18 @@ from google.protobuf.message import Message
 from quorate.client import (
     AsyncClient,
     InvalidError,
-    RejectedError,
     UnavailableError,
 )
+from quorate.client.errors import or_none
 from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import ShardRevision
 
 from quorate_offset.answers import each_reply
 from quorate_offset.client import commits
+from quorate_offset.client.commits import check_names
 from quorate_offset.client.committer import INTERVAL_S, Committer
 from quorate_offset.client.shards import Shards
 from quorate_offset.families import GROUP, group_key
-from quorate_offset.names import name_fault
 from quorate_offset.offsets.validation import LARGEST_PAGE, MOST_GROUPS
 from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_pb2 as requests
 
@@ -62,7 +62,7 @@ class Offsets:
         with BEHIND when `monotonic` and a larger one stands, and with FENCED when the group has a
         larger generation. Commits under way at the same time share calls.
         """
-        _check_names(tenant=tenant, group=group, topic=topic)
+        check_names(tenant=tenant, group=group, topic=topic)
         commit = pb.OffsetCommit(
             topic=topic,
             partition=partition,
@@ -124,7 +124,7 @@ class Offsets:
 
         Refused with FENCED when the group has a larger generation.
         """
-        _check_names(tenant=tenant, group=group)
+        check_names(tenant=tenant, group=group)
         fence = pb.GroupFence(tenant=tenant, group=group, generation=generation)
         response = await self.fence_many([fence], timeout_s=timeout_s)
         commits.raise_first(response.refusals)
@@ -219,7 +219,7 @@ class Offsets:
 
         That there is none is no failure.
         """
-        _check_names(tenant=tenant, group=group, topic=topic)
+        check_names(tenant=tenant, group=group, topic=topic)
         deletion = pb.OffsetDeletion(tenant=tenant, group=group, topic=topic, partition=partition)
         return await self._delete(deletion, timeout_s)
 
@@ -228,7 +228,7 @@ class Offsets:
 
         That there is none is no failure. The group stays fenced for a while.
         """
-        _check_names(tenant=tenant, group=group)
+        check_names(tenant=tenant, group=group)
         return await self._delete(pb.OffsetDeletion(tenant=tenant, group=group), timeout_s)
 
     async def _delete(self, deletion: pb.OffsetDeletion, timeout_s: float | None) -> int:
@@ -363,14 +363,8 @@ class Offsets:
     ) -> asked.GroupState | None:
         """Return what is known of a group as a whole; None when nothing is."""
         request = requests.GetGroupStateRequest(tenant=tenant, group=group, stale=stale)
-        try:
-            return await self._call(
-                "GetGroupState", request, asked.GroupState, group_key(tenant, group), timeout_s
-            )
-        except RejectedError as error:
-            if error.code == "NOT_FOUND":
-                return None
-            raise
+        key = group_key(tenant, group)
+        return await or_none(self._call("GetGroupState", request, asked.GroupState, key, timeout_s))
 
     async def states(
         self,
@@ -480,10 +474,3 @@ def _partition_offsets(
 
 def _revision(revisions: Iterable[ShardRevision]) -> int:
     return max((each.revision for each in revisions), default=0)
-
-
-def _check_names(**names: str) -> None:
-    """Refuse names that no tenant, group or topic has, before anything is sent."""
-    for field, name in names.items():
-        if fault := name_fault(name):
-            raise InvalidError(field, fault)

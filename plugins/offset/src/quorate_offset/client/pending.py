@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import Final
 
 from quorate.client import InvalidError, OutcomeUnknownError, QuorateError, UnavailableError
+from quorate.plugin.batches import weighed_parts
 
-from quorate_offset.client.commits import OUTCOME_UNKNOWN, runs
+from quorate_offset.client.commits import MOST, OUTCOME_UNKNOWN
 from quorate_offset.v1.commands_pb2 import CommitMode, GroupCommit, OffsetCommit
 from quorate_offset.v1.service_pb2 import CommitOffsetsResponse, OffsetRefusal
 
@@ -169,7 +170,7 @@ def _parts(marks: dict[Key, PendingOffset]) -> Iterator[list[Keyed]]:
                 rounds.append([])
             rounds[turn] += generations[generation]
     for keyed in rounds:
-        yield from runs(keyed, _weigh)
+        yield from weighed_parts(keyed, _weigh, MOST)
 
 
 def _weigh(keyed: Keyed) -> tuple[int, int]:

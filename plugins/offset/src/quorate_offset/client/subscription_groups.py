@@ -72,7 +72,7 @@ class SubscriptionGroups:
         )
         return found
 
-    async def list(
+    def list(
         self,
         tenant: str = "",
         *,
@@ -81,7 +81,6 @@ class SubscriptionGroups:
         timeout_s: float | None = None,
     ) -> AsyncGenerator[SubscriptionGroup, None]:
         """Yield groups by tenant and name, of one tenant or of all."""
-        async for group in self._records.list(
+        return self._records.list(
             tenant=tenant, prefix=prefix, page_size=LARGEST_PAGE, stale=stale, timeout_s=timeout_s
-        ):
-            yield group
+        )

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from quorate.plugin import Rejected, Txn, answer_each, keys, read_values
+from quorate.plugin import Invalid, Rejected, Txn, answer_each, keys, read_values
+from quorate.plugin.batches import refusal_of
 from quorate.v1.batch_pb2 import BatchReply
 
-from quorate_offset.families import OFFSETS, group_key, offset_key, partition_part
+from quorate_offset.families import MARKS, OFFSETS, group_key, offset_key, partition_part
 from quorate_offset.marks import (
     generation_and_revision,
     note_change,
@@ -20,9 +21,8 @@ from quorate_offset.marks import (
     pass_fence,
     raises_fence,
     read_mark,
-    read_marks,
 )
-from quorate_offset.names import LONGEST_NAME, accept_name, accept_tenant, name_fault
+from quorate_offset.names import LONGEST_NAME, accept_tenant, check_name, name_fault
 from quorate_offset.offsets.rows import (
     committed_part,
     offset_in,
@@ -39,7 +39,8 @@ def commit_offsets(txn: Txn, command: requests.CommitOffsetsRequest) -> BatchRep
     batch = _Commits(txn)
     # In the order of their rows, in which every replica inserts them with less work.
     groups = sorted(batch.accepted(command.groups), key=itemgetter(2))
-    marks = read_marks(txn, list(dict.fromkeys([key for _, _, key in groups])))
+    named = list(dict.fromkeys([key for _, _, key in groups]))
+    marks = dict(zip(named, read_values(txn, MARKS, named), strict=True))
     for position, item, key in groups:
         batch.take(position, item, key, marks[key])
     batch.compare()
@@ -103,7 +104,7 @@ class _Commits:
         self._txn: Final = txn
         self._committed: Final = committed_part(txn.proposed_at_ms)
         #: By the positions of their groups.
-        self._refused: Final[dict[int, Rejected]] = {}
+        self._refused: Final[dict[int, Rejected | Invalid]] = {}
         self._refusals: Final[dict[int, list[pb.CommitRefusal]]] = {}
         #: The packed topics; empty: it is none.
         self._topics: Final[dict[str, bytes]] = {}
@@ -123,15 +124,13 @@ class _Commits:
             tenant, group = item.tenant, item.group
             try:
                 if not 0 < len(group) <= LONGEST_NAME:
-                    accept_name("group", group)
+                    check_name("group", group)
                 if tenant not in tenants:
                     accept_tenant(self._txn, tenant)
                     tenants.add(tenant)
                 if item.mode not in MODES:
-                    raise Rejected(
-                        "INVALID_ARGUMENT", f"mode: {item.mode} is none that this version knows"
-                    )
-            except Rejected as refusal:
+                    raise Invalid("mode", f"{item.mode} is none that this version knows")
+            except (Rejected, Invalid) as refusal:
                 self._refused[position] = refusal
             else:
                 found.append((position, item, group_key(tenant, group)))
@@ -217,7 +216,7 @@ class _Commits:
         """Return the answer to all of the groups."""
         answer = BatchReply(items=items)
         for position, refused in sorted(self._refused.items()):
-            answer.refusals.add(item=position, code=refused.code, message=refused.message)
+            answer.refusals.append(refusal_of(position, refused))
         replies = [b""] * items
         for position, refusals in self._refusals.items():
             refusals.sort(key=lambda refusal: refusal.commit)
@@ -239,9 +238,9 @@ class _Commits:
 
 def _fence(txn: Txn, fence: pb.GroupFence) -> None:
     accept_tenant(txn, fence.tenant)
-    accept_name("group", fence.group)
+    check_name("group", fence.group)
     if not fence.generation:
-        raise Rejected("INVALID_ARGUMENT", "generation: must be at least 1")
+        raise Invalid("generation", "must be at least 1")
     group = group_key(fence.tenant, fence.group)
     mark = read_mark(txn, group)
     if pass_fence(mark, fence.generation):
@@ -251,7 +250,7 @@ def _fence(txn: Txn, fence: pb.GroupFence) -> None:
 
 def _reset(txn: Txn, reset: pb.OffsetReset) -> pb.OffsetsChanged:
     accept_tenant(txn, reset.tenant)
-    accept_name("group", reset.group)
+    check_name("group", reset.group)
     group = group_key(reset.tenant, reset.group)
     mark = read_mark(txn, group)
     if reset.HasField("generation") and not pass_fence(mark, reset.generation):
@@ -274,7 +273,7 @@ def _offsets_of_reset(txn: Txn, reset: pb.OffsetReset, group: bytes) -> dict[byt
     if target == "to_offsets":
         return _listed(reset.to_offsets.offsets, group)
     if target is None:
-        raise Rejected("INVALID_ARGUMENT", "target: must be one of to_offset, to_offsets")
+        raise Invalid("target", "must be one of to_offset, to_offsets")
     to = reset.to_offset
     _accept_offset("to_offset.offset", to.offset)
     partition = to.partition if to.HasField("partition") else None
@@ -293,22 +292,22 @@ def _offsets_of_reset(txn: Txn, reset: pb.OffsetReset, group: bytes) -> dict[byt
 
 def _listed(offsets: Sequence[pb.PartitionOffset], group: bytes) -> dict[bytes, int]:
     if not offsets:
-        raise Rejected("INVALID_ARGUMENT", "to_offsets: must not be empty")
+        raise Invalid("to_offsets", "must not be empty")
     listed: dict[bytes, int] = {}
     for each in offsets:
-        accept_name("topic", each.topic)
+        check_name("topic", each.topic)
         _accept_offset("offset", each.offset)
         key = offset_key(group + keys.pack(each.topic), each.partition)
         if key in listed:
             named = f"partition {each.partition} of topic {each.topic}"
-            raise Rejected("INVALID_ARGUMENT", f"to_offsets: {named} is there a second time")
+            raise Invalid("to_offsets", f"{named} is there a second time")
         listed[key] = each.offset
     return listed
 
 
 def _delete(txn: Txn, deletion: pb.OffsetDeletion) -> pb.OffsetsChanged:
-    accept_name("tenant", deletion.tenant)
-    accept_name("group", deletion.group)
+    check_name("tenant", deletion.tenant)
+    check_name("group", deletion.group)
     group = group_key(deletion.tenant, deletion.group)
     partition = deletion.partition if deletion.HasField("partition") else None
     prefix = _filtered(group, deletion.topic, partition)
@@ -327,9 +326,9 @@ def _filtered(group: bytes, topic: str, partition: int | None) -> bytes:
     """Return what the keys of the named offsets begin with; of a partition, its key."""
     if not topic:
         if partition is not None:
-            raise Rejected("INVALID_ARGUMENT", "partition: needs a topic")
+            raise Invalid("partition", "needs a topic")
         return group
-    accept_name("topic", topic)
+    check_name("topic", topic)
     topic_key = group + keys.pack(topic)
     return topic_key if partition is None else offset_key(topic_key, partition)
 
@@ -350,4 +349,4 @@ def _delete_one(txn: Txn, key: bytes) -> int:
 
 def _accept_offset(field: str, offset: int) -> None:
     if offset < 0:
-        raise Rejected("INVALID_ARGUMENT", f"{field}: must not be negative, and is {offset}")
+        raise Invalid(field, f"must not be negative, and is {offset}")

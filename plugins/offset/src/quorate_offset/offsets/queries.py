@@ -89,11 +89,6 @@ def list_changes(reader: Reader, query: pb.ListChangesQuery) -> Iterator[pb.Shar
     yield answer
 
 
-def changes_order(answer: pb.ShardChanges) -> bytes:
-    """Return the key by which the answers of several shards are merged."""
-    return keys.pack(answer.shard)
-
-
 def list_idle_groups(reader: Reader, query: pb.ListIdleGroupsQuery) -> Iterator[pb.IdleGroup]:
     """Yield groups of the shard that is asked; the others have no answer."""
     if query.shard != reader.shard:
@@ -104,11 +99,6 @@ def list_idle_groups(reader: Reader, query: pb.ListIdleGroupsQuery) -> Iterator[
             return
         tenant, group = group_of(key)
         yield pb.IdleGroup(shard=reader.shard, tenant=tenant, group=group, revision=revision)
-
-
-def idle_order(answer: pb.IdleGroup) -> bytes:
-    """Return the key by which answers are merged."""
-    return keys.pack(answer.shard, answer.revision, answer.tenant, answer.group)
 
 
 def _page(

@@ -8,6 +8,7 @@ from typing import Final
 
 from quorate.plugin import Access, Answers, GrpcService, Metric, NodeApi, Rejected
 from quorate.plugin.access import Place
+from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.answers import (
@@ -17,7 +18,6 @@ from quorate_offset.answers import (
     cut,
     each_reply,
     oldest,
-    raise_refusal,
     read_groups,
 )
 from quorate_offset.families import of_group
@@ -62,9 +62,7 @@ class OffsetService:
             generation=request.generation if request.HasField("generation") else None,
         )
         reply = await self._commit(requests.CommitOffsetsRequest(groups=[item]))
-        raise_refusal(reply)
-        [answer] = each_reply(reply, pb.GroupCommitReply)
-        for refusal in answer.refusals:
+        for refusal in pb.GroupCommitReply.FromString(only_reply(reply)).refusals:
             raise Rejected(refusal.code, refusal.message)
         return requests.CommitOffsetResponse(revision=reply.revisions[0])
 
@@ -95,7 +93,7 @@ class OffsetService:
             tenant=request.tenant, group=request.group, generation=request.generation
         )
         reply = await self._node.propose(requests.FenceGroupsRequest(fences=[fence]), BatchReply)
-        raise_refusal(reply)
+        only_reply(reply)
         return requests.FenceGroupResponse(revision=reply.revisions[0])
 
     async def FenceGroups(

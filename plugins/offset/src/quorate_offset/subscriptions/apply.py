@@ -3,12 +3,13 @@
 from collections.abc import Sequence, Sized
 from typing import Final
 
-from quorate.plugin import NodeApi, Rejected, Txn
+from quorate.plugin import Invalid, NodeApi, Rejected, Txn
+from quorate.plugin.checking import check_longest
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.answers import each_reply
 from quorate_offset.families import SUBSCRIPTION_GROUPS, group_key
-from quorate_offset.names import accept_name, accept_tenant
+from quorate_offset.names import accept_tenant, check_name
 from quorate_offset.offsets.apply import delete_group
 from quorate_offset.v1 import (
     commands_pb2 as pb,
@@ -57,7 +58,7 @@ def new_group(tenant: str, group: str, at_ms: int) -> rows.SubscriptionGroup:
 def put(txn: Txn, change: pb.SubscriptionGroupChange) -> pb.PutSubscriptionGroupReply:
     """Make or change a group; one that stays as it was is not written."""
     accept_tenant(txn, change.tenant)
-    accept_name("group", change.group)
+    check_name("group", change.group)
     key = group_key(change.tenant, change.group)
     stored = txn.get(SUBSCRIPTION_GROUPS, key)
     if stored is None:
@@ -81,8 +82,8 @@ def put(txn: Txn, change: pb.SubscriptionGroupChange) -> pb.PutSubscriptionGroup
 
 def delete(txn: Txn, deletion: pb.SubscriptionGroupDeletion) -> None:
     """Delete a group, and its offsets if that is wanted."""
-    accept_name("tenant", deletion.tenant)
-    accept_name("group", deletion.group)
+    check_name("tenant", deletion.tenant)
+    check_name("group", deletion.group)
     key = group_key(deletion.tenant, deletion.group)
     if txn.get(SUBSCRIPTION_GROUPS, key) is None:
         if deletion.missing_ok:
@@ -99,9 +100,9 @@ def delete(txn: Txn, deletion: pb.SubscriptionGroupDeletion) -> None:
 def _subscribe(group: rows.SubscriptionGroup, subscriptions: Sequence[rows.Subscription]) -> None:
     by_topic: dict[str, rows.Subscription] = {}
     for each in subscriptions:
-        accept_name("subscriptions.topic", each.topic)
-        _accept_text("subscriptions.expression_type", each.expression_type)
-        _accept_text("subscriptions.expression", each.expression)
+        check_name("subscriptions.topic", each.topic)
+        check_longest("subscriptions.expression_type", each.expression_type, LONGEST_TEXT)
+        check_longest("subscriptions.expression", each.expression, LONGEST_TEXT)
         if each.topic in by_topic:
             raise _twice("subscriptions", each.topic)
         by_topic[each.topic] = each
@@ -119,19 +120,17 @@ def _change_attributes(
     for change in changes:
         sign, name = change.name[:1], change.name[1:]
         if sign not in ("+", "-"):
-            raise Rejected(
-                "INVALID_ARGUMENT",
-                f"attributes: {change.name!r} must begin with + to be set, or - to be removed",
-            )
-        accept_name("attributes.name", name)
-        _accept_text("attributes.value", change.value)
+            reason = f"{change.name!r} must begin with + to be set, or - to be removed"
+            raise Invalid("attributes", reason)
+        check_name("attributes.name", name)
+        check_longest("attributes.value", change.value, LONGEST_TEXT)
         if name in named:
             raise _twice("attributes", name)
         named.add(name)
         if sign == "+":
             attributes[name] = change.value
         elif change.value:
-            raise Rejected("INVALID_ARGUMENT", f"attributes: -{name} takes no value")
+            raise Invalid("attributes", f"-{name} takes no value")
         elif attributes.pop(name, None) is None:
             raise Rejected("NOT_FOUND", f"attributes: the group has no {name} to remove")
     _accept_count("attributes", attributes)
@@ -146,16 +145,13 @@ def _change_forbidden(group: rows.SubscriptionGroup, changes: Sequence[pb.Forbid
     bits = {each.topic: each.bits for each in group.forbidden}
     named: set[str] = set()
     for change in changes:
-        accept_name("forbidden.topic", change.topic)
+        check_name("forbidden.topic", change.topic)
         if change.topic in named:
             raise _twice("forbidden", change.topic)
         named.add(change.topic)
         if change.set & change.clear:
-            raise Rejected(
-                "INVALID_ARGUMENT",
-                f"forbidden: bits {change.set & change.clear:#x} of topic {change.topic} are to be "
-                "set and cleared at once",
-            )
+            bits_of = f"bits {change.set & change.clear:#x} of topic {change.topic}"
+            raise Invalid("forbidden", f"{bits_of} are to be set and cleared at once")
         bits[change.topic] = (bits.get(change.topic, 0) | change.set) & ~change.clear
     kept = {topic: value for topic, value in bits.items() if value}
     _accept_count("forbidden", kept)
@@ -165,23 +161,13 @@ def _change_forbidden(group: rows.SubscriptionGroup, changes: Sequence[pb.Forbid
     )
 
 
-def _accept_text(field: str, text: str) -> None:
-    if len(text) > LONGEST_TEXT:
-        raise Rejected(
-            "INVALID_ARGUMENT",
-            f"{field}: must have at most {LONGEST_TEXT} characters, not {len(text)}",
-        )
-
-
 def _accept_count(field: str, found: Sized) -> None:
     if len(found) > MOST_OF_A_KIND:
-        raise Rejected(
-            "INVALID_ARGUMENT", f"{field}: {len(found)}; at most {MOST_OF_A_KIND} allowed"
-        )
+        raise Invalid(field, f"{len(found)}; at most {MOST_OF_A_KIND} allowed")
 
 
-def _twice(field: str, name: str) -> Rejected:
-    return Rejected("INVALID_ARGUMENT", f"{field}: {name} is there a second time")
+def _twice(field: str, name: str) -> Invalid:
+    return Invalid(field, f"{name} is there a second time")
 
 
 class Changes:

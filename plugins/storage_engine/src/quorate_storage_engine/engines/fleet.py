@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Reader, Txn, answer_each, keys, read_range
+from quorate.builtin.cluster import api
+from quorate.plugin import Reader, Txn, answer_each
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 
-from quorate_storage_engine.families import BROKERS, DROPS, ENGINES, drop_key, engine_key
+from quorate_storage_engine.families import DROPS, ENGINES, drop_key, engine_key
 from quorate_storage_engine.placement import Load
 from quorate_storage_engine.v1.rows_pb2 import Engine, Segment
 
@@ -34,8 +35,7 @@ class Fleet:
     def broker_epoch(self, name: str) -> int:
         """Return the epoch under which an engine is registered; zero when it is not."""
         if name not in self._epochs:
-            row = self._reader.get(BROKERS, engine_key(name))
-            self._epochs[name] = 0 if row is None else _epoch(Broker.FromString(row))
+            self._epochs[name] = api.epoch_of(self._reader, name, ROLE)
         return self._epochs[name]
 
     def is_registered(self, name: str) -> bool:
@@ -85,10 +85,9 @@ class Fleet:
 
     def registered(self) -> Iterator[Broker]:
         """Yield the brokers that are engines, by name."""
-        for row in read_range(self._reader, BROKERS, *keys.prefix()):
-            broker = Broker.FromString(row.value)
-            if self._note(broker):
-                yield broker
+        for broker in api.registered(self._reader, ROLE):
+            self._epochs[broker.name] = broker.epoch
+            yield broker
 
     def count(self, name: str, *, replicas: int = 0, leaderships: int = 0) -> None:
         """Add to what an engine carries."""
@@ -117,14 +116,6 @@ class Fleet:
             else:
                 txn.delete(ENGINES, engine_key(name))
         self._changed.clear()
-
-    def _note(self, broker: Broker) -> bool:
-        self._epochs[broker.name] = _epoch(broker)
-        return ROLE in broker.roles
-
-
-def _epoch(broker: Broker) -> int:
-    return broker.epoch if ROLE in broker.roles else 0
 
 
 def answer_each_with_fleet(

@@ -1,7 +1,6 @@
 """The reads of engines, and what the moves of replicas look for."""
 
 from collections.abc import Iterator
-from itertools import islice
 
 from quorate.plugin import Reader, keys, read_range
 
@@ -10,7 +9,7 @@ from quorate_storage_engine.engines.fleet import RACK, Fleet
 from quorate_storage_engine.families import ENGINES, REPLICAS, THIN, replica_key
 from quorate_storage_engine.segments.rows import indexed, read_segment, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
-from quorate_storage_engine.validation import FOUND, LONGEST_LIST
+from quorate_storage_engine.validation import LONGEST_LIST
 
 
 def list_engines(reader: Reader, query: asked.ListEnginesQuery) -> Iterator[asked.EngineState]:
@@ -31,21 +30,14 @@ def list_engines(reader: Reader, query: asked.ListEnginesQuery) -> Iterator[aske
 def find_thin(reader: Reader, query: asked.FindThinQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments with too few replicas to which an engine can be added."""
     fleet = Fleet(reader)
-    found = (
-        seen(segment)
-        for segment in indexed(reader, THIN, query.after)
-        if additions(segment, fleet, shortage(segment))
-    )
-    return islice(found, query.limit or FOUND)
+    for segment in indexed(reader, THIN, query.after):
+        if additions(segment, fleet, shortage(segment)):
+            yield seen(segment)
 
 
 def find_departures(reader: Reader, query: asked.FindDeparturesQuery) -> Iterator[pb.Departure]:
     """Yield replicas on decommissioned engines for which a step can be taken."""
-    return islice(_departures(reader, query.after), query.limit or FOUND)
-
-
-def _departures(reader: Reader, after: pb.Departure) -> Iterator[pb.Departure]:
-    fleet = Fleet(reader)
+    fleet, after = Fleet(reader), query.after
     for row in read_range(
         reader, ENGINES, keys.pack(after.engine) if after.engine else b"", b"\xff"
     ):

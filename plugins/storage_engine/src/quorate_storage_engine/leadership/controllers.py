@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.batches import carry_out, read_pages
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_storage_engine.config import StorageEngineConfig
-from quorate_storage_engine.families import BROKERS, GROUP
+from quorate_storage_engine.families import GROUP
 from quorate_storage_engine.leadership.log_ends import (
     AskLogEnd,
     ask_candidates,

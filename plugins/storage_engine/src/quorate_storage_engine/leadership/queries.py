@@ -1,15 +1,14 @@
 """What the elections look for."""
 
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Reader, keys, read_range
 from quorate.v1.cluster_pb2 import Broker
 
 from quorate_storage_engine.engines.fleet import Fleet
 from quorate_storage_engine.families import (
-    BROKERS,
     DISPLACED,
     ENGINES,
     LEADERSHIPS,
@@ -19,7 +18,6 @@ from quorate_storage_engine.families import (
 from quorate_storage_engine.leadership.apply import preferred_leader
 from quorate_storage_engine.segments.rows import indexed, read_segment, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
-from quorate_storage_engine.validation import FOUND
 
 #: The listener under which an engine registers where its StorageNode is.
 ADDRESS: Final = "storage"
@@ -27,22 +25,6 @@ ADDRESS: Final = "storage"
 
 def find_orphans(reader: Reader, query: asked.FindOrphansQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments whose leader is registered no more, or as another process."""
-    return islice(_orphans(reader), query.limit or FOUND)
-
-
-def find_recoverable(
-    reader: Reader, query: asked.FindRecoverableQuery
-) -> Iterator[asked.RecoverableSegment]:
-    """Yield unavailable segments that somebody who is registered may know to the end."""
-    return islice(_recoverable(reader, query), query.limit or FOUND)
-
-
-def find_displaced(reader: Reader, query: asked.FindDisplacedQuery) -> Iterator[asked.LeaderMove]:
-    """Yield segments whose preferred leader could lead and does not."""
-    return islice(_displaced(reader, query), query.limit or FOUND)
-
-
-def _orphans(reader: Reader) -> Iterator[pb.SeenSegment]:
     fleet = Fleet(reader)
     for row in read_range(reader, ENGINES, *keys.prefix()):
         engine = rows.Engine.FromString(row.value)
@@ -59,9 +41,10 @@ def _orphans(reader: Reader) -> Iterator[pb.SeenSegment]:
                 yield seen(segment)
 
 
-def _recoverable(
+def find_recoverable(
     reader: Reader, query: asked.FindRecoverableQuery
 ) -> Iterator[asked.RecoverableSegment]:
+    """Yield unavailable segments that somebody who is registered may know to the end."""
     fleet = Fleet(reader)
     for segment in indexed(reader, UNAVAILABLE, query.after):
         candidates = [
@@ -80,7 +63,8 @@ def _candidate(reader: Reader, engine: str) -> asked.Candidate:
     )
 
 
-def _displaced(reader: Reader, query: asked.FindDisplacedQuery) -> Iterator[asked.LeaderMove]:
+def find_displaced(reader: Reader, query: asked.FindDisplacedQuery) -> Iterator[asked.LeaderMove]:
+    """Yield segments whose preferred leader could lead and does not."""
     fleet = Fleet(reader)
     for segment in indexed(reader, DISPLACED, query.after):
         preferred = preferred_leader(segment, fleet)

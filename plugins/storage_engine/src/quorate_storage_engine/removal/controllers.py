@@ -3,13 +3,14 @@
 import logging
 from typing import Final
 
+from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import Controller, NodeApi, ShardRef
-from quorate.plugin.batches import carry_out, read_pages
+from quorate.plugin.batches import carry_out
 
 from quorate_storage_engine.config import StorageEngineConfig
-from quorate_storage_engine.families import BROKERS, GROUP, drop_key
+from quorate_storage_engine.families import GROUP, drop_key
 from quorate_storage_engine.metrics import OVERDUE, THIN, UNAVAILABLE
-from quorate_storage_engine.segments.rows import seen_id
+from quorate_storage_engine.segments.sweeping import carry_out_seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 
 _log = logging.getLogger(__name__)
@@ -18,13 +19,7 @@ _log = logging.getLogger(__name__)
 async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
     """Begin removals, end those that nobody can acknowledge any more, and report the others."""
     limit = node.config(StorageEngineConfig).batch
-    async for page in read_pages(
-        node,
-        lambda last: asked.FindRemovableQuery(limit=limit, after=seen_id(last)),
-        pb.SeenSegment,
-        limit,
-    ):
-        await carry_out(node, shard, pb.RemoveSegments(segments=page))
+    await carry_out_seen(node, shard, asked.FindRemovableQuery, pb.RemoveSegments)
     while lost := [
         drop async for drop in node.query(asked.FindLostDropsQuery(limit=limit), rows.Drop)
     ]:
@@ -33,13 +28,7 @@ async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
         )
         if not await carry_out(node, shard, command):
             break
-    async for page in read_pages(
-        node,
-        lambda last: asked.FindAbandonedQuery(limit=limit, after=seen_id(last)),
-        pb.SeenSegment,
-        limit,
-    ):
-        await carry_out(node, shard, pb.FinishRemovals(segments=page))
+    await carry_out_seen(node, shard, asked.FindAbandonedQuery, pb.FinishRemovals)
     await _report(node)
 
 

@@ -19,7 +19,7 @@ from quorate_storage_engine.families import (
 )
 from quorate_storage_engine.segments.rows import indexed, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
-from quorate_storage_engine.validation import FOUND, LONGEST_LIST
+from quorate_storage_engine.validation import LONGEST_LIST
 
 
 def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Drop]:
@@ -36,25 +36,35 @@ def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Dro
 
 def find_removable(reader: Reader, query: asked.FindRemovableQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments of shards that are being deleted whose removal has not begun."""
-    return islice(_removable(reader, query.after), query.limit or FOUND)
+    after = query.after
+    for entry in read_range(
+        reader, DELETIONS, keys.pack(after.shard) if after.shard else b"", b"\xff"
+    ):
+        [name] = keys.unpack(entry.key)
+        start, end = keys.prefix(name)
+        if name == after.shard:
+            start = keys.successor(segment_key(after.shard, after.segment))
+        for row in read_range(reader, SEGMENTS, start, end):
+            segment = rows.Segment.FromString(row.value)
+            if segment.status != rows.SEGMENT_STATUS_DELETING:
+                yield seen(segment)
 
 
 def find_abandoned(reader: Reader, query: asked.FindAbandonedQuery) -> Iterator[pb.SeenSegment]:
     """Yield segments whose removal waits for engines without a registration alone."""
     fleet = Fleet(reader)
-    found = (
-        seen(segment)
-        for segment in indexed(reader, REMOVALS, query.after)
-        if not any(map(fleet.is_registered, segment.drops))
-    )
-    return islice(found, query.limit or FOUND)
+    for segment in indexed(reader, REMOVALS, query.after):
+        if not any(map(fleet.is_registered, segment.drops)):
+            yield seen(segment)
 
 
 def find_lost_drops(reader: Reader, query: asked.FindLostDropsQuery) -> Iterator[rows.Drop]:
     """Yield what decommissioned engines without a registration were asked to drop."""
     fleet = Fleet(reader)
-    drops = (rows.Drop.FromString(row.value) for row in read_range(reader, DROPS, *keys.prefix()))
-    return islice((drop for drop in drops if fleet.is_lost(drop.engine)), query.limit or FOUND)
+    for row in read_range(reader, DROPS, *keys.prefix()):
+        drop = rows.Drop.FromString(row.value)
+        if fleet.is_lost(drop.engine):
+            yield drop
 
 
 def get_health(reader: Reader, query: asked.GetHealthQuery) -> Iterator[asked.Health]:
@@ -72,17 +82,3 @@ def get_health(reader: Reader, query: asked.GetHealthQuery) -> Iterator[asked.He
             for engine, drops in sorted(overdue.items())
         ],
     )
-
-
-def _removable(reader: Reader, after: asked.SegmentId) -> Iterator[pb.SeenSegment]:
-    for entry in read_range(
-        reader, DELETIONS, keys.pack(after.shard) if after.shard else b"", b"\xff"
-    ):
-        [name] = keys.unpack(entry.key)
-        start, end = keys.prefix(name)
-        if name == after.shard:
-            start = keys.successor(segment_key(after.shard, after.segment))
-        for row in read_range(reader, SEGMENTS, start, end):
-            segment = rows.Segment.FromString(row.value)
-            if segment.status != rows.SEGMENT_STATUS_DELETING:
-                yield seen(segment)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from itertools import islice
 
 from quorate.plugin import Reader, Rejected, Txn, keys, read_range
+from quorate.plugin.resource import TENANTS
 from quorate.v1.tenant_pb2 import Tenant
 
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.families import DELETIONS, SHARDS, TENANTS, UIDS, shard_key
+from quorate_storage_engine.families import DELETIONS, SHARDS, UIDS, shard_key
 from quorate_storage_engine.segments.rows import found_segment, place_segment, read_segment
 from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 from quorate_storage_engine.v1.commands_pb2 import ShardState

@@ -4,13 +4,13 @@ from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import Controller, Extension, NodeApi, ShardRef
-from quorate.plugin.resource import TenantCascade, waiting_tenants
+from quorate.plugin.resource import TENANTS, TenantCascade, waiting_tenants
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import FinishTenantCascade
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
 from quorate_mqtt.v1.topics_pb2 import Topic
 
-from quorate_storage_engine.families import GROUP, TENANTS
+from quorate_storage_engine.families import GROUP
 from quorate_storage_engine.v1.commands_pb2 import DeleteShard, DeleteShards
 from quorate_storage_engine.v1.queries_pb2 import ListShardsQuery
 from quorate_storage_engine.v1.rows_pb2 import SHARD_STATUS_RUNNING, Shard

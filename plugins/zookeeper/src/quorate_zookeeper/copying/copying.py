@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from quorate.plugin.batches import in_parts
+
 from quorate_zookeeper.copying.client import AnswerError, Client
 from quorate_zookeeper.tree.paths import parent_of
 from quorate_zookeeper.wire import jute, replies, requests
@@ -57,8 +59,7 @@ class Copy:
         level = [self._root]
         while level:
             below: list[str] = []
-            for start in range(0, len(level), _AT_A_TIME):
-                part = level[start : start + _AT_A_TIME]
+            for part in in_parts(level, _AT_A_TIME):
                 for found in await asyncio.gather(*map(self._copy_one, part)):
                     below += found
             level = below
@@ -132,10 +133,9 @@ class Copy:
         if path == "/" or parent_of(path) == "/":
             return
         await self._make_parents(parent_of(path))
-        everybody = jute.vector([jute.int32(31) + jute.text("world") + jute.text("anyone")])
-        record = jute.text(parent_of(path)) + jute.buffer(b"") + everybody + jute.int32(0)
+        made = jute.text(parent_of(path)) + jute.buffer(b"") + requests.EVERYBODY
         try:
-            await self._target.ask(Op.CREATE, record)
+            await self._target.ask(Op.CREATE, made + jute.int32(0))
         except AnswerError as error:
             if error.code != Error.NODE_EXISTS:
                 raise

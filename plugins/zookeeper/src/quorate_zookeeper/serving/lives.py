@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from quorate.plugin import NodeApi
+from quorate.plugin.batches import in_parts
 
 from quorate_zookeeper.v1 import commands_pb2 as pb
 
@@ -51,8 +52,7 @@ async def renew_forever(node: NodeApi, lives: Iterable[Life], tick_s: float) -> 
             if each.active_s > each.renewed_s
             and now_s - each.renewed_s >= each.timeout_s / RENEWALS
         ]
-        for start in range(0, len(due), _AT_A_TIME):
-            part = due[start : start + _AT_A_TIME]
+        for part in in_parts(due, _AT_A_TIME):
             try:
                 async with asyncio.timeout(min(each.timeout_s for each in part) / 2):
                     await _renew(node, part)

@@ -28,7 +28,8 @@ _VERSION_AND_NEXT: Final = Struct(">ii?ii")
 _END_OF_MULTI: Final = -1
 #: The list that lets everybody do everything, which most creates have.
 _OPEN: Final = (rows.Acl(perms=Perm.ALL, scheme="world", id="anyone"),)
-_OPEN_RECORD: Final = jute.vector([jute.int32(Perm.ALL) + jute.text("world") + jute.text("anyone")])
+#: That list as a record.
+EVERYBODY: Final = jute.vector([jute.int32(Perm.ALL) + jute.text("world") + jute.text("anyone")])
 
 
 class UndecodableError(Exception):
@@ -156,7 +157,7 @@ def _next_of_multi(record: Record) -> int | None:
 
 def acl(record: Record) -> Sequence[rows.Acl]:
     """Read an access control list; raises `ShortRecordError`."""
-    if record.skips(_OPEN_RECORD):
+    if record.skips(EVERYBODY):
         return _OPEN
     return record.vector(
         lambda: rows.Acl(perms=record.int32(), scheme=record.text(), id=record.text())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine
 from contextlib import aclosing, suppress
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -17,6 +17,7 @@ from quorate.client import (
     WatchedChange,
 )
 from quorate.plugin import keys
+from quorate.plugin.batches import weighed_parts
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.cluster_pb2 import Broker
 
@@ -34,8 +35,7 @@ _LEASE: Final = 0.9
 _OVER: Final = frozenset({FENCED, "NOT_FOUND"})
 _PAUSE_S: Final = 0.1
 #: The most reports that one command holds, and the most bytes: many tasks fail at once, at length.
-_MOST: Final = 1_000
-_LARGEST: Final = 256 << 10
+_MOST: Final = (1_000, 256 << 10)
 
 
 class Shift:
@@ -151,7 +151,8 @@ class Shift:
     async def _report(self, reports: list[tuple[HeldTask, TaskReport]]) -> bool:
         """Report, or just say that this worker lives; tell whether that was settled."""
         settled = True
-        for part in _parts(reports):
+        # Without reports there is one part, a heartbeat.
+        for part in list(weighed_parts(reports, _weigh, _MOST)) or [[]]:
             left_at = self._loop.time()
             command = ReportTasks(
                 worker=self._broker.name,
@@ -204,17 +205,5 @@ class Shift:
             held.lease(holds)
 
 
-def _parts(
-    reports: list[tuple[HeldTask, TaskReport]],
-) -> Iterator[list[tuple[HeldTask, TaskReport]]]:
-    """Yield what goes into one command each; without reports there is one, a heartbeat."""
-    part: list[tuple[HeldTask, TaskReport]] = []
-    size = 0
-    for held, report in reports:
-        more = report.ByteSize()
-        if part and (len(part) == _MOST or size + more > _LARGEST):
-            yield part
-            part, size = [], 0
-        part.append((held, report))
-        size += more
-    yield part
+def _weigh(report: tuple[HeldTask, TaskReport]) -> tuple[int, int]:
+    return 1, report[1].ByteSize()
