@@ -232,7 +232,7 @@ async def test_a_transfer_that_cannot_be_says_why(nodes: Nodes) -> None:
         for shard, node, reason in [
             ("toy/0", dead.me.node, "it holds the log up to index .* when it has caught up"),
             ("toy/0", "n9", "n9 is not another voter of this shard"),
-            ("toy/7", "n1", "group toy has the shards 0 to 1"),
+            ("toy/7", "n1", "group toy has the shards 0, 1"),
             ("toys/0", "n1", "there is no group toys"),
         ]:
             with pytest.raises(grpc.aio.AioRpcError, match=reason):

@@ -256,6 +256,68 @@ def record(layer: Layer, command: LoggedCommand, stamp: Stamp, outcome: Outcome)
     layer.put(ANSWERS, _ANSWER_KEY.pack(stamp.session, stamp.sequence), answer)
 
 
+def unite(layer: Layer, other: Rows, common: int) -> None:
+    """Bring the sessions of two shards together; those up to `common` were opened before a split.
+
+    What both have of one is put together. A session ends as if it had expired when an operation
+    that its caller repeats might be carried out twice, or answered with what is another's: when
+    only one shard still has one from before their split, and when both opened one of the same
+    number or name later. `layer` is over the rows of the first.
+    """
+    for key, value in other.iterate(SESSIONS, _NAME, _SESSION):
+        own = layer.get(SESSIONS, key)
+        if own is not None and own != value:
+            _end(layer, other, int(_ID.unpack(value)[0]))
+            layer.put(SESSIONS, key, own)
+    numbers = dict.fromkeys(
+        int(_ID.unpack_from(key, len(_SESSION))[0])
+        for rows in (layer, other)
+        for key, _ in rows.iterate(SESSIONS, _SESSION, _CHECK)
+    )
+    for number in numbers:
+        session, theirs = find(layer, number), find(other, number)
+        if number > common and (session is None or theirs is None):
+            continue
+        if session is None or theirs is None or number > common:
+            _end(layer, other, number)
+            continue
+        united = session._replace(
+            used_ms=max(session.used_ms, theirs.used_ms),
+            lowest=max(session.lowest, theirs.lowest),
+        )
+        if united != session:
+            _store(layer, number, united)
+
+
+def in_both(rows: Rows, other: Rows, common: int) -> str | None:
+    """Return a session or a name that two shards have opened each for itself, if there is one."""
+    for key, value in other.iterate(SESSIONS, _NAME, _CHECK):
+        own = rows.get(SESSIONS, key)
+        if own is None or (key.startswith(_NAME) and own == value):
+            continue
+        if key.startswith(_NAME):
+            return f"the session {key[len(_NAME) :].decode(errors='replace')}"
+        if (number := int(_ID.unpack_from(key, len(_SESSION))[0])) > common:
+            return f"session {number}"
+    return None
+
+
+def _end(layer: Layer, other: Rows, number: int) -> None:
+    """Delete a session of two shards and its answers, key by key."""
+    begin = _ID.pack(number)
+    for rows in (layer, other):
+        session = find(rows, number)
+        if (
+            session is not None
+            and session.name
+            and rows.get(SESSIONS, _NAME + session.name) == begin
+        ):
+            layer.delete(SESSIONS, _NAME + session.name)
+        for key in [key for key, _ in rows.iterate(ANSWERS, begin, begin + b"\xff" * 9)]:
+            layer.delete(ANSWERS, key)
+    layer.delete(SESSIONS, _SESSION + begin)
+
+
 def _known_of_pinned(
     layer: Layer, command: LoggedCommand, stamp: Stamp, revision: int
 ) -> Outcome | None:

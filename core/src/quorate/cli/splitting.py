@@ -1,4 +1,4 @@
-"""Splits of shards, as commands begin and follow them."""
+"""Splits and merges of shards, as commands begin and follow them."""
 
 from __future__ import annotations
 
@@ -49,6 +49,45 @@ async def follow_splits(client: AsyncClient, terminal: Terminal, group: str) -> 
                 f"{left} shards of {group} are being split, and nothing happens",
                 "see `quorate status`: their leaders go on when they can; `quorate shard split"
                 " SHARD --cancel` takes one back that was not cut yet",
+            )
+        await asyncio.sleep(_LOOK_S)
+
+
+async def begin_merge(
+    client: AsyncClient, one: str, other: str, *, plan: bool
+) -> pb.MergeShardsResponse:
+    """Begin to merge two shards, or only check whether it is possible; return the new one."""
+    request = pb.MergeShardsRequest(shard=one, other=other, check_only=plan)
+    # A node that has both knows how large they are.
+    leaders = [
+        each.leader
+        for each in await places_of(client, one.partition("/")[0])
+        if f"{each.group}/{each.number}" == one and each.leader
+    ]
+    asked = client.at(leaders[0]) if leaders else client
+    return await asked.call(f"{ADMIN}/MergeShards", request, pb.MergeShardsResponse)
+
+
+async def follow_merge(client: AsyncClient, one: str, merged: str) -> None:
+    """Wait until a shard is merged; fails if its merge was taken back."""
+    loop = asyncio.get_running_loop()
+    group, _, number = merged.partition("/")
+    until = loop.time() + _STILL_S
+    while True:
+        places = {f"{each.group}/{each.number}": each for each in await places_of(client, group)}
+        new, old = places.get(merged), places.get(one)
+        if new is not None and old is None:
+            return
+        if old is not None and old.unmerged and old.merges_into != int(number):
+            raise failure(
+                f"{one} was not merged: {old.unmerged}",
+                "both shards are as they were; merge them when that is over",
+            )
+        if loop.time() > until:
+            raise failure(
+                f"{one} is being merged into {merged}, and nothing happens",
+                "see `quorate status`: its leader goes on when it can; `quorate shard merge"
+                f" {one} --cancel` takes it back",
             )
         await asyncio.sleep(_LOOK_S)
 

@@ -200,7 +200,7 @@ class NodeReports:
         if METADATA in here:
             # Until its row is written, all slots of its group are its own.
             rows.setdefault(METADATA, ShardRow(slots=even_cut(1)[0]))
-        for shard in sorted({*rows, *here}):
+        for shard in sorted({*rows, *here} - self._shards.slot_map.merged.keys()):
             row, replica = rows.get(shard), here.get(shard)
             configuration = None if replica is None else replica.configuration
             if configuration is not None:
@@ -220,6 +220,8 @@ class NodeReports:
                 leader=leader or "",
                 term=term,
                 splits_into=() if row is None else [part.number for part in row.split.parts],
+                merges_into=0 if row is None else row.merge.into,
+                unmerged="" if row is None else row.unmerged,
             )
 
 

@@ -67,6 +67,7 @@ class Watching:
             self._feeds.read_point,
             moved=self._shards.has_left,
             offshoots=self._shards.offshoots,
+            merged=self._shards.is_merged,
             loop=self._loop,
             timeout_s=self._read_timeout_s,
         )

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, Self
 
 from quorate.apply.control import METADATA
-from quorate.apply.members import is_forming, replicas_of
+from quorate.apply.members import is_changing, is_forming, replicas_of
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import UnknownShardError
 from quorate.plugin.shard_id import ShardId
@@ -31,10 +31,16 @@ class SlotMap:
         self.revision: Final = revision
         self._members: Final[dict[ShardId, tuple[Peer, ...]]] = {METADATA: ()}
         self._versions: Final[dict[ShardId, int]] = {}
-        #: Shards that are being split.
-        self.splitting: Final = tuple(
-            ShardId(row.group, row.number) for row in rows if row.HasField("split")
+        #: Shards that are being split or merged.
+        self.changing: Final = tuple(
+            ShardId(row.group, row.number) for row in rows if is_changing(row)
         )
+        #: Shards that were merged into others, with these.
+        self.merged: Final = {
+            ShardId(row.group, row.number): ShardId(row.group, row.merged_into)
+            for row in rows
+            if row.merged_into
+        }
         forming = set[ShardId]()
         self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
         self._slots[METADATA.group].update(dict.fromkeys(slots_in(even_cut(1)[0]), METADATA))
@@ -42,7 +48,7 @@ class SlotMap:
             shard = ShardId(row.group, row.number)
             self._members[shard] = tuple(Peer(each.node, each.replica) for each in replicas_of(row))
             self._versions[shard] = row.version
-            if is_forming(row):
+            if is_forming(row) or row.merged_into:
                 forming.add(shard)
                 continue
             owners = self._slots.setdefault(row.group, _Owners(row.group))
@@ -78,6 +84,13 @@ class SlotMap:
         found = self._shards.get(group)
         if found is None:
             raise UnknownShardError(group)
+        return found
+
+    def first(self, group: str) -> ShardId:
+        """Return the first shard of a group, or what that was merged into."""
+        found = ShardId(group, 0)
+        while found in self.merged:
+            found = self.merged[found]
         return found
 
     def holders(self, group: str) -> Mapping[int, ShardId]:

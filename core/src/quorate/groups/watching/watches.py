@@ -81,9 +81,12 @@ class Watch:
         moved: Callable[[ShardId], bool] = lambda _: False,
         until: Mapping[ShardId, int] | None = None,
         offshoots: Offshoots = lambda _: (),
+        merged: Callable[[ShardId], bool] = lambda _: False,
     ) -> None:
         self._cluster: Final = cluster
         self._shards: Final = tuple(sorted(shards))
+        #: Whether a shard was merged into another one.
+        self._merged: Final = merged
         self._offshoots: Final = offshoots
         #: The shards that are watched, or will be.
         self._watched: Final = set[ShardId]()
@@ -204,9 +207,15 @@ class Watch:
     def grow(self) -> None:
         """Watch the shards that watched ones were split into, each from its split on.
 
-        It is lost if the rows that went there were not in its list.
+        It is lost if the rows that went there were not in its list, and if a watched shard was
+        merged into another one.
         """
         if self.closed:
+            return
+        gone = next((shard for shard in sorted(self._watched) if self._merged(shard)), None)
+        if gone is not None:
+            self._lose(f"shard {gone} was merged into another one")
+            self._wake()
             return
         for parent, (child, revision) in self._new_offshoots():
             if self._unlisted or self._began.get(parent, 0) > revision:
@@ -423,6 +432,7 @@ class Watches:
         *,
         moved: Callable[[ShardId], bool] = lambda _: False,
         offshoots: Offshoots = lambda _: (),
+        merged: Callable[[ShardId], bool] = lambda _: False,
         loop: asyncio.AbstractEventLoop,
         settings: WatchSettings | None = None,
         timeout_s: float = 30.0,
@@ -434,6 +444,7 @@ class Watches:
         self._ask_read_point: Final = ask_read_point
         self._moved: Final = moved
         self._offshoots: Final = offshoots
+        self._merged: Final = merged
         self._loop: Final = loop
         self._settings: Final = settings or WatchSettings()
         self._timeout_s: Final = timeout_s
@@ -486,6 +497,7 @@ class Watches:
             moved=self._moved,
             until=until,
             offshoots=self._offshoots if grows else lambda _: (),
+            merged=self._merged,
         )
         if not watch.closed:
             self._made.add(watch)
