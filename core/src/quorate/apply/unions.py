@@ -34,7 +34,7 @@ def unite(
     for family, join in joins.items():
         for key, value in other.iterate(family, b"", None):
             own = layer.get(family, key)
-            if own is None or own == value:
+            if own is None:
                 continue
             if join is None:
                 raise Rejected(
