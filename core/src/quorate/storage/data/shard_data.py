@@ -214,7 +214,8 @@ class ShardData:
             engine = home.open(folder, self._wanted)
             try:
                 record = change(engine)
-                engine.flush_wal()
+                # Otherwise the close flushes with the GIL held.
+                _flush(engine)
             finally:
                 engine.close()
         home.sync(folder)
