@@ -10,6 +10,7 @@ import asyncio
 import re
 import tempfile
 import time
+from html import unescape
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Final
@@ -18,8 +19,12 @@ from urllib.request import urlopen
 from mqtt_net import TENANT, clients_of, netted
 from quorate.testing.cluster import Cluster
 
-_PLUGINS: Final = ("connector", "coordination", "mqtt", "name_server", "offset", "storage_engine")
+_PLUGINS: Final = (
+    *("connector", "coordination", "mqtt", "name_server", "offset", "spark", "storage_engine"),
+    "zookeeper",
+)
 _LINK: Final = re.compile(r'href="(/console[^"]*)"')
+_CHANGES: Final = re.compile(r'href="(/console/changes[^"]*)"')
 _SESSIONS: Final = f"/console/mqtt/sessions?tenant={TENANT}"
 _STATIC: Final = (".css", ".js")
 
@@ -35,7 +40,9 @@ def measured(address: str, times: int) -> dict[str, list[float]]:
     """Return how long each page took each time, in milliseconds."""
     first = page(address, "/console")
     paths = {each for each in _LINK.findall(first) if not each.endswith(_STATIC)}
-    paths |= {"/console", _SESSIONS}
+    paths |= {"/console", "/console/shards/mqtt/0", _SESSIONS}
+    # The changes of the first session.
+    paths |= {unescape(_CHANGES.findall(page(address, _SESSIONS))[0])}
     if "client-0-" not in page(address, _SESSIONS):
         raise RuntimeError("the console does not show the sessions")
     took: dict[str, list[float]] = {each: [] for each in sorted(paths)}

@@ -58,7 +58,7 @@ class Connection:
 
 
 class Groups:
-    """The groups of shared subscriptions, as the cluster has told this broker."""
+    """The groups of shared subscriptions, as this broker's watch shows them."""
 
     def __init__(self) -> None:
         self._leaders: Final[dict[str, int]] = {}
@@ -374,7 +374,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A small broker that keeps its state in Quorate.")
     parser.add_argument("name")
     parser.add_argument("--endpoints", default=None, help="host:port,... of the cluster")
-    parser.add_argument("--ttl-ms", type=int, default=0, help="so long it lives without heartbeats")
+    parser.add_argument(
+        "--ttl-ms", type=int, default=0, help="how long it lives without heartbeats"
+    )
     given = parser.parse_args()
     with suppress(KeyboardInterrupt):
         asyncio.run(run(given.name, given.endpoints, given.ttl_ms))

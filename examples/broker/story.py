@@ -21,7 +21,7 @@ from quorate_mqtt.v1 import acl_rules_pb2 as acl
 from quorate_mqtt.v1.acl_rules_pb2 import AclRule
 
 PROGRAM: Final = Path(__file__).with_name("broker.py")
-#: A broker that is gone is held to be alive for so long; a short time makes a short story.
+#: Time for which a lost broker counts as alive; a short time makes a short story.
 TTL_MS: Final = 3_000
 
 #: A line of JSON.
@@ -204,7 +204,7 @@ async def address_of(q: AsyncClient, name: str) -> str:
 
 
 async def crew_of(device: Device, *, members: int, leader: int = 0) -> None:
-    """Wait until a device's broker has heard of so many members of the crew, and of its leader."""
+    """Wait until a device's broker knows that many members of the crew, and its leader."""
     while True:
         seen = await device.ask("look")
         leaders = seen["leaders"].values()

@@ -49,7 +49,7 @@ async def copy(q: AsyncClient, task: AssignedTask[FileConfig]) -> None:
         else:
             position = await task.cursor()
         async for batch in messages(q, f"{config.topic}/{task.number}/", position):
-            # Never in a thread: it would go on after this worker was told to stop.
+            # Never in a thread: it would go on after this worker was asked to stop.
             append(file, map(as_json if config.format == "json" else as_line, batch), config.sync)
             if config.format == "lines":
                 await task.store_cursor(batch[-1].key)
@@ -58,7 +58,7 @@ async def copy(q: AsyncClient, task: AssignedTask[FileConfig]) -> None:
 async def messages(
     q: AsyncClient, prefix: str, position: bytes
 ) -> AsyncGenerator[tuple[KeyValue, ...], None]:
-    """Yield the messages behind a position in their order, those that come later too."""
+    """Yield the messages after a position in their order, later ones too."""
     # Its marks are seen as well: the first one says that nothing is missed from there on.
     changes = q.watch("kv", prefix=prefix, changes_only=True, marks=True)
     async with aclosing(changes):
@@ -116,7 +116,7 @@ def as_line(message: KeyValue) -> bytes:
 
 
 async def work(name: str, endpoints: str | None, timeout_ms: int) -> None:
-    """Work until it is told to end, and stop the tasks in order then."""
+    """Work until a signal asks it to end, and stop the tasks in order then."""
     async with connect(endpoints) as q:
         worker = ConnectorWorker(q, name, CLUSTER, [file_sink(q)], timeout_ms=timeout_ms)
         working = asyncio.create_task(worker.run())

@@ -30,7 +30,7 @@ PROGRAM: Final = Path(__file__).with_name("file_sink.py")
 TENANT: Final = "home"
 NAME: Final = "lamps-to-files"
 PARTITIONS: Final = 2
-#: A worker that is gone is held to be alive for so long; a short time makes a short story.
+#: Time for which a lost worker counts as alive; a short time makes a short story.
 TIMEOUT_MS: Final = 3_000
 
 
@@ -86,7 +86,7 @@ async def prepare(q: AsyncClient) -> None:
 
 
 async def create(connectors: Connectors, request: CreateConnectorRequest) -> None:
-    """Create a connector, when its shard has heard of a tenant that is quite new."""
+    """Create a connector once its shard knows of a tenant that is quite new."""
     while True:
         try:
             await connectors.create(request)
@@ -138,7 +138,7 @@ async def publish(q: AsyncClient, start: int, end: int) -> None:
 
 
 async def tasks(connectors: Connectors, state: TaskState, *, workers: int) -> list[Task]:
-    """Wait until all tasks are in a state, and so many workers have them; return them."""
+    """Wait until all tasks are in a state on that many workers; return them."""
     while True:
         found = [task async for task in connectors.tasks.list(tenant=TENANT, connector=NAME)]
         settled = len(found) == PARTITIONS and all(task.state == state for task in found)
@@ -148,7 +148,7 @@ async def tasks(connectors: Connectors, state: TaskState, *, workers: int) -> li
 
 
 async def copied(path: Path, count: int) -> str:
-    """Wait until so many messages of each partition are in its file, and say how."""
+    """Wait until that many messages of each partition are in its file, and say how."""
     lines: dict[int, list[str]] = {}
     for partition in range(PARTITIONS):
         file = Path(f"{path}.{partition}")

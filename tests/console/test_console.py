@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-import subprocess
 from base64 import b64encode
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -23,9 +23,15 @@ from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definiti
 from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.topics_pb2 import Topic
 
+from tests.console.browser import DESKTOP, PHONE, Browser, browser
+
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
-PLUGINS = ("connector", "coordination", "mqtt", "name_server", "offset", "storage_engine")
+PLUGINS = (
+    *("connector", "coordination", "mqtt", "name_server", "offset", "spark", "storage_engine"),
+    "zookeeper",
+)
+TAB, ENTER = "\ue004", "\ue007"
 WARNING = "⚠"
 
 
@@ -57,6 +63,40 @@ def q(cluster: Cluster) -> Iterator[Client]:
         yield q
 
 
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    driver = shutil.which("chromedriver")
+    if driver is None:
+        pytest.skip("chromedriver is not installed: Debian has it in the package chromium-driver")
+    with browser(driver, tmp_path_factory.mktemp("chromium")) as chromium:
+        yield chromium
+
+
+def trouble(q: Client) -> None:
+    """Have a tenant that is full, and a connector that no worker takes."""
+    for name in ("full", "stuck"):
+        tenant = tenant_pb2.CreateTenant(name=name)
+        q.call("/quorate.v1.TenantService/Create", tenant, tenant_pb2.Tenant)
+    q.records(QUOTAS).put(quota_pb2.Quota(kind="tenant", name="full", rows=1))
+    topics = [
+        Topic(tenant="full", name=f"t/{number}", partitions=1, replication=1) for number in range(3)
+    ]
+    q.records(TOPIC).create(topics)
+    definition = Definition(type="file", config=b'{"topic": "a", "path": "/a"}')
+    request = CreateConnectorRequest(tenant="stuck", name="sink", definition=definition)
+    SyncConnectors(q).create(request)
+
+
+def user(q: Client, name: str, *roles: str) -> str:
+    """Return the token of a new user with some roles."""
+    q.call("/quorate.v1.UserService/Create", auth_pb2.User(name=name), auth_pb2.User)
+    for role in roles:
+        binding = auth_pb2.Binding(user=name, role=role)
+        q.call("/quorate.v1.BindingService/Put", binding, auth_pb2.Binding)
+    token = auth_pb2.IssueToken(user=name)
+    return q.call("/quorate.v1.TokenService/Issue", token, auth_pb2.NewToken).text
+
+
 def page(cluster: Cluster, path: str = "/console", token: str = "") -> tuple[int, str]:
     request = Request(f"http://{cluster.nodes['node1'].http_address}{path}")
     if token:
@@ -86,6 +126,7 @@ def test_every_page_is_there(cluster: Cluster) -> None:
 
     assert len(pages) > 40
     assert {"/console/pages/engine", "/console/mqtt/sessions", "/console/quotas"} <= pages.keys()
+    assert {"/console/rates", "/console/slow-writes", "/console/pages/loads"} <= pages.keys()
     assert all("<h1>" in each for each in pages.values())
     assert page(cluster, "/console/none")[0] == 404
     assert page(cluster, "/console/shards/none/0")[0] == 404
@@ -106,33 +147,31 @@ def test_rows_are_found_page_by_page(cluster: Cluster, q: Client) -> None:
 
 
 def test_what_an_operator_looks_for_is_found_within_three_clicks(
-    cluster: Cluster, q: Client
+    cluster: Cluster, q: Client, chromium: Browser
 ) -> None:
-    for name in ("full", "stuck"):
-        tenant = tenant_pb2.CreateTenant(name=name)
-        q.call("/quorate.v1.TenantService/Create", tenant, tenant_pb2.Tenant)
-    q.records(QUOTAS).put(quota_pb2.Quota(kind="tenant", name="full", rows=1))
-    topics = [
-        Topic(tenant="full", name=f"t/{number}", partitions=1, replication=1) for number in range(3)
-    ]
-    q.records(TOPIC).create(topics)
-    definition = Definition(type="file", config=b'{"topic": "a", "path": "/a"}')
-    request = CreateConnectorRequest(tenant="stuck", name="sink", definition=definition)
-    SyncConnectors(q).create(request)
+    trouble(q)
     lagging = next(each for each in cluster.followers() if each.name != "node1")
     lagging.kill()
+    root = f"http://{cluster.nodes['node1'].http_address}/console"
 
-    def found() -> bool | None:
-        pages = reached(cluster)
+    def found(*clicks: str) -> str:
+        assert len(clicks) <= 3
+        chromium.open(root)
+        for text in clicks:
+            chromium.follow(text)
+        return chromium.text
+
+    def all_is_found() -> bool | None:
         return (
-            f"{WARNING}</span> does not answer" in pages["/console"]
-            and re.search(rf"{lagging.name}</td>.*{WARNING}", pages["/console/shards/metadata/0"])
-            and f"{WARNING}</span> full" in pages["/console/quotas"]
-            and "stuck" in pages["/console/pages/connector"]
+            re.search(rf"{lagging.name}\t.*{WARNING} does not answer", found())
+            and re.search(rf"{lagging.name}\t.*{WARNING}", found("metadata/0"))
+            and re.search(r"stuck\tsink\t0\tunassigned", found("Tasks of connectors"))
+            and f"{WARNING} full" in found("Quotas")
+            and f"{WARNING} 3 of 1 rows are used" in found("What to do")
         ) or None
 
     try:
-        until(found)
+        until(all_is_found)
     finally:
         lagging.start()
         lagging.ready()
@@ -147,45 +186,108 @@ def test_pages_show_what_their_callers_may_read(tmp_path: Path) -> None:
         until(lambda: page(cluster)[0] == 401 or None)
         assert page(cluster, token="wrong")[0] == 401
         with Client(cluster.endpoints, token=made.text) as q:
-            user = auth_pb2.User(name="bob")
-            q.call("/quorate.v1.UserService/Create", user, auth_pb2.User)
-            token = auth_pb2.IssueToken(user="bob")
-            bob = q.call("/quorate.v1.TokenService/Issue", token, auth_pb2.NewToken)
-        until(lambda: page(cluster, token=bob.text)[0] != 401 or None)
+            bob = user(q, "bob")
+        until(lambda: page(cluster, token=bob)[0] != 401 or None)
         status, shown = page(cluster, token=made.text)
         assert (status, "There are no alarms" in shown) == (200, True)
         assert page(cluster, "/console/auth/users", made.text)[0] == 200
-        assert page(cluster, "/console/auth/users", bob.text)[0] == 403
+        assert page(cluster, "/console/auth/users", bob)[0] == 403
 
 
-def test_a_browser_shows_every_page_without_an_error(cluster: Cluster, tmp_path: Path) -> None:
-    browser = shutil.which("chromium")
-    if browser is None:
-        pytest.skip("chromium is not installed: Debian has it in the package chromium")
+def test_a_browser_shows_every_page_without_an_error(cluster: Cluster, chromium: Browser) -> None:
     root = f"http://{cluster.nodes['node1'].http_address}"
-    for path in (
-        "/console",
-        "/console/quotas",
-        "/console/shards/metadata/0",
-        "/console/pages/engine",
-    ):
-        done = subprocess.run(
-            [
-                browser,
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--disable-dev-shm-usage",
-                "--enable-logging=stderr",
-                f"--user-data-dir={tmp_path / 'profile'}",
-                "--virtual-time-budget=4000",
-                "--dump-dom",
-                f"{root}{path}",
-            ],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
-        assert "<h1>" in done.stdout
-        assert re.findall(r"CONSOLE.*", done.stderr) == []
+    chromium.logged()
+    for path in sorted(reached(cluster)):
+        chromium.size(*DESKTOP)
+        chromium.scheme("light")
+        chromium.open(f"{root}{path}")
+        assert chromium.run("return document.querySelectorAll('h1').length") == 1, path
+        chromium.size(*PHONE)
+        chromium.scheme("dark")
+        wide = chromium.run("return document.documentElement.scrollWidth")
+        assert wide <= PHONE[0], (path, wide)
+        assert chromium.logged() == [], path
+
+
+def test_a_keyboard_is_enough(cluster: Cluster, chromium: Browser) -> None:
+    chromium.size(*DESKTOP)
+    chromium.open(f"http://{cluster.nodes['node1'].http_address}/console")
+    chromium.keys(TAB)
+    assert chromium.run("return document.activeElement.className") == "skip"
+    chromium.keys(ENTER)
+    assert chromium.run("return document.activeElement.id") == "main"
+    chromium.keys(TAB)
+    assert chromium.run("return document.activeElement.innerText") == "metadata/0"
+    chromium.keys(ENTER)
+    chromium.shows("Shard metadata/0")
+
+
+def test_what_changes_is_shown_without_a_click(
+    cluster: Cluster, q: Client, chromium: Browser
+) -> None:
+    root = f"http://{cluster.nodes['node1'].http_address}"
+    chromium.open(f"{root}/console/tenant/tenants?prefix=renewed-")
+    assert "renewed-1" not in chromium.text
+    tenant = tenant_pb2.CreateTenant(name="renewed-1")
+    q.call("/quorate.v1.TenantService/Create", tenant, tenant_pb2.Tenant)
+
+    chromium.shows("renewed-1")
+
+
+def test_an_operator_acts_and_it_is_recorded(tmp_path: Path, chromium: Browser) -> None:
+    audit, backups = tmp_path / "audit.jsonl", tmp_path / "backups"
+    settings: dict[str, dict[str, object]] = {
+        "console": {"actions": True, "backup_dir": str(backups)},
+        "audit": {"file": str(audit)},
+    }
+    directory = tmp_path / "acting"
+    with Cluster(
+        directory, nodes=1, plugins=["connector", "mqtt"], settings=settings, tls=False
+    ) as cluster:
+        cluster.ready()
+        with Client(cluster.endpoints) as q:
+            trouble(q)
+            enable = auth_pb2.EnableAuth(administrator="ada")
+            made = q.call("/quorate.v1.AuthService/Enable", enable, auth_pb2.NewToken)
+        root = f"http://{cluster.nodes['node1'].http_address}/console"
+        until(lambda: page(cluster)[0] == 401 or None)
+        with Client(cluster.endpoints, token=made.text) as q:
+            bob = user(q, "bob", "reader")
+        chromium.token(made.text)
+        chromium.logged()
+
+        chromium.open(f"{root}/pages/connector")
+        chromium.follow("pause")
+        chromium.shows("quorate connector pause stuck sink")
+        chromium.click("//button[text()='Do it']")
+        chromium.shows("paused")
+        chromium.open(f"{root}/actions/change?kind=tenant&name=full")
+        chromium.write("rows", "10")
+        chromium.click("//button[text()='Show what it does']")
+        chromium.shows("quorate tenant quotas update --rows=10 tenant full")
+        chromium.click("//button[text()='Do it']")
+        until(lambda: "of 10" in page(cluster, "/console/quotas", made.text)[1] or None)
+        chromium.open(f"{root}/actions/transfer?shard=none/0&node=node1")
+        chromium.shows("there is no shard none/0")
+        chromium.open(f"{root}/actions/backup")
+        chromium.click("//button[text()='Do it']")
+        chromium.shows("files")
+        [backup] = backups.iterdir()
+        assert (backup / "backup.json").is_file()
+        logged = [each for each in chromium.logged() if "400" not in str(each["message"])]
+        assert logged == []
+
+        # A reader sees what would run, and is refused.
+        chromium.token(bob)
+        chromium.open(f"{root}/actions/connector/resume?tenant=stuck&connector=sink")
+        chromium.click("//button[text()='Do it']")
+        chromium.shows("This was refused")
+
+    records = [json.loads(line) for line in audit.read_text().splitlines()]
+    done = {
+        (each["identity"], each["action"].rpartition(".")[2], each["outcome"]) for each in records
+    }
+    assert ("ada", "UpdateQuotas", "OK") in done
+    assert ("ada", "AdminService/Backup", "OK") in done
+    assert any(who == "ada" and "Connector" in what and code == "OK" for who, what, code in done)
+    assert any(who == "bob" and code == "PERMISSION_DENIED" for who, _, code in done)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,8 +53,33 @@ class Composed:
             if program == "quorate":
                 subprocess.run([*QUORATE, *arguments], env=self.clean, check=True)
 
-    def start(self, node: str) -> None:
+    def quorate(self, *words: str) -> str:
+        """Run a command as an operator does, on a machine that reaches the nodes."""
+        whom = ("--tls-ca", str(self.certificates / "ca.pem"))
+        environment = {**self.clean, "QUORATE_ENDPOINTS": self.endpoints}
+        done = subprocess.run(
+            [*QUORATE, *whom, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @property
+    def endpoints(self) -> str:
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    def restore(self, node: str, backup: Path) -> None:
+        """What `docker compose run --rm NODE restore BACKUP` does."""
+        command = [*QUORATE, "restore", str(backup)]
+        subprocess.run(command, env=self.environment(node), check=True)
+
+    def start(self, node: str, *, joins: bool = False) -> None:
+        self.programs[node].start((*QUORATE, "serve"), self.environment(node, joins=joins))
+
+    def environment(self, node: str, *, joins: bool = False) -> dict[str, str]:
+        """Write the node's file, and return its environment."""
         text = self.here((DOCKER / "quorate.toml").read_text())
+        if joins:
+            text = text.replace("[cluster.initial_members]", "[cluster.join]")
         for each, port in self.ports.items():
             text = text.replace(f'"{each}:7401"', f'"127.0.0.1:{port}"')
         text = re.sub(r"^(port|http_port|peer_port) = .+\n", "", text, flags=re.MULTILINE)
@@ -67,7 +93,10 @@ class Composed:
             "QUORATE__NODE__DIR": str(self.directory / node),
             "QUORATE_CONFIG": str(config),
         }
-        self.programs[node].start((*QUORATE, "serve"), self.clean | given)
+        return self.clean | given
+
+    def client(self) -> Client:
+        return Client(self.endpoints, tls=Tls(ca=self.certificates / "ca.pem"))
 
     def ready(self, node: str, times: int = 1) -> None:
         said = f"ready: node {node} "
@@ -96,9 +125,7 @@ def composed(tmp_path: Path) -> Iterator[Composed]:
 
 
 def test_nodes_are_killed_and_replaced_while_clients_write(composed: Composed) -> None:
-    tls = Tls(ca=composed.certificates / "ca.pem")
-    endpoints = ",".join(f"127.0.0.1:{port}" for port in composed.ports.values())
-    with Client(endpoints, tls=tls) as q:
+    with composed.client() as q:
         for turn, node in enumerate(NODES):
             put(q, f"turn/{turn}", node.encode())
             composed.programs[node].end(signal.SIGKILL)
@@ -112,5 +139,31 @@ def test_nodes_are_killed_and_replaced_while_clients_write(composed: Composed) -
             composed.start(node)
             composed.ready(node, 3)
         found = {each.key for each in q.kv.list(b"")}
+    assert "in force" in composed.quorate("upgrade", "check")
     assert {b"turn/0", b"without/2", b"new/q3"} <= found
     assert len(found) == 9
+
+
+def test_a_cluster_that_lost_all_of_its_disks_is_restored(composed: Composed) -> None:
+    backup = composed.directory / "backup"
+    with composed.client() as q:
+        put(q, "before/backup", b"kept")
+        composed.quorate("backup", str(backup))
+        put(q, "after/backup")
+    for node in NODES:
+        composed.programs[node].end(signal.SIGKILL)
+        shutil.rmtree(composed.directory / node)
+
+    first, *others = NODES
+    composed.restore(first, backup)
+    composed.start(first)
+    composed.ready(first, 2)
+    for node in others:
+        composed.start(node, joins=True)
+        composed.quorate("member", "add", node, f"127.0.0.1:{composed.ports[node]}")
+        composed.ready(node, 2)
+    composed.programs[first].end(signal.SIGKILL)
+    with composed.client() as q:
+        put(q, "after/restore")
+        found = {each.key for each in q.kv.list(b"")}
+    assert found == {b"before/backup", b"after/restore"}

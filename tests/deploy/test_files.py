@@ -62,6 +62,19 @@ def test_the_unit_is_what_systemd_understands(tmp_path: Path) -> None:
     checked(tool("systemd-analyze", "systemd"), "verify", path)
 
 
+def test_the_unit_gives_a_node_no_more_than_it_needs() -> None:
+    unit = DEPLOY / "systemd" / "quorate.service"
+    # Of 100, where 100 is everything.
+    checked(
+        tool("systemd-analyze", "systemd"), "security", "--offline=true", "--threshold=20", unit
+    )
+
+
+def test_the_user_is_made_as_systemd_wants() -> None:
+    users = DEPLOY / "systemd" / "quorate.sysusers"
+    checked(tool("systemd-sysusers", "systemd"), "--dry-run", users)
+
+
 def rendered(*options: str) -> dict[str, Any]:
     """Return what the chart makes, by kind and name."""
     text = checked(tool("helm", "Helm"), "template", "q", CHART, "--namespace", "ns", *options)

@@ -14,7 +14,7 @@ import pytest
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.empty_pb2 import Empty
 from quorate.builtin.cluster import plugin, validation
-from quorate.builtin.cluster.coordinators import validation as coordinators
+from quorate.builtin.cluster.coordinators import resource as coordinators
 from quorate.builtin.cluster.families import BROKERS
 from quorate.client import connect
 from quorate.plugin import Rejected

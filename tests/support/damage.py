@@ -23,6 +23,8 @@ _PLACES: Final[Sequence[tuple[str, Sequence[str]]]] = (
     ("notes/*", ("flip", "cut")),
     ("replica", ("deletion",)),
 )
+#: How many kinds of places there are.
+PLACES: Final = len(_PLACES)
 
 
 class Damage(NamedTuple):

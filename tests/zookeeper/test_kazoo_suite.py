@@ -25,6 +25,9 @@ FAILS = {
     "test_connect_sasl_auth": "clients prove who they are by digest or certificate, not by SASL",
 }
 
+#: More that fail are not repeated.
+MOST_REPEATED = 5
+
 
 @pytest.fixture
 def suite(tmp_path: Path) -> Path:
@@ -44,12 +47,27 @@ def suite(tmp_path: Path) -> Path:
 
 
 def test_what_passes_on_stock_servers_passes_here(suite: Path, tmp_path: Path) -> None:
+    passed, failed = play(suite, tmp_path)
+    print(f"{passed} of kazoo's tests passed; these failed: {failed}")
+    unexpected = [name for name in failed if name not in FAILS]
+    # Some wait for no longer than 0.2 s, or 5 s for a node to start: too short on a busy machine.
+    if 0 < len(unexpected) <= MOST_REPEATED:
+        _, failed = play(suite, tmp_path, "-k", " or ".join(unexpected))
+        passed += sum(name not in failed for name in unexpected)
+        print(f"these were repeated: {unexpected}, and these of them failed: {failed}")
+    assert {*failed} <= {*FAILS}, failed
+    assert passed >= 480
+
+
+def play(suite: Path, tmp_path: Path, *selection: str) -> tuple[int, list[str]]:
+    """Return how many passed, and the names of those that failed."""
     report = tmp_path / "report.xml"
     options = ["-p", "tests.support.zookeeper.kazoo_suite", "-c", os.devnull, "--rootdir", "."]
     options += ["-p", "no:randomly", "-p", "no:cacheprovider", "-q", "--timeout", "120"]
-    with (tmp_path / "said.log").open("wb") as said:
+    options += [*selection, f"--junitxml={report}", "kazoo/tests"]
+    with (tmp_path / "said.log").open("ab") as said:
         subprocess.run(
-            [sys.executable, "-m", "pytest", *options, f"--junitxml={report}", "kazoo/tests"],
+            [sys.executable, "-m", "pytest", *options],
             cwd=suite,
             env={
                 **os.environ,
@@ -67,6 +85,4 @@ def test_what_passes_on_stock_servers_passes_here(suite: Path, tmp_path: Path) -
             failed.append(case.attrib["name"])
         elif case.find("skipped") is None:
             passed += 1
-    print(f"{passed} of kazoo's tests passed, {len(failed)} failed")
-    assert {*failed} <= {*FAILS}, failed
-    assert passed >= 480
+    return passed, failed

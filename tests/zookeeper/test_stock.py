@@ -122,12 +122,16 @@ def drawn(rng: Random, *, within: bool = False) -> tuple[int, bytes]:
     if within:
         return rng.choice([*writes, (Op.CHECK, delete(path, version))])
     some = [drawn(rng, within=True) for _ in range(rng.randint(0, 4))]
+    others = [rng.choice(PATHS[:5]) for _ in range(rng.randint(2, 6))]
+    sets = [(Op.SET_DATA, set_data(each, data, rng.choice((-1, -1, -1, 1)))) for each in others]
     list_ = jute.text(path) + acl(*rng.choice(LISTS)) + jute.int32(version)
     return rng.choice(
         [
             *writes,
             (Op.MULTI, multi(*some)),
             (Op.MULTI, multi(*some)),
+            (Op.MULTI, multi(*sets)),
+            (Op.MULTI, multi(*sets, *some)),
             (Op.SET_ACL, list_),
             (Op.GET_ACL, jute.text(path)),
             (Op.EXISTS, read(path, watch=watch)),

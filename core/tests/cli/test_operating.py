@@ -72,6 +72,26 @@ def test_status_is_tables_for_people(run: Run, node: FakeNode) -> None:
     ]
 
 
+def test_top_shows_what_nodes_do_as_often_as_it_is_told(
+    run: Run, node: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def texts(*_: object) -> dict[str, str]:
+        return {"node1": "quorate_watch_open_watches 3\n"}
+
+    monkeypatch.setattr("quorate.cli.top.texts_of", texts)
+    node.status = NodeStatusResponse(
+        ready=True, shards=[ReplicaReport(shard="metadata/0", role="leader")], alarms=["clocks"]
+    )
+
+    ran = run("top", "--times", "2", "--every", "0.2", "--output", "json")
+    told = [json.loads(line) for line in ran.out.splitlines()]
+    assert len(told) == 2
+    assert told[1]["alarms"] == [{"node": "node1", "alarm": "clocks"}]
+    assert [(row["node"], row["watches"]) for row in told[1]["nodes"]] == [("node1", 3)]
+    assert told[1]["shards"][0]["commands/s"] == 0
+    assert "clocks" in run("top", "--times", "1").out
+
+
 def test_members_are_listed_with_what_they_hold_and_lead(run: Run, node: FakeNode) -> None:
     node.know("node1", node2="h:1")
 
@@ -393,6 +413,19 @@ def test_a_node_is_drained_and_told_how_far_it_is(run: Run, node: FakeNode) -> N
     assert node.asked == [DrainNodeRequest(node="node1")]
     assert run("node", "undrain", "node1").out == "node1 may have replicas again\n"
     assert node.asked[1:] == [DrainNodeRequest(node="node1", undo=True)]
+
+
+def test_a_drain_and_a_move_are_begun_and_not_waited_for(run: Run, node: FakeNode) -> None:
+    node.placements = [placed(PlacedNode(node="node1", replicas=2), moving=1)]
+
+    ran = run("node", "drain", "node1", "--no-wait")
+    assert ran.out == "node1 is being drained of 2 replicas\n"
+    ran = run("shard", "move", "toy/0", "node1", "node4", "--no-wait")
+    assert ran.out == "the replica of toy/0 moves from node1 to node4\n"
+    assert node.asked == [
+        DrainNodeRequest(node="node1"),
+        MoveReplicaRequest(shard="toy/0", source="node1", target="node4"),
+    ]
 
 
 def test_the_plan_of_a_drain_changes_nothing(run: Run, node: FakeNode) -> None:

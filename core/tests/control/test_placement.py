@@ -233,3 +233,10 @@ def test_a_census_knows_leaders_of_the_latest_term_and_loads() -> None:
     assert census.answers(peer("a"))
     assert not census.answers(peer("b"))
     assert census.silent_s(peer("b")) == 20.0
+
+
+def test_a_census_knows_whose_disks_are_full() -> None:
+    census = Census(lambda: 0.0)
+    for node, full in (("a", True), ("b", True), ("b", False)):
+        census.hear(peer(node), [], full=full)
+    assert census.full == {"a"}

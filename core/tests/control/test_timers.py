@@ -93,6 +93,19 @@ def test_a_deadline_is_proposed_once_when_it_has_come(
     assert log.proposed[0][2] == ShardRef("toy", 0, 1)
 
 
+def test_the_next_deadline_of_a_timer_is_known_and_how_late_it_is(
+    stage: Stage, shard: Shard, log: Log, start: Start
+) -> None:
+    shard.set(EXPIRY, b"a", 4_000)
+    timers = start()
+    stage.pass_time(1.0)
+    assert timers.next_s() == pytest.approx({EXPIRY: 3.0}, abs=0.1)
+
+    log.apply = lambda *_: (_ for _ in ()).throw(OutcomeUnknownError("lost"))
+    stage.pass_time(5.0)
+    assert -2.0 <= timers.next_s()[EXPIRY] < 0.0
+
+
 def test_a_deadline_that_is_set_earlier_later_on_is_seen(
     stage: Stage, shard: Shard, log: Log, start: Start
 ) -> None:

@@ -137,6 +137,69 @@ def test_an_address_in_use_is_refused(server: HttpServer) -> None:
         HttpServer("127.0.0.1", server.port, {})
 
 
+class Site:
+    """Keeps what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[serving.Request] = []
+
+    def __call__(self, request: serving.Request) -> Answer:
+        self.asked.append(request)
+        return Answer(HTTPStatus.OK, b"done\n")
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+@pytest.fixture
+def sites(site: Site) -> Iterator[HttpServer]:
+    server = HttpServer("127.0.0.1", 0, {}, sites={"/site": site})
+    yield server
+    server.close()
+
+
+def send(server: HttpServer, body: str, origin: str | None, path: str = "/site/a%20b") -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    headers = {} if origin is None else {"Origin": origin}
+    try:
+        connection.request("POST", path, body, headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_a_site_gets_the_forms_of_its_own_pages(sites: HttpServer, site: Site) -> None:
+    assert send(sites, "x=1&y=a+b", f"http://127.0.0.1:{sites.port}") == 200
+
+    [asked] = site.asked
+    assert (asked.path, asked.form, asked.address) == ("a b", {"x": "1", "y": "a b"}, "127.0.0.1")
+    ask(sites, "/site/?x=2")
+    assert site.asked[1].form is None
+
+
+@pytest.mark.parametrize("origin", [None, "", "null", "http://evil.example", "http://127.0.0.1:1"])
+def test_a_form_of_a_strange_page_is_refused(
+    sites: HttpServer, site: Site, origin: str | None
+) -> None:
+    assert send(sites, "x=1", origin) == 403
+    assert site.asked == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("x" * 70_000, 413),
+        ("&".join(f"f{number}=1" for number in range(40)), 400),
+        ("\xff", 400),
+    ],
+)
+def test_what_is_no_form_is_refused(sites: HttpServer, site: Site, body: str, status: int) -> None:
+    assert send(sites, body, f"http://127.0.0.1:{sites.port}") == status
+    assert site.asked == []
+
+
 def test_nobody_listens_when_it_is_closed() -> None:
     server = HttpServer("127.0.0.1", 0, {})
     port = server.port

@@ -102,6 +102,23 @@ def test_records_are_found_by_what_they_are_about(path: Path) -> None:
     assert recorder.read(request="r1") == read(path, request="r1")
 
 
+def test_records_that_are_looked_up_are_those_of_the_whole_file(path: Path) -> None:
+    recorder = Recorder(path, SIZE)
+    for number in range(400):
+        # Of many lengths, so that new ones begin and end within old ones.
+        recorder.event(f"kind {number % 3}", request=f"r{number % 7}", text="x" * (number % 200))
+        commit(recorder, number)
+    whole = read(path)
+
+    assert len(whole) < 400
+    for kind in ("kind 0", "kind 2", "kind"):
+        assert read(path, kinds=[kind]) == [each for each in whole if each["kind"] == kind]
+    assert read(path, kinds=["kind 1", COMMITTED]) == [
+        each for each in whole if each["kind"] in ("kind 1", COMMITTED)
+    ]
+    assert read(path, request="r3") == [each for each in whole if each.get("request") == "r3"]
+
+
 def test_a_storm_of_events_leaves_room_and_is_counted(path: Path) -> None:
     now = [100.0]
     recorder = Recorder(path, 1 << 16, clock=lambda: now[0])

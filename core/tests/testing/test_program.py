@@ -70,7 +70,7 @@ CLOCK = """
 import time
 from quorate.rpc import asking
 from quorate.testing.program import end_with_parent
-from quorate.testing.wall_clock import shift
+from quorate.testing.program import shift
 true = time.time
 end_with_parent(shift)
 while True:

@@ -80,6 +80,62 @@ def test_a_row_that_differs_is_found_and_healed(tmp_path: Path) -> None:
         assert not writer.failed
 
 
+@pytest.mark.ci
+def test_a_node_without_room_on_its_disk_leads_nothing_and_comes_back(tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path, settings=SETTINGS)
+    for node in cluster.nodes.values():
+        node.failpoint = filling(node)
+    with cluster, Writer(cluster.ready()) as writer:
+        node = cluster.leader("metadata/1")
+        full_disk_of(node).touch()
+        until(lambda: (shows_shortage(node) and leads_nothing(node)) or None)
+        # A read that this node could only answer from old rows goes on to another.
+        until(lambda: len(writer.rows) == KEYS or None)
+        with writer.paused():
+            assert read_through(node) == writer.rows
+        assert leads_nothing(node)
+        full_disk_of(node).unlink()
+        until(lambda: not shows_shortage(node) or None)
+        with writer.paused():
+            until(partial(holds, node, writer.rows))
+            # The leaders are spread again.
+            until(lambda: not leads_nothing(node) or None)
+        assert not writer.failed
+
+
+def fill(node: NodeProcess) -> str:
+    """Let the disk of a node be full until others lead its shards; return what was done."""
+    full_disk_of(node).touch()
+    until(lambda: (shows_shortage(node) and leads_nothing(node)) or None)
+    full_disk_of(node).unlink()
+    until(lambda: not shows_shortage(node) or None)
+    return "a full disk, while it ran: an alarm, and others led its shards"
+
+
+def full_disk_of(node: NodeProcess) -> Path:
+    """Return the file that stands for a full disk of a node."""
+    return node.directory.with_suffix(".full")
+
+
+def filling(node: NodeProcess) -> str:
+    """Return the failpoint that lets a node find its disk full."""
+    return f"disk.measured=full:{full_disk_of(node)}"
+
+
+def shows_shortage(node: NodeProcess) -> bool:
+    """Whether a node's alarms say that its disk is nearly full."""
+    report = node.report()
+    return report is not None and any("must stay free" in alarm for alarm in report.alarms)
+
+
+def leads_nothing(node: NodeProcess) -> bool:
+    """Whether others lead all shards of a node."""
+    report = node.report()
+    return report is not None and all(
+        shard.leader not in ("", node.name) for shard in report.shards
+    )
+
+
 def change_a_row(home: Path) -> None:
     """Change a row of pairs in the database of a replica."""
     [folder] = home.glob("data.*")
@@ -97,10 +153,13 @@ def strike(node: NodeProcess, rng: Random) -> str:
     """Damage a node, and wait until it is healed; return what was done, and what was found."""
     # What is in memory alone is in files then, and the files are known.
     node.stop()
+    node.failpoint = filling(node)
     node.start()
     node.ready()
     seen = passes(node)
     until(lambda: passes(node) > seen + 1 or None)
+    if rng.randrange(damage.PLACES + 1) == 0:
+        return fill(node)
     began_ms = time.time_ns() // 1_000_000
     chosen = damage.choose(node.directory, rng)
     runs = rng.random() < 0.5 and chosen.shows_at_once
@@ -192,13 +251,18 @@ class Writer:
 
 def holds(node: NodeProcess, wanted: dict[bytes, bytes]) -> bool | None:
     """Whether these are the rows that a node itself holds: stale reads ask no other."""
+    return read_through(node, stale=True) == wanted or None
+
+
+def read_through(node: NodeProcess, *, stale: bool = False) -> dict[bytes, bytes]:
+    """Return the rows that a node answers with."""
     found: dict[bytes, bytes] = {}
-    request = kv_pb2.ListPairsRequest(stale=True)
+    request = kv_pb2.ListPairsRequest(stale=stale)
     with node.channel() as channel:
         kv = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
         while True:
             page = kv.List(request, timeout=PATIENCE_S)
             found |= {pair.key: pair.value for pair in page.pairs}
             if not page.next_page_token:
-                return found == wanted or None
+                return found
             request.page_token = page.next_page_token

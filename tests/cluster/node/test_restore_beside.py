@@ -10,11 +10,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quorate.builtin.auth.plugin import USER
+from quorate.builtin.schema.plugin import BINDING, SCHEMA
 from quorate.cli.main import main
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
+from quorate.v1.auth_pb2 import User
 from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.schema_pb2 import (
+    SCHEMA_KIND_JSON,
+    BindSchema,
+    CreateSchema,
+    PutSchema,
+    UnbindSchema,
+)
 from quorate.v1.tenant_pb2 import CreateTenant, PutTenant, PutTenants, Tenant
+from quorate_connector.resources import CONNECTOR
+from quorate_connector.v1.connectors_pb2 import (
+    CreateConnectorRequest,
+    Definition,
+    UpdateConnectorRequest,
+)
+from quorate_mqtt.retained_messages import RETAINED_MESSAGE
+from quorate_mqtt.v1.retained_messages_pb2 import PutRetainedMessageRequest
 from quorate_mqtt.v1.topics_pb2 import CreateTopics, DeleteTopic, DeleteTopics, Topic
 from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
 from quorate_offset.v1.service_pb2 import CommitOffsetsRequest
@@ -29,7 +47,7 @@ Quorate = Callable[..., tuple[int, str, str]]
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     path = tmp_path_factory.mktemp("beside")
-    with Cluster(path, nodes=1, plugins=["mqtt", "offset"], tls=False) as cluster:
+    with Cluster(path, nodes=1, plugins=["connector", "mqtt", "offset"], tls=False) as cluster:
         cluster.ready()
         yield cluster
 
@@ -128,6 +146,73 @@ def test_one_tenant_and_then_all_come_back(
             b"app/kept": b"1",
             b"app/lost": b"2",
         }
+
+
+def test_what_is_said_by_several_rows_or_made_by_other_verbs_comes_back(
+    cluster: Cluster, quorate: Quorate, tmp_path: Path
+) -> None:
+    backup = str(tmp_path / "backup")
+    with Client(cluster.endpoints) as client:
+        client.execute(CreateTenant(name="cobb"), Tenant)
+        schemas, bindings = client.records(SCHEMA), client.records(BINDING)
+        connectors, users = client.records(CONNECTOR), client.records(USER)
+        retained = client.records(RETAINED_MESSAGE)
+        users.create([User(name="ada", description="first"), User(name="ben")])
+        for name in ("kept", "lost"):
+            schemas.do("Create", schema(name, b"1"))
+            connectors.do("Create", connector(name, 1))
+            retained.do("Put", message(name, b"first", expiry_ms=3_600_000))
+        bindings.do("Bind", BindSchema(tenant="cobb", name="lost", resource="r"))
+        assert quorate("backup", backup)[0] == 0
+
+        bindings.do("Unbind", UnbindSchema(tenant="cobb", name="lost", resource="r"))
+        for each in (schemas, connectors):
+            each.delete("cobb", "lost")
+        retained.delete("cobb", "lost")
+        users.delete("ben")
+        users.update(User(name="ada", description="second"))
+        schemas.do("Put", schema("kept", b"2", PutSchema))
+        connectors.do("Update", UpdateConnectorRequest(**of("kept"), definition=definition(2)))
+        retained.do("Put", message("kept", b"second"))
+        differs = {
+            "auth.users": (1, 1, 0),
+            "connector.connectors": (1, 1, 0),
+            "mqtt.retained_messages": (1, 1, 0),
+            "schema.bindings": (1, 0, 0),
+            "schema.schemas": (1, 1, 0),
+        }
+        assert {name: each for name, each in plan(quorate, backup).items() if name in differs} == (
+            differs
+        )
+
+        code, _, err = quorate("restore", backup, "--beside", "--replace")
+        assert code == 0, err
+        assert not differs.keys() & plan(quorate, backup).keys()
+        assert "schema.versions cannot be restored beside" in err
+        assert users.get("ada").description == "first"
+        assert connectors.get("cobb", "lost").definition.tasks_max == 1
+        assert [each.payload for each in retained.list(tenant="cobb")] == [b"first"] * 2
+
+
+def of(name: str) -> dict[str, Any]:
+    return {"tenant": "cobb", "name": name}
+
+
+def schema(name: str, definition: bytes, kind: Any = CreateSchema) -> Any:
+    return kind(**of(name), kind=SCHEMA_KIND_JSON, definition=definition)
+
+
+def definition(tasks_max: int) -> Definition:
+    config = b'{"topic":"orders","path":"/var/lib/orders","format":"lines","sync":true}'
+    return Definition(type="file", config=config, tasks_max=tasks_max)
+
+
+def connector(name: str, tasks_max: int) -> CreateConnectorRequest:
+    return CreateConnectorRequest(**of(name), definition=definition(tasks_max))
+
+
+def message(topic: str, payload: bytes, **fields: Any) -> PutRetainedMessageRequest:
+    return PutRetainedMessageRequest(tenant="cobb", topic=topic, payload=payload, **fields)
 
 
 def shown() -> list[str]:

@@ -46,7 +46,7 @@ from quorate_connector.v1.tasks_pb2 import (
     TaskState,
     Worker,
 )
-from quorate_connector.workers.brokers import ROLE
+from quorate_connector.workers.registrations import ROLE
 
 TENANT: Final = "acme"
 SCHEDULING: Final = "connector.scheduling"

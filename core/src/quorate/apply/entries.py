@@ -54,6 +54,8 @@ class LoggedCommand(NamedTuple):
     admitted: bool = False
     #: The id of the call that it came with; "": the node's own.
     request: str = ""
+    #: The name of the span in which it was sent; "": it is not traced.
+    span: str = ""
 
 
 def of_shard(message: Message) -> LoggedCommand:

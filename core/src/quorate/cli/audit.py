@@ -100,5 +100,4 @@ def _sentence(record: dict[str, Any]) -> str:
         ended += f", {len(refused)} of {len(keys)} refused"
     who = record["identity"] or "somebody"
     done = f"{who} at {record['address']}: {record['action']} {shown}: {ended}"
-    done = f"{who} at {record['address']}: {record['action']} {shown}: {ended}"
     return f"{record['time']} {record['node']}: {done}"

@@ -9,7 +9,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from google.protobuf.message import Message
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from quorate.apply import slot_set
 from quorate.apply.slot_set import SlotSet
@@ -17,9 +17,18 @@ from quorate.client.vocabulary import parts_of
 from quorate.plugin import CONSTANT_KEY, ColumnFamily, Invalid, Resource, Table, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.resource import bind
-from quorate.plugin.resource.binding import CREATED, EXPECTED, MISSING_OK, UPDATED, Binding
+from quorate.plugin.resource.binding import (
+    CREATED,
+    EXPECTED,
+    MISSING_OK,
+    UPDATED,
+    Binding,
+    Write,
+)
+from quorate.plugin.resource.declaration import Stored
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import SLOTS, slot_of
+from quorate.plugin.updates import UPDATE_MASK
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import SLOTS as SLOT_ROWS
 from quorate.storage.rows import revision_of, value_of
@@ -97,20 +106,32 @@ class Refused:
 
 
 class Writer:
-    """How rows of one family are made and deleted from outside: as a resource, or by its table."""
+    """How rows of one family are made and deleted from outside: as a resource, or by its table.
 
-    def __init__(self, catalog: Catalog, binding: Binding | None, table: Table | None) -> None:
-        put = None if binding is None else binding.writes.get("Put")
+    `then` and `now` find other rows of both moments.
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        binding: Binding | None,
+        table: Table | None,
+        then: Stored,
+        now: Stored,
+    ) -> None:
         # A table that is only created is worse than a resource that is put.
         self._binding: Final = binding
-        self._put: Final = put if binding is not None and _puts_rows(binding) else None
-        self._table: Final = None if self._put is not None else table
+        #: The verbs of the resource; "": there is none.
+        self._make, self._change = _verbs(binding, has_table=table is not None)
+        self._table: Final = None if self._make else table
         self._catalog: Final = catalog
+        self._then: Final = then
+        self._now: Final = now
 
     @property
     def writes(self) -> bool:
         """Whether rows can be written."""
-        return self._put is not None or self._table is not None
+        return bool(self._make) or self._table is not None
 
     @property
     def deletes(self) -> bool:
@@ -118,34 +139,42 @@ class Writer:
         removed = self._table is not None and self._table.removal is not None
         return removed or (self._binding is not None and "Delete" in self._binding.writes)
 
-    def item(self, key: bytes, stored: bytes, *, new: bool = False) -> Any:
+    def same(self, change: Change) -> bool:
+        """Whether one item makes both rows: times, ids and revisions do not count."""
+        if change.then is None or change.now is None:
+            return False
+        if value_of(change.then) == value_of(change.now) and not self._needs_others:
+            return True
+        try:
+            one = self._item(change.key, change.then, self._then)
+            return bool(one == self._item(change.key, change.now, self._now))
+        except Invalid:
+            return False
+
+    @property
+    def _needs_others(self) -> bool:
+        """Whether a row alone does not say what it is."""
+        return self._binding is not None and self._binding.resource.remake is not None
+
+    def _item(self, key: bytes, stored: bytes, others: Stored, *, new: bool = False) -> Any:
         """Return the item of a batch that makes a row, or a new one; raises `Invalid`."""
         if self._table is not None:
             insert = self._table.to_insert if new else None
             return (insert or self._table.to_item)(*self._table.from_row(key, value_of(stored)))
-        assert self._put is not None
-        assert self._put.item is not None
         assert self._binding is not None
         resource = self._binding.resource
         row = resource.row.FromString(value_of(stored))
-        kept = {each.name for each in self._put.item.DESCRIPTOR.fields}
+        if resource.remake is not None:
+            return resource.remake.item(row, others)
+        item = self._binding.writes[self._make if new else self._change].item
+        assert item is not None
+        kept = {each.name for each in item.DESCRIPTOR.fields}
         kept -= {CREATED, UPDATED, *resource.internal}
         parts = zip(resource.key, keys.unpack(key), strict=True)
         # A part of the key in a message within the row is there.
         values: dict[str, Any] = {name: part for name, part in parts if "." not in name}
         values |= {each.name: value for each, value in row.ListFields() if each.name in kept}
-        return self._put.item(**values)
-
-    def same(self, change: Change) -> bool:
-        """Whether one item makes both rows: times, ids and revisions do not count."""
-        if change.then is None or change.now is None:
-            return False
-        if value_of(change.then) == value_of(change.now):
-            return True
-        try:
-            return bool(self.item(change.key, change.then) == self.item(change.key, change.now))
-        except Invalid:
-            return False
+        return item(**values)
 
     async def write(self, client: AsyncClient, changes: Sequence[Change]) -> Sequence[str]:
         """Create or replace rows; return why each was refused, or ""."""
@@ -156,7 +185,7 @@ class Writer:
                 if change.then is None or (change.now is None) is not new:
                     continue
                 try:
-                    item = self.item(change.key, change.then, new=new)
+                    item = self._item(change.key, change.then, self._then, new=new)
                 except Invalid as error:
                     said[at] = str(error)
                     continue
@@ -166,7 +195,7 @@ class Writer:
                 items.append((at, item))
             done = 0
             for part in parts_of(item for _, item in items):
-                reply = await client.execute(self._command(part, new=new), BatchReply)
+                reply = await self._send(client, part, new=new)
                 for refusal in reply.refusals:
                     said[items[done + refusal.item][0]] = refusal.message or refusal.code
                 done += len(part)
@@ -194,18 +223,20 @@ class Writer:
             said[refusal.item] = refusal.message or refusal.code
         return said
 
-    def _command(self, items: Sequence[Any], *, new: bool) -> Message:
-        if self._put is not None:
-            assert self._binding is not None
-            create = self._binding.writes.get("Create")
-            if new and create is not None and create.item is self._put.item:
-                return create.of(items)
-            return self._put.of(items)
-        assert self._table is not None
-        write = self._catalog.commands[self._table.write.DESCRIPTOR.full_name]
-        assert write.items is not None
-        command: Message = write.items.make(self._table.write(), items)
-        return command
+    async def _send(self, client: AsyncClient, items: Sequence[Any], *, new: bool) -> BatchReply:
+        if self._table is not None:
+            write = self._catalog.commands[self._table.write.DESCRIPTOR.full_name]
+            assert write.items is not None
+            return await client.execute(write.items.make(self._table.write(), items), BatchReply)
+        assert self._binding is not None
+        verb, mask = self._make if new else self._change, None
+        if verb == "Update":
+            # What is empty was empty.
+            kept = set(items[0].DESCRIPTOR.fields_by_name) - {UPDATE_MASK, *self._binding.fixed}
+            mask = FieldMask(paths=sorted(kept))
+        records = client.records(self._binding.resource)
+        reply: BatchReply = await records.do(verb, items, mask=mask)
+        return reply
 
 
 class Beside:
@@ -222,7 +253,13 @@ class Beside:
         }
         bindings = {name: bind(each) for name, each in resources.items()}
         self._writers: Final = {
-            name: Writer(catalog, bindings.get(name), by_family.get(name))
+            name: Writer(
+                catalog,
+                bindings.get(name),
+                by_family.get(name),
+                _finding(catalog, then),
+                _finding(catalog, now),
+            )
             for name in catalog.families
         }
         owners = {_plugin(name) for name, writer in self._writers.items() if writer.writes}
@@ -359,21 +396,51 @@ def _differing(
             one, other = next(then, None), next(now, None)
 
 
-def _puts_rows(binding: Binding) -> bool:
-    """Whether `Put` takes all of a row but what the host and handlers set."""
-    put = binding.writes.get("Put")
+def _finding(catalog: Catalog, shards: Shards) -> Stored:
+    """Return what finds the value of a row by its family and key."""
+
+    def find(family: str, key: bytes) -> bytes | None:
+        group = catalog.families[family].group
+        for shard, data in shards.items():
+            if shard.group == group and family in data.families:
+                stored = data.get(family, key)
+                if stored is not None:
+                    return value_of(stored)
+        return None
+
+    return find
+
+
+def _verbs(binding: Binding | None, *, has_table: bool) -> tuple[str, str]:
+    """Return the verbs that make a new row and replace one; "": there is none."""
+    if binding is None:
+        return "", ""
+    if binding.resource.remake is not None:
+        return (binding.resource.remake.verb,) * 2
+    create, put = binding.writes.get("Create"), binding.writes.get("Put")
+    if put is not None and _takes_rows(binding, put):
+        return "Create" if create is not None and create.item is put.item else "Put", "Put"
+    update = binding.writes.get("Update")
+    # What is created and never updated is of somebody who lives.
+    if has_table or create is None or update is None:
+        return "", ""
+    takes = _takes_rows(binding, create) and _takes_rows(binding, update)
+    return ("Create", "Update") if takes else ("", "")
+
+
+def _takes_rows(binding: Binding, write: Write) -> bool:
+    """Whether a verb takes all of a row but what the host and handlers set."""
     if (
-        put is None
-        or put.item is None
-        or put.spec.by_hand
+        write.item is None
+        or write.spec.by_hand
         or any("." in each for each in binding.resource.key)
     ):
         return False
     row: Any = binding.resource.row.DESCRIPTOR.fields_by_name
-    known = {*row, *binding.resource.key}
-    items: Any = put.item.DESCRIPTOR.fields_by_name
+    known = {*row, *binding.resource.key, EXPECTED, MISSING_OK, UPDATE_MASK}
+    items = set(write.item.DESCRIPTOR.fields_by_name)
     hidden = {CREATED, UPDATED, *binding.resource.internal, *binding.resource.key}
-    return known >= set(items) - {EXPECTED, MISSING_OK} and set(row) - hidden <= set(items)
+    return known >= items and set(row) - hidden <= items
 
 
 def _plugin(family: str) -> str:

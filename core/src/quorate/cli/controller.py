@@ -10,7 +10,7 @@ import click
 from google.protobuf.message import Message
 
 from quorate.cli.failures import ExitCode, Failure, Problem, problem
-from quorate.cli.statuses import Silent, controller_rows, look
+from quorate.cli.statuses import Silent, controller_rows, look, paused_rows
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.client.errors import UnavailableError
 from quorate.v1 import admin_pb2 as pb
@@ -61,12 +61,7 @@ async def _rows(client: AsyncClient) -> list[Mapping[str, object]]:
             rows.append({"node": node, "state": str(status)})
             continue
         rows += controller_rows({node: status})
-        running = {each.name for each in status.controllers}
-        rows += [
-            {"node": node, "controller": name, "state": "paused"}
-            for name in status.paused
-            if name not in running
-        ]
+        rows += paused_rows({node: status})
     return rows
 
 

@@ -6,27 +6,26 @@ import asyncio
 import os
 import resource
 import shutil
-import ssl
 import time
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.request import urlopen
 
 import click
 
 from quorate.cli.failures import ExitCode
+from quorate.cli.samples import Samples, bucket_of, samples_in, texts_of
 from quorate.cli.status import ClusterView, view_of
-from quorate.cli.statuses import PATIENCE_S, Silent, Status, look, quota_rows
+from quorate.cli.statuses import Silent, Status, look, quota_rows
 from quorate.cli.terminal import Terminal
 from quorate.client.errors import QuorateError
 from quorate.observe.thresholds import FOLLOWER_LAG, FULL, LOOP_STOP_S
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
-    from quorate.client import AsyncClient, Tls
+    from quorate.client import AsyncClient
     from quorate.config import Settings
 
 _DAY_S: Final = 86_400
@@ -39,8 +38,12 @@ _SYNCS: Final = 100
 #: A node with many shards and connections opens more than the usual 1,024 files.
 _FILES: Final = 65_536
 
-#: The values of a metric by its labels.
-Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
+#: The metrics that are looked at, by what their names begin with.
+_NAMES: Final = (
+    *("quorate_tls_end_", "quorate_log_sync_", "process_open_fds", "process_max_fds"),
+    *("quorate_loop_longest_", "quorate_rocksdb_write_stopped", "quorate_audit_lost_"),
+    "quorate_limits_refused_",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +88,11 @@ class Reports:
 async def gather(client: AsyncClient) -> Reports:
     """Ask every node for its status, and those that answer for their metrics and quotas."""
     topology, statuses = await look(client)
-    answering = {name: each for name, each in statuses.items() if not isinstance(each, Silent)}
-    quotas, *metrics = await asyncio.gather(
-        quota_rows(client, answering, QuorateError),
-        *(
-            asyncio.to_thread(_metrics_of, each.http_address, client.tls)
-            for each in answering.values()
-        ),
+    answering = [name for name, each in statuses.items() if not isinstance(each, Silent)]
+    quotas, metrics = await asyncio.gather(
+        quota_rows(client, answering, QuorateError), texts_of(client, statuses)
     )
-    return Reports(
-        topology=topology,
-        statuses=statuses,
-        metrics=dict(zip(answering, metrics, strict=True)),
-        quotas=quotas,
-    )
+    return Reports(topology=topology, statuses=statuses, metrics=metrics, quotas=quotas)
 
 
 def of_cluster(reports: Reports) -> Iterator[Finding]:
@@ -113,7 +107,7 @@ def of_cluster(reports: Reports) -> Iterator[Finding]:
             found = f"its metrics cannot be read: {getattr(metrics, 'reason', metrics)}"
             yield Finding(node, found, f"let this machine reach {status.http_address}")
         else:
-            yield from of_metrics(node, _samples(metrics), now_s=time.time())
+            yield from of_metrics(node, samples_in(metrics, _NAMES), now_s=time.time())
     yield from of_quotas(reports.quotas)
 
 
@@ -173,7 +167,7 @@ def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding
             found = f"the certificate in {labels['file']} ends in {left_s / _DAY_S:.0f} days"
             yield Finding(node, found, "replace the file; the node takes it without a restart")
     buckets = samples.get("quorate_log_sync_seconds_bucket", ())
-    slow_s = _quantile([(float(labels["le"]), count) for labels, count in buckets], 0.99)
+    slow_s, _ = bucket_of([(float(labels["le"]), count) for labels, count in buckets], 0.99)
     if slow_s > _SYNC_S:
         found = f"one fsync of a hundred takes more than {slow_s * 1_000:.0f} ms"
         yield Finding(node, found, "give its directory a disk of its own, and a fast one")
@@ -264,37 +258,3 @@ def fsync_s(directory: Path) -> float:
     finally:
         path.unlink(missing_ok=True)
     return sorted(taken)[-2]
-
-
-def _quantile(buckets: Sequence[tuple[float, float]], share: float) -> float:
-    """Return where the bucket of a histogram's quantile begins."""
-    ordered = sorted(buckets)
-    if not ordered or not ordered[-1][1]:
-        return 0.0
-    reached = share * ordered[-1][1]
-    bounds = [bound for bound, count in ordered if count < reached and bound != float("inf")]
-    return bounds[-1] if bounds else 0.0
-
-
-def _metrics_of(address: str, tls: Tls | None) -> str | OSError:
-    """Return the metrics of a node, for Prometheus, or why they cannot be read."""
-    context = ssl.create_default_context(cafile=str(tls.ca)) if tls else None
-    if tls and tls.cert and tls.key and context:
-        context.load_cert_chain(tls.cert, tls.key)
-    url = f"http{'s' if tls else ''}://{address}/metrics"
-    try:
-        with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
-            text: str = answer.read().decode()
-    except OSError as error:
-        return error
-    return text
-
-
-def _samples(metrics: str) -> Samples:
-    from prometheus_client.parser import text_string_to_metric_families
-
-    found: defaultdict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
-    for family in text_string_to_metric_families(metrics):
-        for sample in family.samples:
-            found[sample.name].append((sample.labels, sample.value))
-    return found

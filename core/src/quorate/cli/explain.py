@@ -55,7 +55,7 @@ def explain_key(terminal: Terminal, family: str, key: str, in_hex: bool, most: i
     as long as a flight recorder has it.
     """
     name, wanted = family_of(family), key_of(key, in_hex)
-    found = terminal.ask(lambda client: _of_key(client, name, wanted, most))
+    found = terminal.ask(lambda client: facts_of(client, name, wanted, most))
     if terminal.json:
         terminal.print_json(found)
         return
@@ -93,7 +93,8 @@ def explain_request(terminal: Terminal, request: str) -> None:
         terminal.print({"node": each["node"], **recorded.row(each)} for each in records)
 
 
-async def _of_key(client: AsyncClient, family: str, key: bytes, most: int) -> dict[str, Any]:
+async def facts_of(client: AsyncClient, family: str, key: bytes, most: int) -> dict[str, Any]:
+    """Return what is kept about a row: who wrote it, by which command and when, and its changes."""
     first, changes, looked = await _history(client, family, key, most)
     if not first.revision and not changes and looked.complete:
         raise failure(f"{family} has no such row, and no change of one is kept")

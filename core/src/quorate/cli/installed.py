@@ -41,7 +41,7 @@ class InstalledPlugins:
             command.name: (plugin, command)
             for plugin in self.declared
             if plugin.plugin.name not in self.broken
-            for command in _commands(plugin)
+            for command in commands_of(plugin)
         }
 
     def section_models(self) -> Mapping[str, type[BaseModel] | None]:
@@ -55,7 +55,7 @@ class InstalledPlugins:
         return models
 
 
-def _commands(plugin: Declared) -> Sequence[CliCommand]:
+def commands_of(plugin: Declared) -> Sequence[CliCommand]:
     """Return a plugin's commands; those of its resources are in the one with its name."""
     name = plugin.plugin.name.replace("_", "-")
     resources = [each for each in plugin.resources if each.cli]

@@ -25,9 +25,9 @@ from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 _SHOWN: Final = 200
 
 
-def _own(module: str, name: str = "command") -> Callable[[], click.Command]:
+def _own(module: str) -> Callable[[], click.Command]:
     def load() -> click.Command:
-        command: click.Command = getattr(importlib.import_module(f"quorate.cli.{module}"), name)
+        command: click.Command = importlib.import_module(f"quorate.cli.{module}").command
         return command
 
     return load
@@ -73,9 +73,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("serve", "Run a node.", _own("serve")),
     DeferredCommand("shard", "Look at shards, split and move them.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
-    DeferredCommand(
-        "top", "Show nodes and shards as they change.", _own("status", "top"), asks=True
-    ),
+    DeferredCommand("top", "Show what the cluster does right now.", _own("top"), asks=True),
     DeferredCommand("upgrade", "Check and finish upgrades.", _own("upgrade"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )

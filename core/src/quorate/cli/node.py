@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quorate.cli.placements import follow, placement, shown_move
+from quorate.cli.placements import follow, no_wait, placement, shown_move
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.v1 import admin_pb2 as pb
 
@@ -43,8 +43,9 @@ def list_nodes(terminal: Terminal) -> None:
 @command.command("drain")
 @click.argument("name")
 @click.option("--plan", is_flag=True, help="Only show what would move.")
+@no_wait
 @click.pass_obj
-def drain(terminal: Terminal, name: str, plan: bool) -> None:
+def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:
     """Move the replicas of the node NAME to other nodes, and keep it free of them.
 
     It waits until none is left; interrupted, it goes on without you. Metadata/0 and the shards of
@@ -59,9 +60,11 @@ def drain(terminal: Terminal, name: str, plan: bool) -> None:
         if plan:
             terminal.print(moves)
             return
-        await follow(client, terminal, lambda found: _left(found, name), f"replicas on {name}")
-        text = f"{name} is drained of {count} replica{'' if count == 1 else 's'}"
-        terminal.report(text, {"node": name, "drained": True, "replicas": count})
+        if not no_wait:
+            await follow(client, terminal, lambda found: _left(found, name), f"replicas on {name}")
+        state = "is being drained" if no_wait else "is drained"
+        text = f"{name} {state} of {count} replica{'' if count == 1 else 's'}"
+        terminal.report(text, {"node": name, "drained": not no_wait, "replicas": count})
 
     terminal.ask(drained)
 

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+import click
+
 from quorate.cli.failures import failure
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.v1 import admin_pb2 as pb
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 _LOOK_S: Final = 0.5
 #: How long nothing may move while something is left to move.
 _STILL_S: Final = 120.0
+
+
+no_wait = click.option("--no-wait", is_flag=True, help="Only begin it: it goes on by itself.")
 
 
 async def placement(client: AsyncClient) -> pb.PlacementResponse:

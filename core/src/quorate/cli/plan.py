@@ -18,7 +18,7 @@ _C = TypeVar("_C", bound=Callable[..., Any])
 
 
 class _Amount(click.ParamType[float]):
-    """A number with a unit of thousands behind it, as in 50k or 1.5M."""
+    """A number with a unit of thousands after it, as in 50k or 1.5M."""
 
     name = "number"
 

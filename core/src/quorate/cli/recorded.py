@@ -76,8 +76,8 @@ def row(record: Record) -> Mapping[str, object]:
     """Return a record as a row of a table."""
     named = ("time", "kind", "shard", "sequence", "node")
     said = {name: value for name, value in record.items() if name not in named}
-    told = ", ".join(f"{name} {_shown(value)}" for name, value in said.items())
-    return {**{name: record.get(name) for name in named[:3]}, "what": told}
+    what = ", ".join(f"{name} {_shown(value)}" for name, value in said.items())
+    return {**{name: record.get(name) for name in named[:3]}, "what": what}
 
 
 def _shown(value: object) -> str:

@@ -179,7 +179,9 @@ class _Beside:
         for each in plan:
             if not each.writes:
                 terminal.warn(
-                    f"{each.family} cannot be restored beside, and is as it was: {_counts(each)}"
+                    f"{each.family} cannot be restored beside, since no command of clients makes"
+                    f" such rows, and is as it was: {_counts(each)}; restore an empty node, and"
+                    " copy from there what you miss"
                 )
             elif delete and not each.deletes and each.kinds.get("deleted"):
                 terminal.warn(f"rows of {each.family} cannot be deleted from outside, and stay")

@@ -11,7 +11,7 @@ import click
 from google.protobuf.message import Message
 
 from quorate.cli.failures import ExitCode, failure
-from quorate.cli.placements import follow, placement, shown_move
+from quorate.cli.placements import follow, no_wait, placement, shown_move
 from quorate.cli.splitting import (
     begin_merge,
     begin_split,
@@ -89,8 +89,11 @@ def list_shards(terminal: Terminal, plan: bool) -> None:
 @click.argument("source")
 @click.argument("target")
 @click.option("--plan", is_flag=True, help="Only check whether it is possible.")
+@no_wait
 @click.pass_obj
-def move(terminal: Terminal, shard: str, source: str, target: str, plan: bool) -> None:
+def move(
+    terminal: Terminal, shard: str, source: str, target: str, plan: bool, no_wait: bool
+) -> None:
     """Move the replica of SHARD, such as offset/0, from the node SOURCE to the node TARGET.
 
     It waits until it is over; interrupted, it goes on without you. Replicas that are uneven
@@ -100,12 +103,12 @@ def move(terminal: Terminal, shard: str, source: str, target: str, plan: bool) -
 
     async def moved(client: AsyncClient) -> None:
         await client.call(f"{ADMIN}/MoveReplica", request, pb.MoveReplicaResponse)
-        if not plan:
+        if not (plan or no_wait):
             await follow(client, terminal, lambda found: _moving(found, shard), f"{shard} moves")
 
     terminal.ask(moved)
-    what = "can move" if plan else "has moved"
-    row = {"shard": shard, "from": source, "to": target, "moved": not plan}
+    what = "can move" if plan else "moves" if no_wait else "has moved"
+    row = {"shard": shard, "from": source, "to": target, "moved": not (plan or no_wait)}
     terminal.report(f"the replica of {shard} {what} from {source} to {target}", row)
 
 
@@ -124,8 +127,11 @@ def _moving(found: pb.PlacementResponse, shard: str) -> int:
 )
 @click.option("--plan", is_flag=True, help="Only show what would become of it.")
 @click.option("--cancel", is_flag=True, help="Take back a split that has not cut the shard yet.")
+@no_wait
 @click.pass_obj
-def split(terminal: Terminal, shard: str, into: int, plan: bool, cancel: bool) -> None:
+def split(
+    terminal: Terminal, shard: str, into: int, plan: bool, cancel: bool, no_wait: bool
+) -> None:
     """Split SHARD, such as mqtt/0, into several, each with a part of its slots.
 
     Writes wait for less than a second where slots move, and none fails. The new shards begin on the
@@ -141,7 +147,7 @@ def split(terminal: Terminal, shard: str, into: int, plan: bool, cancel: bool) -
 
     async def done(client: AsyncClient) -> pb.SplitShardResponse:
         answer = await begin_split(client, shard, into, plan=plan)
-        if not plan:
+        if not (plan or no_wait):
             await follow_splits(client, terminal, shard.partition("/")[0])
         return answer
 

@@ -62,13 +62,6 @@ def command(terminal: Terminal, watch: bool) -> None:
         (terminal.follow if watch else terminal.ask)(look)
 
 
-@click.command("top")
-@click.pass_context
-def top(ctx: click.Context) -> None:
-    """Show what `quorate status --watch` shows, until Ctrl-C."""
-    ctx.invoke(command, watch=True)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
     """A cluster as its operator sees it at one moment."""

@@ -93,6 +93,16 @@ def controller_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object
             }
 
 
+def paused_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object]]:
+    """Yield the controllers that are paused on the nodes that answer, and run there no more."""
+    for node, status in statuses.items():
+        if not isinstance(status, Silent):
+            running = {each.name for each in status.controllers}
+            for name in status.paused:
+                if name not in running:
+                    yield {"node": node, "controller": name, "state": "paused"}
+
+
 async def quota_rows(
     client: AsyncClient, nodes: Collection[str], *ignored: type[QuorateError]
 ) -> Iterator[Mapping[str, Any]]:

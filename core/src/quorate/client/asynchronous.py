@@ -35,7 +35,8 @@ from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 
 if TYPE_CHECKING:
-    # For the checker alone: the plugin need not be installed.
+    # For the checker alone: neither the plugin nor OpenTelemetry need be installed.
+    from opentelemetry.trace import TracerProvider
     from quorate_coordination.client import (
         Coordination,
         Election,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
         KeptLease,
         LockOptions,
     )
+
+    from quorate.observe.traces import Traces
 
 R = TypeVar("R", bound=Message)
 
@@ -53,7 +56,8 @@ TIMEOUT_S: Final = 30.0
 class AsyncClient:
     """A cluster, as a broker sees it. It belongs to one event loop.
 
-    No call is without a deadline. Whatever fails raises a `QuorateError`.
+    No call is without a deadline. Whatever fails raises a `QuorateError`. With a `tracer_provider`
+    of OpenTelemetry each call is a span, below that in which it is made.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class AsyncClient:
         tls: Tls | None = None,
         token: str | Path | None = None,
         vocabulary: Vocabulary | None = None,
+        tracer_provider: TracerProvider | None = None,
     ) -> None:
         if timeout_s <= 0:
             raise InvalidError("timeout_s", f"must be more than 0, not {timeout_s}")
@@ -73,7 +78,8 @@ class AsyncClient:
         self.tls: Final = Tls.of_environment(os.environ) if tls is None else tls
         #: What each call says of who makes it; None: nothing.
         self.token: Final = BearerToken.of(token)
-        self._connections: Final = Connections(self.tls, self.token)
+        traces = _traces(tracer_provider)
+        self._connections: Final = Connections(self.tls, self.token, traces)
         self._topology: Final = Topology(endpoints_of(endpoints), self._connections)
         self._calls: Final = Calls(self._topology, self._connections)
         self._sessions: Final = Sessions(self._calls) if exactly_once else None
@@ -83,6 +89,7 @@ class AsyncClient:
             self._topology,
             self._queues,
             self._sessions,
+            traces,
         )
         self._watching: Final = Watching(self._topology, self._connections)
         self._began = False
@@ -188,7 +195,7 @@ class AsyncClient:
         deadline = self._deadline(timeout_s)
         if group is not None and not self._began:
             await self._begin(deadline)
-        return await self._calls.call(
+        answer = self._calls.call(
             method,
             request,
             response,
@@ -197,6 +204,8 @@ class AsyncClient:
             group=group,
             shard_key=shard_key,
         )
+        traces = self._connections.traces
+        return await (answer if traces is None else traces.during(method[1:], answer))
 
     async def stream(
         self,
@@ -312,6 +321,14 @@ class AsyncClient:
         return asyncio.get_running_loop().time() + timeout_s
 
 
+def _traces(provider: TracerProvider | None) -> Traces | None:
+    if provider is None:
+        return None
+    from quorate.observe.traces import Traces
+
+    return Traces(provider)
+
+
 def coordination_of(q: AsyncClient) -> Coordination:
     """Return the helper of the plugin `coordination`; raises `InvalidError` if it is missing."""
     try:
@@ -329,6 +346,7 @@ def connect(
     exactly_once: bool = False,
     tls: Tls | None = None,
     token: str | Path | None = None,
+    tracer_provider: TracerProvider | None = None,
 ) -> AsyncClient:
     """Return a client of a cluster, for `async with`.
 
@@ -339,5 +357,10 @@ def connect(
     was replaced; without it QUORATE_TOKEN and QUORATE_TOKEN_FILE count.
     """
     return AsyncClient(
-        endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls, token=token
+        endpoints,
+        timeout_s=timeout_s,
+        exactly_once=exactly_once,
+        tls=tls,
+        token=token,
+        tracer_provider=tracer_provider,
     )

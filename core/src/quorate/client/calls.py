@@ -235,11 +235,13 @@ class NodeCalls:
         check_call(method, request, response)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self._timeout_s if timeout_s is None else timeout_s)
+        traces = self._connections.traces
         try:
             address = await self._topology.address_of(self._node, deadline - loop.time())
-            return await self._connections.to(address).call(
+            answer = self._connections.to(address).call(
                 method, request, response, deadline - loop.time()
             )
+            return await (answer if traces is None else traces.during(method[1:], answer))
         except AttemptError as failure:
             raise failure.error from None
 

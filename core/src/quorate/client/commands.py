@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from copy import copy
-from typing import Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from google.protobuf.message import Message
 
@@ -31,6 +31,9 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import CommandReply
 from quorate.v1.entry_pb2 import Stamp
 
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
+
 R = TypeVar("R", bound=Message)
 
 #: The replacement of a reply if a part of a batch failed as a whole.
@@ -46,7 +49,9 @@ class Commands:
         topology: Topology,
         queues: NodeQueues,
         sessions: Sessions | None,
+        traces: Traces | None = None,
     ) -> None:
+        self._traces: Final = traces
         self._vocabulary: Final = vocabulary
         self._singles: Final = singles_of(vocabulary.values())
         self._topology: Final = topology
@@ -102,7 +107,8 @@ class Commands:
     ) -> CommandReply:
         """Carry out an operation of a session on the shard of a key, however often it is sent."""
         name, payload = message.DESCRIPTOR.full_name, message.SerializeToString()
-        return await self._send(group, shard_key, name, payload, stamp, deadline)
+        sent = self._send(group, shard_key, name, payload, stamp, deadline)
+        return await (sent if self._traces is None else self._traces.during(name, sent))
 
     async def _batch(
         self, command: Command[Any], message: Message, reply: type[R], deadline: float
@@ -150,9 +156,12 @@ class Commands:
         self, group: str, shard_key: bytes, message: Message, deadline: float
     ) -> Awaitable[CommandReply]:
         name, payload = message.DESCRIPTOR.full_name, message.SerializeToString()
-        if self._sessions is not None:
-            return self._carry_once(self._sessions, group, shard_key, name, payload, deadline)
-        return self._send(group, shard_key, name, payload, None, deadline)
+        carried = (
+            self._send(group, shard_key, name, payload, None, deadline)
+            if self._sessions is None
+            else self._carry_once(self._sessions, group, shard_key, name, payload, deadline)
+        )
+        return carried if self._traces is None else self._traces.during(name, carried)
 
     async def _send(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import grpc
 import grpc.aio
@@ -14,6 +14,9 @@ from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.tls import Files, Tls, why_refused
 from quorate.client.tokens import BearerToken
+
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
 
 R = TypeVar("R", bound=Message)
 
@@ -51,8 +54,10 @@ class Connection:
         address: str,
         credentials: grpc.ChannelCredentials | None = None,
         token: BearerToken | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self._token: Final = token
+        self._traces: Final = traces
         self.address: Final = address
         self.credentials: Final = credentials
         self._channel: Final = (
@@ -67,14 +72,19 @@ class Connection:
         """Whether the node could not be reached at the last attempt."""
         return not self._closed and self._channel.get_state() in _FAILED
 
-    async def call(self, method: str, request: Message, response: type[R], timeout_s: float) -> R:
-        """Ask once; raises `AttemptError`, which says whether anything can have been done."""
+    async def call(
+        self, method: str, request: Message, response: type[R], timeout_s: float, span: str = ""
+    ) -> R:
+        """Ask once; raises `AttemptError`, which says whether anything can have been done.
+
+        `span` is the name of the one to be in, the caller's by default.
+        """
         timeout_s = await self.stands(timeout_s)
         calling = self._channel.unary_unary(
             method, type(request).SerializeToString, response.FromString
         )
         try:
-            answer: R = await calling(request, timeout=timeout_s, metadata=self._metadata())
+            answer: R = await calling(request, timeout=timeout_s, metadata=self._metadata(span))
         except grpc.aio.AioRpcError as error:
             raise failures.of_rpc(self.address, error) from None
         except grpc.aio.UsageError:
@@ -84,14 +94,19 @@ class Connection:
         return answer
 
     async def stream(
-        self, method: str, request: Message, response: type[R], timeout_s: float | None
+        self,
+        method: str,
+        request: Message,
+        response: type[R],
+        timeout_s: float | None,
+        span: str = "",
     ) -> AsyncGenerator[R, None]:
         """Ask once, and yield what is answered; raises `AttemptError`."""
         await self.stands(CONNECT_S if timeout_s is None else timeout_s)
         calling: Any = self._channel.unary_stream(
             method, type(request).SerializeToString, response.FromString
         )
-        answers = calling(request, timeout=timeout_s, metadata=self._metadata())
+        answers = calling(request, timeout=timeout_s, metadata=self._metadata(span))
         try:
             async for answer in answers:
                 yield answer
@@ -104,8 +119,9 @@ class Connection:
         finally:
             answers.cancel()
 
-    def _metadata(self) -> tuple[tuple[str, str], ...] | None:
-        return None if self._token is None else self._token.metadata()
+    def _metadata(self, span: str) -> tuple[tuple[str, str], ...] | None:
+        own = None if self._token is None else self._token.metadata()
+        return own if self._traces is None else (*(own or ()), *self._traces.metadata(span))
 
     async def close(self) -> None:
         """End it, and every call on it."""
@@ -162,7 +178,14 @@ class Connection:
 class Connections:
     """Every connection of a client."""
 
-    def __init__(self, tls: Tls | None = None, token: BearerToken | None = None) -> None:
+    def __init__(
+        self,
+        tls: Tls | None = None,
+        token: BearerToken | None = None,
+        traces: Traces | None = None,
+    ) -> None:
+        #: Where spans of calls come from; None: there are none.
+        self.traces: Final = traces
         self._tls: Final = tls
         self._token: Final = token
         #: The last ones that could be used.
@@ -181,7 +204,9 @@ class Connections:
         credentials = self._newest_credentials()
         if known is None or known.credentials is not credentials:
             # One that has failed is closed with the last call that waits on it.
-            known = self._known[address] = Connection(address, credentials, self._token)
+            known = self._known[address] = Connection(
+                address, credentials, self._token, self.traces
+            )
         return known
 
     def _newest_credentials(self) -> grpc.ChannelCredentials | None:

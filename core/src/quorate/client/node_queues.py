@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quorate.client import failures
 from quorate.client.connections import Connections
@@ -21,6 +21,9 @@ from quorate.client.failures import AttemptError
 from quorate.plugin import Fence
 from quorate.v1.command_pb2 import CommandReply, ExecuteRequest, ExecuteResponse
 from quorate.v1.entry_pb2 import Stamp
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 #: Limits of one call; a larger command goes alone.
 MOST_COMMANDS: Final = 1_000
@@ -51,6 +54,7 @@ class PendingCommand:
     fence: Fence | None
     deadline: float
     answer: asyncio.Future[CommandReply]
+    span: Span | None
 
 
 @dataclass(slots=True, eq=False)
@@ -97,7 +101,9 @@ class NodeQueue:
         if self._closed:
             answer.set_exception(ClosedError())
             return answer
-        self._waiting.append(PendingCommand(name, payload, stamp, fence, deadline, answer))
+        traces = self._connections.traces
+        span = None if traces is None else traces.current()
+        self._waiting.append(PendingCommand(name, payload, stamp, fence, deadline, answer, span))
         if deadline < self._first:
             self._look_at(deadline)
         if not self._flushing and len(self._under_way) < CALLS:
@@ -178,11 +184,14 @@ class NodeQueue:
                     command.stamp.CopyFrom(sent.stamp)
                 if sent.fence is not None:
                     command.fence.name, command.fence.token = sent.fence
+            span, traces = "", self._connections.traces
+            if traces is not None:
+                span = traces.shared([sent.span for sent in part.commands])
             if len(part.commands) == 1:
-                response = await connection.call(_METHOD, request, ExecuteResponse, latest_s)
+                response = await connection.call(_METHOD, request, ExecuteResponse, latest_s, span)
                 answers = list(response.answers)
             else:
-                parts = connection.stream(_SPLIT, request, ExecuteResponse, latest_s)
+                parts = connection.stream(_SPLIT, request, ExecuteResponse, latest_s, span)
                 answers = [answer async for each in parts for answer in each.answers]
         except AttemptError as failure:
             self._failed(part, failure)

@@ -16,7 +16,7 @@ from quorate.client.twins import Blocking, blocking, iterating
 from quorate.client.vocabulary import item_error, parts_of
 from quorate.client.watching import ChangeKind
 from quorate.plugin import keys
-from quorate.plugin.batches import join_parts
+from quorate.plugin.batches import in_parts, join_parts
 from quorate.plugin.resource import Resource, bind
 from quorate.plugin.resource.binding import (
     EXPECTED,
@@ -167,8 +167,7 @@ class Records(Generic[R]):
         read = self._read("Get", many=True)
         named = self._inner(read)
         rows: Any = []
-        for first in range(0, len(wanted), self._resource.lookups):
-            part = wanted[first : first + self._resource.lookups]
+        for part in in_parts(wanted, self._resource.lookups):
             if read.many:
                 items = [self._named(named, each) for each in part]
                 request: Any = read.request(**{read.many: items})

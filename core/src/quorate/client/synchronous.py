@@ -21,7 +21,8 @@ from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.plugin.resource import Resource
 
 if TYPE_CHECKING:
-    # For the checker alone: the plugin need not be installed.
+    # For the checker alone: neither the plugin nor OpenTelemetry need be installed.
+    from opentelemetry.trace import TracerProvider
     from quorate_coordination.client import (
         LockOptions,
         SyncCoordination,
@@ -71,9 +72,15 @@ class Client(Blocking[AsyncClient]):
         exactly_once: bool = False,
         tls: Tls | None = None,
         token: str | Path | None = None,
+        tracer_provider: TracerProvider | None = None,
     ) -> None:
         q = AsyncClient(
-            endpoints, timeout_s=timeout_s, exactly_once=exactly_once, tls=tls, token=token
+            endpoints,
+            timeout_s=timeout_s,
+            exactly_once=exactly_once,
+            tls=tls,
+            token=token,
+            tracer_provider=tracer_provider,
         )
         super().__init__(LoopThread(), q)
         #: Pairs of keys and values.

@@ -321,6 +321,33 @@ class RecorderSection(Section):
     )
 
 
+class TracesSection(Section):
+    """Traces for OpenTelemetry: where the time of single calls goes, over all nodes."""
+
+    endpoint: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^/\s]+$",
+        description="The collector that gets the spans by OTLP over gRPC: http://127.0.0.1:4317, "
+        "or https:// for TLS. Without it nothing is traced.",
+    )
+    ratio: float = Field(
+        default=0.01,
+        ge=0,
+        le=1,
+        description="Share that is traced of the calls whose callers do not say whether they are "
+        "to be.",
+    )
+    callers: bool = Field(
+        default=True,
+        description="Trace the calls whose callers say so, and not those whose callers say no. "
+        "Otherwise the share is of all calls.",
+    )
+    waiting_spans: PositiveInt = Field(
+        default=4_096,
+        description="Most spans that wait for the collector; more are dropped, and counted.",
+    )
+
+
 class TimingSection(Section):
     """The clockwork of Raft and of the write path."""
 
@@ -605,6 +632,21 @@ class AuditSection(Section):
     )
 
 
+class ConsoleSection(Section):
+    """What can be done in the console; it shows the cluster whatever is set here."""
+
+    actions: bool = Field(
+        default=False,
+        description="Whether operators can act in the console, with the rights of their tokens; "
+        "only once the cluster asks callers who they are.",
+    )
+    backup_dir: Path | None = Field(
+        default=None,
+        description="Directory on this node into which backups go that are taken in the console, "
+        "each in a directory of its own. Not set: none is taken there.",
+    )
+
+
 class AuthSection(Section):
     """What proves who calls, beside certificates and tokens that the cluster keeps."""
 
@@ -691,9 +733,11 @@ class CoreSections(Section):
     scrub: ScrubSection = ScrubSection()
     canary: CanarySection = CanarySection()
     recorder: RecorderSection = RecorderSection()
+    traces: TracesSection = TracesSection()
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
     audit: AuditSection = AuditSection()
+    console: ConsoleSection = ConsoleSection()
     auth: AuthSection = AuthSection()
     plugins: PluginsSection = PluginsSection()
 

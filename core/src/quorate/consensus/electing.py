@@ -1,11 +1,16 @@
 """Terms and elections: who leads, for how long, and who may not try."""
 
+from typing import Final
+
 from quorate.consensus.following import Following
 from quorate.consensus.inherited import CANDIDATE, FOLLOWER, LEADER, replaces
 from quorate.consensus.messages import EntryKind, Peer, RequestVote, VoteReply
 from quorate.consensus.reads import ReadOutcome, ReadRounds
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.consensus.state import Ballot
+
+#: How many election timeouts a reluctant replica gives the others.
+_OTHERS_TIMEOUTS: Final = 4
 
 
 class Electing(Following):
@@ -31,7 +36,7 @@ class Electing(Following):
             self._wake()
         if self.role != LEADER and not self.resting and now >= self.election_deadline:
             self._draw_election_deadline()
-            if self._may_campaign():
+            if self._may_campaign() and not self._leaves_it_to_others(now):
                 self._campaign(pre=True)
 
     def _step_down(self, term: int, leader: Peer | None) -> None:
@@ -70,6 +75,10 @@ class Electing(Following):
     def _may_campaign(self) -> bool:
         configuration = self.log.configuration
         return configuration is not None and self.me in configuration.voters
+
+    def _leaves_it_to_others(self, now: float) -> bool:
+        patience_s = _OTHERS_TIMEOUTS * self.timing.election_max_s
+        return now - self.leader_seen_at < patience_s and self.reluctant()
 
     def _campaign(self, *, pre: bool, transfer: bool = False) -> None:
         self._end_rest()

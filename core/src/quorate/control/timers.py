@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Final
 
 from google.protobuf.message import Message
@@ -80,6 +81,17 @@ class Timers:
         tasks = [task for term in self._terms.values() for task in term.tasks()]
         self._terms.clear()
         await end(self._task, *tasks)
+
+    def next_s(self) -> Mapping[str, float]:
+        """Return in how many seconds the next deadline of each timer is due, of all shards led.
+
+        What is due and not carried out yet has been so for a negative number of seconds.
+        """
+        found: dict[str, float] = {}
+        for term in self._terms.values():
+            for timer, wait_s in term.next_s():
+                found[timer] = min(wait_s, found.get(timer, wait_s))
+        return found
 
     def _look(self) -> None:
         if (shards := self._shards()) is not self._seen:
@@ -166,6 +178,13 @@ class _Term:
     def tasks(self) -> list[asyncio.Task[None]]:
         """Return the tasks that propose."""
         return [line.task for line in self._lines if line.task is not None]
+
+    def next_s(self) -> Iterator[tuple[str, float]]:
+        """Yield in how many seconds the next deadline of each timer is due, if it has any."""
+        now_ms = self._shard.now_ms()
+        for line in self._lines:
+            if isfinite(line.look_at_ms):
+                yield line.timer.name, (line.look_at_ms - now_ms) / 1_000
 
     def rests(self) -> bool:
         """Whether there is nothing to look for yet: the shard rests, and nothing is due."""

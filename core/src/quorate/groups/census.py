@@ -37,14 +37,17 @@ class Census:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
+        #: The nodes whose disks were nearly full at their last answers.
+        self.full: Final = set[str]()
         self._clock: Final = clock
         self._began: Final = clock()
         self._answers: Final[dict[Peer, _Answer]] = {}
         #: Who leads each shard in the latest term that is known.
         self._leaders: Final[dict[ShardId, tuple[int, Peer]]] = {}
 
-    def hear(self, node: Peer, led: Iterable[LedShard]) -> None:
-        """Record the answer of a node."""
+    def hear(self, node: Peer, led: Iterable[LedShard], *, full: bool = False) -> None:
+        """Record the answer of a node, whose disk may be nearly full."""
+        (self.full.add if full else self.full.discard)(node.node)
         now, before = self._clock(), self._answers.get(node)
         found: dict[ShardId, Led] = {}
         for each in led:

@@ -23,6 +23,7 @@ from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.shard.transfer import heir_of
 from quorate.groups.shard_creation import Submit
 from quorate.groups.timing import end, pause
 from quorate.plugin import Rejected
@@ -145,7 +146,7 @@ class Repairs:
     async def _fence(self, shard: Shard, error: Exception) -> None:
         until = self._loop.time() + 2 * shard.settings.timing.election_max_s
         try:
-            while shard.leads and (heir := _heir(shard)) and self._loop.time() < until:
+            while shard.leads and (heir := heir_of(shard)) and self._loop.time() < until:
                 with suppress(RefusedError):
                     shard.transfer(heir)
                 await pause(self._loop, 0.02)
@@ -235,14 +236,6 @@ class Repairs:
 def _votes(replica: Shard, me: Peer) -> bool:
     configuration = replica.configuration
     return configuration is not None and me in configuration.voters
-
-
-def _heir(shard: Shard) -> str | None:
-    """Return the follower that has the most of the log; None if it is alone."""
-    status = shard.replica.status()
-    voters = () if status.configuration is None else status.configuration.voters
-    ready = [each for each in status.followers if each.peer in voters]
-    return max(ready, key=lambda each: each.match).peer.node if ready else None
 
 
 def _time(at_ms: int) -> str:

@@ -1,7 +1,7 @@
 """What a node does for the shards that it leads: deadlines, controllers, giving them away."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -16,7 +16,7 @@ from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard.transfer import check_ready, transfer
+from quorate.groups.shard.transfer import check_ready, heir_of, transfer
 from quorate.groups.timing import pause
 from quorate.plugin import Controller, Invalid, NodeApi, ShardRef
 from quorate.plugin.catalog import Catalog
@@ -50,7 +50,7 @@ class LeaderTasks:
         async def propose(command: Message, fence: ShardRef) -> None:
             await groups.propose(command, if_leader=fence)
 
-        self._timers: Final = Timers(catalog.timers.values(), shards.leading, propose, loop=loop)
+        self.timers: Final = Timers(catalog.timers.values(), shards.leading, propose, loop=loop)
         self.runner: Final = Runner(
             [*catalog.controllers.values(), *controllers],
             shards.leading,
@@ -66,7 +66,7 @@ class LeaderTasks:
 
     def start(self) -> None:
         """Start them."""
-        self._timers.start()
+        self.timers.start()
         self.runner.start()
         self._balance.start()
 
@@ -74,7 +74,7 @@ class LeaderTasks:
         """Cancel whatever runs."""
         await self._balance.stop()
         await self.runner.stop()
-        await self._timers.stop()
+        await self.timers.stop()
 
     async def transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
         """Hand over a shard, to be left with that node for a while.
@@ -95,6 +95,8 @@ class LeaderTasks:
         voters = configuration.voters if configuration is not None else ()
         if replica.leads and any(peer.node == node for peer in voters):
             check_ready(replica, node)
+            if node in self._census.full:
+                raise TransferRefusedError(f"the disk of {node} is nearly full: free space there")
             # Before the transfer, so that the next leader reads from its own rows that it stays.
             await self._groups.propose_control(shard, PlaceLeader(node=node), timeout_s=timeout_s)
         await transfer(replica, node, self._loop, until - self._loop.time())
@@ -112,7 +114,8 @@ class LeaderTasks:
 
     def _ready(self, shard: ShardId) -> frozenset[str]:
         replica = self._shards.get(shard)
-        return frozenset() if replica is None else ready_of(replica)
+        ready = frozenset[str]() if replica is None else ready_of(replica)
+        return ready - self._census.full
 
     def give_away(self, shard: ShardId, node: str) -> None:
         """Begin to hand over a shard; raises what the replica refuses with."""
@@ -123,35 +126,30 @@ class LeaderTasks:
 
 
 async def hand_over(
-    shards: Iterable[Shard], loop: asyncio.AbstractEventLoop, timeout_s: float
+    shards: Iterable[Shard],
+    loop: asyncio.AbstractEventLoop,
+    timeout_s: float,
+    unfit: Callable[[str], bool] = lambda node: False,
 ) -> tuple[list[Shard], list[Shard]]:
-    """Transfer every led shard that another voter can lead; return those, and those kept."""
+    """Transfer every led shard that another voter can lead; return those, and those kept.
+
+    Nodes that are unfit get what no other can lead.
+    """
     deadline = loop.time() + timeout_s
     led = [shard for shard in shards if shard.stopped is None and shard.leads]
-    await asyncio.gather(*(_hand_over(shard, loop, deadline) for shard in led))
+    await asyncio.gather(*(_hand_over(shard, loop, deadline, unfit) for shard in led))
     kept = [shard for shard in led if shard.leads]
     return [shard for shard in led if shard not in kept], kept
 
 
-async def _hand_over(shard: Shard, loop: asyncio.AbstractEventLoop, deadline: float) -> None:
+async def _hand_over(
+    shard: Shard, loop: asyncio.AbstractEventLoop, deadline: float, unfit: Callable[[str], bool]
+) -> None:
     while shard.leads and loop.time() < deadline:
-        heir = _heir(shard)
+        heir = heir_of(shard, unfit) or heir_of(shard)
         if heir is None:
             return
         # One that is under way already, or that the replica cannot begin now, is looked at again.
         with suppress(RefusedError):
             shard.transfer(heir)
         await pause(loop, _LOOK_S)
-
-
-def _heir(shard: Shard) -> str | None:
-    """Return the voter that needs the least to lead; None if none has been in touch lately."""
-    status = shard.replica.status()
-    if status.configuration is None:
-        return None
-    voters = set(status.configuration.voters)
-    patience_s = shard.settings.timing.election_max_s
-    alive = [
-        each for each in status.followers if each.peer in voters and each.silent_s < patience_s
-    ]
-    return max(alive, key=lambda each: each.match).peer.node if alive else None

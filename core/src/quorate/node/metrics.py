@@ -1,15 +1,18 @@
 """What a node exposes: the metrics of its shards, its disk and its work, and where each is read."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
 from quorate import plugin
 from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
+from quorate.control.timers import Timers
 from quorate.groups.shard.capacity import FairShare, free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
 from quorate.healing.canary import Canary
@@ -24,6 +27,9 @@ from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
 from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
 from quorate.storage.engine.port import Engine
+
+if TYPE_CHECKING:
+    from quorate.observe.collector import Collector
 
 
 class Replica(NamedTuple):
@@ -41,6 +47,7 @@ class Parts:
     serving: Serving
     watching: Watching
     runner: Runner
+    timers: Timers
     version: str
     ready: Callable[[], bool]
     audit: AuditLog | None
@@ -48,6 +55,7 @@ class Parts:
     scrub: Scrub
     canary: Canary
     certificates: Certificates | None
+    collector: Collector | None
 
 
 def expose(registry: CollectorRegistry, parts: Parts) -> None:
@@ -339,6 +347,10 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_controller_state", "gauge", ("controller", "shard", "state"),
            "1 for what a controller does for a shard that this node leads, 0 for the others.",
            _states),
+    Metric("quorate_timer_next_seconds", "gauge", ("timer",),
+           "Time until the next deadline in the shards that this node leads; below 0 for one that"
+           " is due and not carried out yet; absent without one.",
+           lambda node: [((timer,), wait_s) for timer, wait_s in node.timers.next_s().items()]),
     Metric("quorate_cache_age_seconds", "gauge", ("cache",),
            "How old what a cache holds may be; absent while it does not hold every row.",
            _cache_ages),
@@ -358,6 +370,11 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_audit_lost_records_total", "counter", (),
            "Audit records that are not in the audit log, because the disk failed or was too slow.",
            lambda node: [((), node.audit.lost)] if node.audit else []),
+    Metric("quorate_traces_spans_total", "counter", ("outcome",),
+           "Spans that the collector has (`sent`), that were sent in vain (`failed`), or were too"
+           " many to wait for it (`dropped`); absent while nothing is traced.",
+           lambda node: [((outcome,), count) for outcome, count in node.collector.counts.items()]
+           if node.collector else []),
     Metric("quorate_loop_lag_seconds", "histogram", (),
            "How late the event loop came to what was due, sampled ten times a second.",
            lambda node: [((), node.serving.lag.late)]),

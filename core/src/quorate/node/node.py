@@ -1,5 +1,7 @@
 """The node of a process: its parts put together, and its life from its start to its stop."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
@@ -7,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry
 
@@ -23,6 +25,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
 from quorate.groups.watching.views import HeldViews
 from quorate.healing.canary import Canary
+from quorate.healing.full_disk import FullDisk
 from quorate.healing.repairs import Repairs
 from quorate.healing.scrub import Scrub
 from quorate.node import admin_service, tuning
@@ -62,10 +65,15 @@ from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.identities import Guard
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
+from quorate.rpc.server import ServingRefusedError
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
 from quorate.storage.engine.port import DamagedError
 from quorate.v1.node_pb2 import ClockResponse
+
+if TYPE_CHECKING:
+    from quorate.observe.collector import Collector
+    from quorate.observe.traces import Traces
 
 _log = logging.getLogger(__name__)
 
@@ -76,6 +84,8 @@ FINISH_S: Final = 10.0
 SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
+#: What the collector does not take meanwhile is lost.
+LAST_SPANS_S: Final = 2.0
 
 #: Seconds between two looks at the alarms that the flight recorder has.
 _ALARMS_S: Final = 5.0
@@ -105,7 +115,8 @@ class Node:
         A worker serves clients at `client_port` too, which it shares with those of its machine.
 
         Raises `GroupsDifferError`, `OtherClusterError`, `UnfinishedRestoreError`,
-        `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError` and `AuditError`.
+        `FormationRefusedError`, `EngineError`, `CertificateError`, `IssuerError`, `AuditError` and
+        `ServingRefusedError`.
         """
         self._settings: Final = settings
         self._catalog: Final = catalog
@@ -118,6 +129,7 @@ class Node:
         first_members = initial_members(settings)
         forming = Forming(directory.me, first_members, directory.first_entry())
         self.recorder: Final = _recorder(settings, directory.path)
+        self._collector, traces = _traces(settings)
         self._replicas: Final = Replicas(
             settings,
             catalog,
@@ -125,6 +137,7 @@ class Node:
             loop=self._loop,
             failed=self._life.end,
             recorder=self.recorder,
+            traces=traces,
         )
         self.shards: Final = self._replicas.shards
         self.me: Final = self.shards.me
@@ -162,7 +175,7 @@ class Node:
             self.me.node,
             catalog,
             self.shards,
-            NodeForwarder(channels, self._loop, limits),
+            NodeForwarder(channels, self._loop, limits, traces),
             loop=self._loop,
             limits=limits,
             write_timeout_s=shard_settings.write_timeout_s,
@@ -243,6 +256,12 @@ class Node:
             period_s=settings.canary.period_ms / 1_000,
             slow_s=settings.canary.slow_ms / 1_000,
         )
+        self.full_disk: Final = FullDisk(
+            self.shards,
+            lambda: self._replicas.shortage,
+            self.peers.census.full.__contains__,
+            self._loop,
+        )
         self.backups: Final = Backups(self._replicas, channels, self._loop)
         steps = MemberSteps(self.shards.get, self.groups.propose_control)
         self._reports: Final = NodeReports(
@@ -304,7 +323,11 @@ class Node:
             lambda: self._serving.forwarding(),
             call_limits.trust,
             guard,
-            lambda: ClockResponse(led=self.shards.led(), replica=self.me.replica),
+            lambda: ClockResponse(
+                led=self.shards.led(),
+                replica=self.me.replica,
+                full=self._replicas.shortage is not None,
+            ),
         )
         self._publications: Final = Publications(
             self.shards.get,
@@ -342,12 +365,14 @@ class Node:
             loop=self._loop,
             client_port=client_port,
             recorder=self.recorder,
+            traces=traces,
         )
         parts = Parts(
             replicas=self._replicas,
             serving=self._serving,
             watching=self._watching,
             runner=self.leader_tasks.runner,
+            timers=self.leader_tasks.timers,
             version=self._version,
             ready=lambda: not self._life.missing(),
             audit=self._audit_log,
@@ -355,6 +380,7 @@ class Node:
             scrub=self.scrub,
             canary=self.canary,
             certificates=self._certificates,
+            collector=self._collector,
         )
         expose(self.metrics, parts)
         join = settings.cluster.join
@@ -410,6 +436,7 @@ class Node:
         self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
         self._replacing.start()
         self.repairs.start()
+        self.full_disk.start()
 
     async def ready(self) -> None:
         """Wait until every shard here has what its leader had committed.
@@ -434,10 +461,11 @@ class Node:
         await self._life.stop_settling()
         await self.leader_tasks.stop()
         await self._usage.stop()
-        for healing in (self.canary, self.scrub, self._replacing, self.repairs):
+        for healing in (self.full_disk, self.canary, self.scrub, self._replacing, self.repairs):
             await healing.stop()
         await self._publications.stop()
-        handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S)
+        full = self.peers.census.full.__contains__
+        handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S, full)
         if handed:
             _log.info("handed over %s", ", ".join(str(shard.id) for shard in handed))
         if kept:
@@ -461,6 +489,8 @@ class Node:
         if self.recorder is not None:
             self.recorder.event("stop")
             self.recorder.close()
+        if self._collector is not None:
+            await self._loop.run_in_executor(None, self._collector.close, LAST_SPANS_S)
         if self._audit_log is not None:
             await self._loop.run_in_executor(None, self._audit_log.close)
         _log.info("stopped")
@@ -523,6 +553,23 @@ def _audit_log(settings: Settings) -> AuditLog | None:
     if audit.file is None:
         return None
     return AuditLog(audit.file, largest=audit.file_bytes, kept=audit.files, node=settings.node.name)
+
+
+def _traces(settings: Settings) -> tuple[Collector | None, Traces | None]:
+    """Return where spans go and come from; raises `ServingRefusedError`."""
+    section = settings.traces
+    if section.endpoint is None:
+        return None, None
+    try:
+        from quorate.observe.collector import collector_at
+        from quorate.observe.traces import Traces
+    except ModuleNotFoundError as error:
+        raise ServingRefusedError(
+            f"traces.endpoint needs {error.name}: pip install 'quorate[traces]'"
+        ) from error
+    collector = collector_at(section.endpoint, section.waiting_spans)
+    provider = collector.provider(settings.node.name)
+    return collector, Traces(provider, ratio=section.ratio, follows=section.callers)
 
 
 def _recorder(settings: Settings, directory: Path) -> Recorder | None:

@@ -155,7 +155,7 @@ class Peers:
             self.channels,
             lambda: sorted(self.network.addresses),
             loop,
-            heard=self.census.hear,
+            heard=lambda node, answer: self.census.hear(node, answer.led, full=answer.full),
             before=lambda: self.census.hear(shards.me, shards.led()),
         )
         #: The replicas that this node was before, while it has to be taken in again.

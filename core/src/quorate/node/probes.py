@@ -8,10 +8,11 @@ from time import perf_counter
 from types import SimpleNamespace
 from typing import Final, TypeVar
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
+from prometheus_client.exposition import choose_encoder
 
-from quorate.observe.http import Answer, HttpServer, Site
+from quorate.observe.http import Answer, HttpServer, Request, Site
 
 T = TypeVar("T")
 
@@ -47,7 +48,8 @@ class Probes:
         sites: Mapping[str, Site] | None = None,
     ) -> int:
         """Listen, and return the port; raises `OSError` where that cannot be."""
-        paths = {"/metrics": self._metrics, "/livez": self._livez, "/readyz": self._readyz}
+        paths = {"/livez": self._livez, "/readyz": self._readyz}
+        sites = {"/metrics": self._metrics, **(sites or {})}
         self._server = HttpServer(host, port, paths, tls, sites)
         return self._server.port
 
@@ -56,16 +58,17 @@ class Probes:
         if self._server is not None:
             await self._loop.run_in_executor(None, self._server.close)
 
-    def _metrics(self) -> Answer:
+    def _metrics(self, asked: Request) -> Answer:
+        if asked.path:
+            return Answer(HTTPStatus.NOT_FOUND, b"all metrics are at /metrics\n")
         # They are read on the loop, where they change, and written down beside it.
         found = self._ask(self._read, _METRICS_WITHIN_S)
         if found is None:
             return _silent(_METRICS_WITHIN_S)
-        return Answer(
-            HTTPStatus.OK,
-            generate_latest(SimpleNamespace(collect=lambda: found)),
-            CONTENT_TYPE_LATEST,
-        )
+        # Exemplars are in that of OpenMetrics alone, which Prometheus prefers.
+        encode, content_type = choose_encoder(asked.accept)
+        content = encode(SimpleNamespace(collect=lambda: found))
+        return Answer(HTTPStatus.OK, content, content_type)
 
     def _livez(self) -> Answer:
         alive = self._ask(self._turns, LIVE_WITHIN_S)

@@ -1,11 +1,13 @@
 """The replicas of a node: its directory, the log that they share with its syncs, and their data."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quorate.apply.control import METADATA
 from quorate.apply.program import Program
@@ -30,6 +32,9 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop
 
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
+
 _log = logging.getLogger(__name__)
 
 
@@ -52,6 +57,7 @@ class Replicas:
         loop: asyncio.AbstractEventLoop,
         failed: Callable[[Exception], None],
         recorder: Recorder | None = None,
+        traces: Traces | None = None,
     ) -> None:
         """Open the log; raises `GroupsDifferError`, `OtherClusterError` and `EngineError`."""
         sections = settings.groups.items()
@@ -62,6 +68,7 @@ class Replicas:
         self._catalog: Final = catalog
         self._loop: Final = loop
         self._recorder: Final = recorder
+        self._traces: Final = traces
         self._failed: Final = failed
         self._token: Final = settings.cluster.token.get_secret_value()
         self.directory: Final = directory
@@ -92,6 +99,11 @@ class Replicas:
         #: The file sets of the shards; set before the first shard opens.
         self.files: ShardFiles | None = None
         self.syncs: Final = SyncLoop(self.log, loop, self.shards.synced, self._log_failed)
+
+    @property
+    def shortage(self) -> str | None:
+        """Why writes are refused because the disk is nearly full, or None."""
+        return self._space.shortage if self._space.short else None
 
     # Life.
 
@@ -157,6 +169,7 @@ class Replicas:
             files=self.files,
             on_stopped=self._stopped,
             recorder=self._recorder,
+            traces=self._traces,
         )
 
     def _program(self, group: str) -> Program:

@@ -1,9 +1,11 @@
 """The servers of a node: gRPC services behind its gate, and probes and metrics over HTTP."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -30,6 +32,9 @@ from quorate.rpc.server import RpcServer, ServingRefusedError
 from quorate.rpc.watch_service import WatchService
 from quorate.v1 import snapshot_pb2
 
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
+
 #: What nodes ask of each other: these are no clients.
 NODE_SERVICES: Final = (
     NODE_SERVICE.full_name,
@@ -37,8 +42,9 @@ NODE_SERVICES: Final = (
     snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name,
     FILE_PEERS.full_name,
 )
+_HEALTH: Final = "grpc.health.v1.Health"
 #: What nodes and probes ask whatever the node is doing.
-_UNGATED: Final = ("grpc.health.v1.Health", *NODE_SERVICES, *admin_service.ALWAYS)
+_UNGATED: Final = (_HEALTH, *NODE_SERVICES, *admin_service.ALWAYS)
 #: What other nodes ask for on behalf of their clients.
 _AWAITED: Final = (f"{NODE_SERVICE.full_name}/Query",)
 #: What they forward is inside for as long as it is carried out: their streams stay.
@@ -81,6 +87,7 @@ class Serving:
         loop: asyncio.AbstractEventLoop,
         client_port: int | None = None,
         recorder: Recorder | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self._sites: Final = sites
         self._settings: Final = settings
@@ -92,7 +99,8 @@ class Serving:
         self._listen: Final = listen
         self._client_port: Final = client_port
         self.gate: Final = Gate(_UNGATED, _AWAITED)
-        self.calls: Final = CallTally(recorder, settings.timing.slow_write_ms / 1_000)
+        slow_s = settings.timing.slow_write_ms / 1_000
+        self.calls: Final = CallTally(recorder, slow_s, traces, (_HEALTH, *NODE_SERVICES))
         self.lag: Final = LoopLag(loop)
         outermost = [self.calls.around, self.gate.around, identities.around]
         if audit is not None:

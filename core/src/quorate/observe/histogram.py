@@ -1,8 +1,9 @@
 """Histograms cheap enough for the hot path."""
 
+import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 #: Inclusive upper bounds of buckets: durations in seconds, counts, and sizes in bytes.
 SECONDS: Final = (
@@ -13,21 +14,41 @@ COUNTS: Final = (1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1_000.0, 
 BYTES: Final = tuple(float(256 * 4**power) for power in range(9))
 
 
+class Exemplar(NamedTuple):
+    """A value of which more is known: the trace that it was measured in."""
+
+    trace: str
+    value: float
+    #: In s since 1970.
+    at: float
+
+
 class Histogram:
     """A histogram; one thread observes, others may read at the same time."""
 
-    __slots__ = ("_bounds", "_counts", "total")
+    __slots__ = ("_bounds", "_counts", "_exemplars", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds: Final = tuple(bounds)
         self._counts: Final = [0] * (len(bounds) + 1)
+        #: The newest one of each bucket.
+        self._exemplars: Final[dict[float, Exemplar]] = {}
         #: The sum of all values.
         self.total = 0.0
 
-    def observe(self, value: float) -> None:
-        """Count a value."""
-        self._counts[bisect_left(self._bounds, value)] += 1
+    def observe(self, value: float, trace: str = "") -> None:
+        """Count a value, which may be that of a trace."""
+        place = bisect_left(self._bounds, value)
+        self._counts[place] += 1
         self.total += value
+        if trace:
+            bound = self._bounds[place] if place < len(self._bounds) else float("inf")
+            self._exemplars[bound] = Exemplar(trace, value, time.time())
+
+    @property
+    def exemplars(self) -> Mapping[float, Exemplar]:
+        """The newest value with a trace of each bucket that has one, by its upper bound."""
+        return self._exemplars
 
     def buckets(self) -> Iterator[tuple[float, int]]:
         """Yield the upper bound of each bucket with the cumulative count."""

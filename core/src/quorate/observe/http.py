@@ -1,4 +1,4 @@
-"""A small read-only HTTP server for metrics and probes."""
+"""A small HTTP server for metrics, probes, and pages."""
 
 import logging
 import socket
@@ -11,7 +11,7 @@ from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, unquote
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 _log = logging.getLogger(__name__)
 
@@ -19,8 +19,9 @@ _log = logging.getLogger(__name__)
 CALLERS: Final = 16
 #: Timeout of an idle connection.
 SILENCE_S: Final = 5.0
-#: Most fields of a query.
+#: Most fields of a query or of a form, and most bytes of a form.
 _FIELDS: Final = 32
+_FORM_BYTES: Final = 1 << 16
 #: Interval at which the thread checks for the end.
 _LOOK_S: Final = 0.1
 
@@ -44,6 +45,12 @@ class Request(NamedTuple):
     query: Mapping[str, str]
     #: The password of basic authentication; "": none was given.
     password: str
+    #: The fields of a form that a page of this site sent; None: it is only asked for something.
+    form: Mapping[str, str] | None = None
+    #: The address of the caller.
+    address: str = ""
+    #: The types of content that the caller takes, as it says so.
+    accept: str = ""
 
 
 class Answer(NamedTuple):
@@ -64,7 +71,8 @@ class HttpServer:
     """Serves GET and HEAD of fixed paths and of sites, with a thread per connection.
 
     The constructor listens; it raises `OSError` if it cannot. A site is named by its path, which
-    has one part.
+    has one part. It gets forms, too, but only those that its own pages have sent: a browser says
+    which page that was.
     """
 
     def __init__(
@@ -151,14 +159,35 @@ class _Caller(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
+        if self._site(self.path.partition("?")[0]) is None:
+            self._refuse()
+            return
+        said, host = self.headers.get("Origin", ""), self.headers.get("Host", "")
+        if not host or urlsplit(said).netloc != host:
+            text = b"forms are taken from the pages of this site alone\n"
+            self._send(Answer(HTTPStatus.FORBIDDEN, text))
+            return
+        size = self.headers.get("Content-Length", "")
+        if not size.isdecimal() or int(size) > _FORM_BYTES:
+            text = f"a form has a length, of at most {_FORM_BYTES} bytes\n".encode()
+            self._send(Answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text))
+            return
+        try:
+            form = dict(parse_qsl(self.rfile.read(int(size)).decode(), max_num_fields=_FIELDS))
+        except ValueError:
+            self._send(Answer(HTTPStatus.BAD_REQUEST, b"this is no form\n"))
+            return
+        self._answer(form)
+
+    def _refuse(self) -> None:
         text = b"only GET and HEAD are supported\n"
         self._send(Answer(HTTPStatus.METHOD_NOT_ALLOWED, text), {"Allow": "GET, HEAD"})
 
-    do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_POST
+    do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse
 
-    def _answer(self) -> None:
+    def _answer(self, form: Mapping[str, str] | None = None) -> None:
         path, _, query = self.path.partition("?")
-        answer = self.server.paths.get(path) or self._of_site(path, query)
+        answer = self.server.paths.get(path) or self._of_site(path, query, form)
         if answer is None:
             known = ", ".join([*self.server.paths, *self.server.sites])
             self._send(Answer(HTTPStatus.NOT_FOUND, f"there are {known}\n".encode()))
@@ -171,16 +200,29 @@ class _Caller(BaseHTTPRequestHandler):
             found = Answer(HTTPStatus.INTERNAL_SERVER_ERROR, text)
         self._send(found)
 
-    def _of_site(self, path: str, query: str) -> Callable[[], Answer] | None:
-        root, _, below = path[1:].partition("/")
-        site = self.server.sites.get(f"/{root}")
+    def _site(self, path: str) -> Site | None:
+        return self.server.sites.get(f"/{path[1:].partition('/')[0]}")
+
+    def _of_site(
+        self, path: str, query: str, form: Mapping[str, str] | None
+    ) -> Callable[[], Answer] | None:
+        below = path[1:].partition("/")[2]
+        site = self._site(path)
         if site is None:
             return None
         try:
             asked = dict(parse_qsl(query, max_num_fields=_FIELDS))
         except ValueError:
             return lambda: Answer(HTTPStatus.BAD_REQUEST, b"the query has too many fields\n")
-        return partial(site, Request(unquote(below), asked, self._password()))
+        request = Request(
+            unquote(below),
+            asked,
+            self._password(),
+            form,
+            address=str(self.client_address[0]),
+            accept=self.headers.get("Accept", ""),
+        )
+        return partial(site, request)
 
     def _password(self) -> str:
         scheme, _, given = self.headers.get("Authorization", "").partition(" ")

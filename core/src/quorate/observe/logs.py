@@ -37,6 +37,8 @@ def configure(
     logging.captureWarnings(True)
     # It warns of every stream that an orderly shutdown of a server cancels.
     logging.getLogger("grpc").setLevel(logging.ERROR)
+    # What it says at each attempt is said once when spans are lost, and counted.
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
 
 
 class Redacted(logging.Formatter):

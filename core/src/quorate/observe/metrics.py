@@ -6,6 +6,7 @@ from typing import Final, Generic, Literal, TypeVar
 
 from prometheus_client import core
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.samples import Exemplar
 
 from quorate.observe.histogram import Histogram
 
@@ -49,7 +50,7 @@ def _family(metric: Metric[S], readings: Iterable[Reading]) -> core.Metric:
         histogram = HistogramMetricFamily(metric.name, metric.help, labels=metric.labels)
         for labels, value in readings:
             if isinstance(value, Histogram):
-                buckets = [(_end(bound), count) for bound, count in value.buckets()]
+                buckets = [_bucket(value, bound, count) for bound, count in value.buckets()]
                 histogram.add_metric(labels, buckets, value.total)
         return histogram
     make = CounterMetricFamily if metric.kind == "counter" else GaugeMetricFamily
@@ -60,5 +61,11 @@ def _family(metric: Metric[S], readings: Iterable[Reading]) -> core.Metric:
     return family
 
 
-def _end(bound: float) -> str:
-    return "+Inf" if bound == float("inf") else str(bound)
+def _bucket(
+    histogram: Histogram, bound: float, count: int
+) -> tuple[str, int] | tuple[str, int, Exemplar]:
+    end = "+Inf" if bound == float("inf") else str(bound)
+    found = histogram.exemplars.get(bound)
+    if found is None:
+        return end, count
+    return end, count, Exemplar({"trace_id": found.trace}, found.value, found.at)

@@ -165,27 +165,59 @@ def _select(
             and (not index or 0 <= index - record.get("index", index + 1) < record.get("count", 1))
         )
 
+    texts = [request.encode()] if request else []
+    if not texts and {*kinds}.isdisjoint(_ENTRY_KINDS):
+        # Entries do not say their kind as text, events do.
+        texts = [b'"kind":' + json.dumps(each).encode() for each in kinds]
+    places = {each for text in texts for each in _holding(content, text)}
     # The newest first, so that few are decoded where few are wanted.
-    newest = sorted(_found(content, request.encode()), reverse=True)
+    newest = sorted(places if texts else _records(content), reverse=True)
     records = (_decoded(content, *each) for each in newest)
     return list(islice(filter(wanted, records), last or None))[::-1]
 
 
-def _found(content: bytes, text: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield sequence, place, kind and length of the records that hold a text."""
-    at, unpack, head = _UNIT, _HEAD.unpack_from, _HEAD.size
-    view = memoryview(content)
+#: Sequence, place, kind and length.
+_Found = tuple[int, int, int, int]
+
+
+def _records(content: bytes) -> Iterator[_Found]:
+    """Yield all records."""
+    at = _UNIT
     # Of a new file the rest was never written.
     written = len(content.rstrip(b"\0"))
     while at < written:
-        checksum, sequence, _, kind, length = unpack(content, at)
-        end = at + head + length
-        if sequence and end <= len(content) and crc32(view[at + 4 : end]) == checksum:
-            if text in content[at + head : end]:
-                yield sequence, at, kind, length
-            at += -(-(head + length) // _UNIT) * _UNIT
-        else:
+        record = _at(content, at)
+        if record is None:
             at += _UNIT
+            continue
+        yield record
+        at += -(-(_HEAD.size + record[3]) // _UNIT) * _UNIT
+
+
+def _holding(content: bytes, text: bytes) -> Iterator[_Found]:
+    """Yield the records that hold a text: few of a large file are looked at."""
+    most = _HEAD.size + _MOST_BYTES
+    at = content.find(text, _UNIT)
+    while at >= 0:
+        for place in range(at // _UNIT * _UNIT, max(_UNIT, at - most) - 1, -_UNIT):
+            record = _at(content, place)
+            if record is not None:
+                if place + _HEAD.size + record[3] >= at + len(text):
+                    yield record
+                break
+        at = content.find(text, at + len(text))
+
+
+def _at(content: bytes, place: int) -> _Found | None:
+    """Return the record at a place, if there is one and it is whole."""
+    if place + _HEAD.size > len(content):
+        return None
+    checksum, sequence, _, kind, length = _HEAD.unpack_from(content, place)
+    end = place + _HEAD.size + length
+    if not sequence or end > len(content):
+        return None
+    whole = crc32(memoryview(content)[place + 4 : end]) == checksum
+    return (sequence, place, kind, length) if whole else None
 
 
 def _decoded(content: bytes, sequence: int, at: int, kind: int, length: int) -> Record:

@@ -1,4 +1,7 @@
-"""The id of the call that a task serves, by which errors, logs and flight recorders name it."""
+"""The id of the call that a task serves, by which errors, logs and flight recorders name it.
+
+Beside it the name of its span, when it is traced: see `Traces`.
+"""
 
 import secrets
 from contextvars import ContextVar
@@ -10,16 +13,16 @@ from quorate.observe.recorder import Recorder
 #: Differs in each process.
 _PREFIX: Final = secrets.token_hex(4)
 _numbers: Final = count(1)
-_NONE: Final[tuple[str, Recorder | None]] = ("", None)
-_current: Final[ContextVar[tuple[str, Recorder | None]]] = ContextVar(
-    "quorate_request", default=_NONE
-)
+#: Id, span and recorder.
+_Call = tuple[str, str, Recorder | None]
+_NONE: Final[_Call] = ("", "", None)
+_current: Final[ContextVar[_Call]] = ContextVar("quorate_request", default=_NONE)
 
 
-def begin(recorder: Recorder | None) -> str:
+def begin(recorder: Recorder | None, span: str = "") -> str:
     """Give the call that this task serves an id, and return it."""
     request = f"{_PREFIX}-{next(_numbers):x}"
-    _current.set((request, recorder))
+    _current.set((request, span, recorder))
     return request
 
 
@@ -28,9 +31,19 @@ def current() -> str:
     return _current.get()[0]
 
 
+def origin() -> tuple[str, str]:
+    """Return the id of the call that this task serves, and the name of its span."""
+    return _current.get()[:2]
+
+
+def trace_of(span: str) -> str:
+    """Return the id of the trace of a span by its name, which is that of W3C's Trace Context."""
+    return span[3:35]
+
+
 def failed(what: str, outcome: str, reason: str) -> None:
     """Record that the call, or one of its commands, failed."""
-    request, recorder = _current.get()
+    request, _, recorder = _current.get()
     if recorder is not None:
         recorder.event("failed", request=request, what=what, outcome=outcome, reason=reason)
 

@@ -24,6 +24,7 @@ from quorate.plugin.declarations import (
     ColumnFamily,
     Command,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Controller,
     DataRoute,
@@ -57,7 +58,9 @@ from quorate.plugin.node import (
 )
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.resource import (
+    Remake,
     Resource,
+    Stored,
     TenantCascade,
     TenantRows,
     Verb,
@@ -96,6 +99,7 @@ __all__ = [
     "ConfigSection",
     "Consistency",
     "Console",
+    "ConsoleAction",
     "ConsolePage",
     "Controller",
     "DataRoute",
@@ -116,6 +120,7 @@ __all__ = [
     "RaftGroup",
     "Reader",
     "Rejected",
+    "Remake",
     "Removal",
     "Resource",
     "Row",
@@ -124,6 +129,7 @@ __all__ = [
     "ShardAnswers",
     "ShardRef",
     "Splice",
+    "Stored",
     "Stub",
     "Table",
     "TenantCascade",

@@ -1,12 +1,13 @@
 """What handlers, queries and controllers share that work on many rows."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.plugin.keys import successor
-from quorate.plugin.node import NodeApi
+from quorate.plugin.node import NodeApi, ShardRef
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.transaction import Reader, Row, Splice, Txn
 from quorate.v1.batch_pb2 import BatchReply
@@ -100,6 +101,22 @@ def read_values(reader: Reader, family: str, keys: Sequence[bytes]) -> Iterator[
     """Yield the values of any number of keys, as `read_each` does their rows."""
     for first in range(0, len(keys), _AT_A_TIME):
         yield from reader.get_values(family, keys[first : first + _AT_A_TIME])
+
+
+def in_parts(items: Iterable[I], most: int) -> Iterator[list[I]]:
+    """Yield items in their order, at most `most` at a time."""
+    rest = iter(items)
+    while part := list(islice(rest, most)):
+        yield part
+
+
+async def carry_out(node: NodeApi, shard: ShardRef, batch: Message) -> int:
+    """Propose a batch as the leader of a shard; return how many of its items were carried out.
+
+    An item is refused when its row has changed since it was read: the next round sees it anew.
+    """
+    reply = await node.propose(batch, BatchReply, if_leader=shard)
+    return reply.items - len(reply.refusals)
 
 
 async def read_pages(

@@ -412,7 +412,7 @@ def _families_without_a_place(plugin: Declared, _: _World) -> Problems:
         if family.row is not None:
             yield (
                 f"column family {family.name} has no shard_key, and every command of the plugin in "
-                f"group {family.group} has one: its rows would be left behind when shards grow",
+                f"group {family.group} has one: its rows would stay when shards grow",
                 "give it shard_key: from the key of a row to the shard key of the commands that "
                 "write it",
             )

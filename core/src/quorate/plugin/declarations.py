@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from google.protobuf.message import Message
@@ -83,6 +84,23 @@ class Items(Generic[M, I]):
     key: Callable[[I], bytes] | None = None
     #: Whose an item is: its tenant's quotas are charged. None: it is of no tenant.
     tenant: Callable[[I], str] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        repeated: str,
+        *,
+        shard_key: Callable[[I], bytes],
+        key: Callable[[I], bytes] | None = None,
+        tenant: Callable[[I], str] | None = None,
+    ) -> Items[M, I]:
+        """Return how a batch is split whose items are all of this repeated field."""
+
+        def make(whole: M, items: Sequence[I]) -> M:
+            said: dict[str, Any] = {each.name: value for each, value in whole.ListFields()}
+            return type(whole)(**{**said, repeated: items})
+
+        return cls(get=attrgetter(repeated), shard_key=shard_key, make=make, key=key, tenant=tenant)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,6 +324,20 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleAction:
+    """What an operator can do in the console: a command, shown and confirmed before it runs."""
+
+    #: What its page is called, such as `Pause a connector`.
+    title: str
+    #: The words of the command. `{name}` stands for an argument that is asked for, or taken from a
+    #: row with a column of that name; `--option={name}` is left out when nothing is given for it.
+    command: Sequence[str]
+    #: The words of a command that only reads and shows what is going to happen, or to what; empty:
+    #: the help of the command says it all.
+    plan: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsolePage:
     """A page of the console: the type of the extension point `cluster.console_pages`."""
 
@@ -314,6 +346,9 @@ class ConsolePage:
     #: What the tables show, by their titles: commands of the plugin that only read and print rows
     #: on their `Console`, with their arguments. They ask with the rights of the page's reader.
     tables: Mapping[str, Sequence[str]]
+    #: What can be done there, by verbs such as `pause`: on each row that has a column for every
+    #: argument, and below the tables. They are done with the rights of who confirms them.
+    actions: Mapping[str, ConsoleAction] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,15 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import ModuleType
 from typing import Any, Final, TypeVar
 
 import pluggy
+from google.protobuf.message import Message
+from pydantic import BaseModel
 
 from quorate.plugin import hookspecs
 from quorate.plugin.declarations import (
@@ -28,11 +30,47 @@ from quorate.plugin.declarations import (
     Timer,
 )
 from quorate.plugin.discovery import Plugin
-from quorate.plugin.fields import misfits
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.node import NodeApi
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.resource import Derived, Resource, derive
+
+_VALUES: Final[dict[str, type[object]]] = {"str": str, "int": int, "bool": bool}
+_CLASSES: Final[dict[str, type[object]]] = {
+    "type[M]": Message,
+    "type[Message]": Message,
+    "type[BaseModel]": BaseModel,
+    "type[object]": object,
+}
+
+
+def misfits(declaration: Any) -> Iterator[tuple[str, str]]:
+    """Yield each field that was given something else, as what is wrong and what to give.
+
+    Types are not looked into: that the items of a tuple fit is left to the type checker.
+    """
+    kind = type(declaration).__name__
+    for field in fields(declaration):
+        wanted, value = str(field.type), getattr(declaration, field.name)
+        if not _fits(wanted, value):
+            yield f"a {kind} has {field.name}={value!r}", f"give it {field.name}: {wanted}"
+
+
+def _fits(wanted: str, value: object) -> bool:
+    if value is None:
+        return wanted == "object" or wanted.endswith("| None")
+    wanted = wanted.removesuffix(" | None")
+    if wanted.startswith("Callable["):
+        return callable(value)
+    if wanted.startswith("tuple["):
+        return isinstance(value, tuple)
+    if wanted in _CLASSES:
+        if not isinstance(value, type) or not issubclass(value, _CLASSES[wanted]):
+            return False
+        # `Message` itself describes nothing.
+        return not issubclass(value, Message) or value.DESCRIPTOR is not None
+    return isinstance(value, _VALUES.get(wanted, object))
+
 
 D = TypeVar("D")
 

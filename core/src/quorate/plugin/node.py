@@ -148,7 +148,7 @@ class CacheView(Protocol):
 
 @runtime_checkable
 class CompleteCacheView(CacheView, Protocol):
-    """A cache that is told, each time after `reset`, when it has every row."""
+    """A cache whose `listed` is called, each time after `reset`, when it has every row."""
 
     def listed(self) -> None:
         """Called when every row was put."""

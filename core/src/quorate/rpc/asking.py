@@ -45,13 +45,13 @@ class NodeClocks:
         nodes: Callable[[], Iterable[str]],
         loop: asyncio.AbstractEventLoop,
         *,
-        heard: Callable[[Peer, Iterable[node_pb2.LedShard]], None] = lambda node, led: None,
+        heard: Callable[[Peer, node_pb2.ClockResponse], None] = lambda node, answer: None,
         before: Callable[[], None] = lambda: None,
         every_s: float = _EVERY_S,
     ) -> None:
         self._channels: Final = channels
         self._nodes: Final = nodes
-        #: Gets the shards that each node leads.
+        #: Gets what each node says of itself.
         self._heard: Final = heard
         #: Called before the nodes are asked, each time.
         self._before: Final = before
@@ -95,7 +95,7 @@ class NodeClocks:
             return
         # It was read about halfway between asking and hearing.
         self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
-        self._heard(Peer(node, answer.replica), answer.led)
+        self._heard(Peer(node, answer.replica), answer)
 
 
 class NodeMembership:

@@ -1,18 +1,25 @@
-"""Counts the calls of a server, by method and by how they ended."""
+"""Counts the calls of a server, by method and by how they ended, and has them traced."""
+
+from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
 from time import perf_counter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import grpc
 import grpc.aio
+from google.protobuf import descriptor_pool
 
 from quorate.observe import requests
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.observe.recorder import Recorder
 from quorate.rpc import callers
 from quorate.rpc.methods import Behaviour
+
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
 
 _NAMES: Final[dict[object, str]] = {
     **{code: code.name for code in grpc.StatusCode},
@@ -27,8 +34,19 @@ class CallTally:
     callers would choose the names.
     """
 
-    def __init__(self, recorder: Recorder | None = None, slow_s: float = 1.0) -> None:
-        """Record calls that fail or take longer than `slow_s`."""
+    def __init__(
+        self,
+        recorder: Recorder | None = None,
+        slow_s: float = 1.0,
+        traces: Traces | None = None,
+        of_nodes: Collection[str] = (),
+    ) -> None:
+        """Record calls that fail or take longer than `slow_s`.
+
+        `of_nodes` are the services that only nodes and probes call.
+        """
+        self._traces: Final = traces
+        self._of_nodes: Final = of_nodes
         self._recorder: Final = recorder
         self._slow_s: Final = slow_s
         #: The calls that have ended, by method and code.
@@ -40,10 +58,20 @@ class CallTally:
 
     def around(self, path: str, serve: Behaviour) -> Behaviour:
         """Count the calls of a method."""
+        # What comes on a stream, for days, belongs into no one trace.
+        traces = None if _takes_stream(path) else self._traces
+        by_node = path[1:].partition("/")[0] in self._of_nodes
 
         async def served(request: Any, context: Any) -> Any:
             self.open[path] += 1
-            named = requests.begin(self._recorder)
+            span, trace = None, ""
+            if traces is not None:
+                metadata = context.invocation_metadata() or ()
+                span = traces.of_call(path[1:], metadata, by_node=by_node)
+            if span is None:
+                named = requests.begin(self._recorder)
+            else:
+                named, trace = requests.begin(self._recorder, span.name), span.trace
             began, code = perf_counter(), "UNKNOWN"
             try:
                 answer = await serve(request, context)
@@ -61,7 +89,9 @@ class CallTally:
                 durations = self.durations.get(path)
                 if durations is None:
                     durations = self.durations[path] = Histogram(SECONDS)
-                durations.observe(took_s := perf_counter() - began)
+                durations.observe(took_s := perf_counter() - began, trace)
+                if span is not None:
+                    span.end(failure="" if code == "OK" else code, request=named)
                 if self._recorder is not None and (code != "OK" or took_s >= self._slow_s):
                     self._recorder.event(
                         "call",
@@ -70,9 +100,18 @@ class CallTally:
                         outcome=code,
                         ms=round(took_s * 1_000),
                         caller=callers.caller().name,
+                        trace=trace,
                     )
 
         return served
+
+
+def _takes_stream(path: str) -> bool:
+    try:
+        method = descriptor_pool.Default().FindMethodByName(path[1:].replace("/", "."))
+    except KeyError:
+        return False
+    return bool(method.client_streaming)
 
 
 def code_of(context: Any) -> str:

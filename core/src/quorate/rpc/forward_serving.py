@@ -76,15 +76,15 @@ class ForwardServing:
 
     async def _carry_out(self, shard: str, parts: Sequence[node_pb2.ForwardedPart]) -> None:
         with self._under_way():
-            commands = [each for part in parts for each in part.commands]
             try:
                 if (refused := self._refused()) is not None:
                     raise refused
                 results: Sequence[Result] = await self._groups.accept(
-                    parsed_shard(shard), list(map(_timed, commands))
+                    parsed_shard(shard),
+                    [_timed(each, part.span) for part in parts for each in part.commands],
                 )
             except Exception as error:  # noqa: BLE001 - it is the answer to each
-                results = [error] * len(commands)
+                results = [error] * sum([len(part.commands) for part in parts])
             ended = iter(results)
             for part in parts:
                 answered = node_pb2.PartAnswer(id=part.id)
@@ -124,7 +124,7 @@ def parsed_shard(text: str) -> ShardId:
         raise Invalid("shard", str(error)) from None
 
 
-def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
+def _timed(asked: node_pb2.ForwardedCommand, span: str) -> Timed:
     command = asked.command
     stamp = command.stamp
     logged = LoggedCommand(
@@ -140,6 +140,7 @@ def _timed(asked: node_pb2.ForwardedCommand) -> Timed:
         asked.caller,
         asked.admitted,
         asked.request,
+        span,
     )
     return Timed(logged, asked.timeout_ms / 1_000)
 

@@ -44,6 +44,7 @@ class ForwardedRun:
         "results",
         "sent",
         "shard",
+        "span",
         "weight",
     )
 
@@ -66,6 +67,8 @@ class ForwardedRun:
         self.open = len(commands)
         #: It may have left this node.
         self.sent = False
+        #: The name of the span in which it is forwarded; "": it is not traced.
+        self.span = ""
 
     def settle(self, place: int, result: Result) -> None:
         """Take the result of a command; the first one counts."""
@@ -229,7 +232,7 @@ class ForwardStream:
             # A command whose time has passed was answered "not proposed", and must not be.
             places = [place for place, result in enumerate(run.results) if result is None]
             self._sent[number] = (run, places)
-            sent = request.parts.add(id=number, shard=str(run.shard))
+            sent = request.parts.add(id=number, shard=str(run.shard), span=run.span)
             for place in places:
                 sent.commands.add(
                     command=_logged(run.commands[place].command),

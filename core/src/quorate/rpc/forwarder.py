@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import grpc
 import grpc.aio
@@ -25,11 +25,15 @@ from quorate.groups.routing.proposing import Result, Timed
 from quorate.groups.shard.capacity import Admission
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.timing import Alarm
+from quorate.observe import requests
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_stream import GRACE_S, ForwardedRun, ForwardStream
 from quorate.rpc.status import DETAILS_KEY, error_of
 from quorate.v1 import node_pb2
+
+if TYPE_CHECKING:
+    from quorate.observe.traces import Span, Traces
 
 #: What may be on its way to one node for one shard, or wait for that: as much as the shard takes.
 ROOM_BYTES: Final = ShardSettings().queue_bytes
@@ -43,8 +47,13 @@ class NodeForwarder:
     """
 
     def __init__(
-        self, channels: NodeChannels, loop: asyncio.AbstractEventLoop, limits: LimitsSection
+        self,
+        channels: NodeChannels,
+        loop: asyncio.AbstractEventLoop,
+        limits: LimitsSection,
+        traces: Traces | None = None,
     ) -> None:
+        self._traces: Final = traces
         self._channels: Final = channels
         self._loop: Final = loop
         self._message_bytes: Final = run_bytes(limits)
@@ -60,6 +69,10 @@ class NodeForwarder:
         now, answer = self._loop.time(), self._loop.create_future()
         run = ForwardedRun(shard, commands, now, answer)
         room.admit(run.weight, len(commands))
+        # All of them came with one call.
+        span = self._span(commands[0].command.span, node, shard) if self._traces else None
+        if span is not None:
+            run.span = span.name
         try:
             stream = self._streams.get(node)
             if stream is None:
@@ -72,6 +85,9 @@ class NodeForwarder:
             await answer
         finally:
             room.release(run.weight, len(commands))
+            if span is not None:
+                failed = [each for each in run.results if isinstance(each, Exception)]
+                span.end(failure=type(failed[0]).__name__ if failed else "")
         return [each for each in run.results if each is not None]
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
@@ -89,21 +105,31 @@ class NodeForwarder:
         if (by := request.asked) is not None:
             asked.caller, asked.method = by.caller, by.method
             asked.request = b"" if by.request is None else by.request.SerializeToString()
+        span = self._span(requests.origin()[1], node, request.shard) if self._traces else None
         rows: list[bytes] = []
         as_of: AsOf | None = None
         try:
             route = await self._channels.route(node, request.timeout_s)
             timeout_s = request.timeout_s + GRACE_S
-            async for part in route.stub.Query(asked, timeout=timeout_s, metadata=route.metadata):
+            metadata = (*route.metadata, *(() if span is None else span.metadata))
+            async for part in route.stub.Query(asked, timeout=timeout_s, metadata=metadata):
                 as_of = AsOf(part.revision, part.age_ms, part.published)
                 rows += part.rows
         except UnreachableError as error:
             raise UnreadableError(str(error)) from None
         except grpc.aio.AioRpcError as error:
             _raise_unread(node, request.shard, error)
+        finally:
+            if span is not None:
+                span.end(failure="unread" if as_of is None else "")
         if as_of is None:
             raise UnreadableError(f"{node} closed the response without data")
         return ForwardedAnswers(as_of, rows)
+
+    def _span(self, parent: str, node: str, shard: ShardId) -> Span | None:
+        if self._traces is None or not parent:
+            return None
+        return self._traces.begin("forward", "client", parent=parent, node=node, shard=str(shard))
 
     def _room(self, node: str, shard: ShardId) -> Admission:
         room = self._rooms.get((node, shard))

@@ -81,7 +81,7 @@ class PluginConformance(ReplicaChecks):
                 )
 
     def test_what_callers_need_is_found_in_examples(self) -> None:
-        """Of each public command the tenant and the key that its sender needs can be told."""
+        """The tenant and the key that the sender of a public command needs can be determined."""
         for command in self._declared().commands:
             if command.access is None:
                 continue
@@ -90,7 +90,7 @@ class PluginConformance(ReplicaChecks):
                 try:
                     found = [place for item in items for place in command.access.touched(item)]
                 except Exception as error:  # noqa: BLE001 - whatever it raises is a finding
-                    pytest.fail(f"access of the {named(example)} cannot be told: {error!r}")
+                    pytest.fail(f"access of the {named(example)} cannot be determined: {error!r}")
                 assert all(isinstance(tenant, str) for tenant, _ in found), (
                     f"access of the {named(example)} has a tenant that is no text: {found}"
                 )

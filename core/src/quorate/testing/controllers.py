@@ -11,7 +11,7 @@ from quorate.testing.node import MemoryNode
 
 M = TypeVar("M", bound=Message)
 
-#: So often may a controller change the state before it must have nothing left to propose.
+#: Rounds in which a controller may change the state before it must have nothing left to propose.
 ROUNDS: Final = 10
 
 

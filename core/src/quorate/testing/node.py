@@ -71,7 +71,7 @@ CacheT = TypeVar("CacheT", bound=CacheView)
 SESSION_TTL_MS: Final = 60_000
 #: For whom the node acts.
 _acting: Final[ContextVar[Caller]] = ContextVar("_acting", default=NODE)
-#: So often in turn may controllers wake each other.
+#: Maximum number of runs in a row that controllers wake each other for.
 WAKES: Final = 100
 
 

@@ -5,11 +5,29 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final
 
 from quorate.testing.waiting import PATIENCE_S
+
+#: The module `time`, as the modules of Quorate see it from the first shift on.
+_seen: Final = SimpleNamespace(**vars(time))
+
+
+def shift(seconds: str) -> None:
+    """Let `time.time` be off by so much for the code of Quorate; the last of several counts.
+
+    Libraries keep the machine's time: gRPC makes deadlines from `time.time`, and its native code
+    holds them against the machine's clock, which nobody put forward.
+    """
+    off_s = float(seconds.split()[-1])
+    _seen.time = lambda: time.time() + off_s
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("quorate") and name != __name__ and vars(module).get("time") is time:
+            vars(module)["time"] = _seen
 
 
 class Program:
@@ -93,7 +111,7 @@ class Program:
 def end_with_parent(hear: Callable[[str], None] = lambda said: None) -> None:
     """Kill this process when its standard input ends: `Program` holds the other side of that.
 
-    What it tells meanwhile is heard on a thread; lines that come at once may be heard as one.
+    A thread reads what `Program.tell` sends meanwhile; several lines may arrive as one.
     """
     threading.Thread(target=_listen, args=(hear,), daemon=True).start()
 

@@ -142,7 +142,7 @@ class ReplicaChecks(Subject):
         without = assemble(others)
         for group, entries in self._entries().items():
             own = {family.name for family in self._declared().families if family.group == group}
-            # Copies that nobody else reads are left behind as well.
+            # Copies that no other plugin reads stay as well.
             own |= mirrored(catalog, group).keys() - mirrored(without, group).keys()
             shard = self._shard(group)
             logs.apply_each(shard, entries)

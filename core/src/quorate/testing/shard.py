@@ -238,7 +238,7 @@ class MemoryShard:
             pass
         return digest.hexdigest()
 
-    # What becomes of it.
+    # Snapshots and replacement.
 
     def export(self) -> ShardState:
         """Return a snapshot: all that another replica needs to go on from here."""

@@ -72,7 +72,7 @@ class Write(NamedTuple):
     fence: Fence | None = None
 
 
-#: Draws what a client writes next; what it knows of answers it is told as a judge.
+#: Draws what a client writes next; it learns of answers as a judge.
 Clients = Callable[[Random], Write]
 
 

@@ -16,7 +16,7 @@ from quorate.testing.probes import Apply, wrapped
 BUDGET_S: Final = 0.005
 #: What a handler takes on no machine that keeps the budget on a usual one.
 MOST_S: Final = 20 * BUDGET_S
-#: A log is played so often, and the shortest time counts: others may use the machine.
+#: Times that a log is played; the shortest time counts, as others may use the machine.
 ROUNDS: Final = 3
 
 

@@ -18,14 +18,16 @@ class ForwardRequest(_message.Message):
     def __init__(self, parts: _Optional[_Iterable[_Union[ForwardedPart, _Mapping]]] = ...) -> None: ...
 
 class ForwardedPart(_message.Message):
-    __slots__ = ("id", "shard", "commands")
+    __slots__ = ("id", "shard", "commands", "span")
     ID_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    SPAN_FIELD_NUMBER: _ClassVar[int]
     id: int
     shard: str
     commands: _containers.RepeatedCompositeFieldContainer[ForwardedCommand]
-    def __init__(self, id: _Optional[int] = ..., shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ...) -> None: ...
+    span: str
+    def __init__(self, id: _Optional[int] = ..., shard: _Optional[str] = ..., commands: _Optional[_Iterable[_Union[ForwardedCommand, _Mapping]]] = ..., span: _Optional[str] = ...) -> None: ...
 
 class ForwardedCommand(_message.Message):
     __slots__ = ("command", "caller", "timeout_ms", "admitted", "request")
@@ -256,14 +258,16 @@ class ClockRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class ClockResponse(_message.Message):
-    __slots__ = ("wall_ms", "led", "replica")
+    __slots__ = ("wall_ms", "led", "replica", "full")
     WALL_MS_FIELD_NUMBER: _ClassVar[int]
     LED_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
+    FULL_FIELD_NUMBER: _ClassVar[int]
     wall_ms: int
     led: _containers.RepeatedCompositeFieldContainer[LedShard]
     replica: int
-    def __init__(self, wall_ms: _Optional[int] = ..., led: _Optional[_Iterable[_Union[LedShard, _Mapping]]] = ..., replica: _Optional[int] = ...) -> None: ...
+    full: bool
+    def __init__(self, wall_ms: _Optional[int] = ..., led: _Optional[_Iterable[_Union[LedShard, _Mapping]]] = ..., replica: _Optional[int] = ..., full: bool = ...) -> None: ...
 
 class LedShard(_message.Message):
     __slots__ = ("shard", "term", "done")

@@ -1,5 +1,5 @@
 from hypothesis import given, strategies as st
-from quorate.builtin.kv.rows import created_in, kept_of, row_of
+from quorate.builtin.kv.apply import created_in, kept_of, row_of
 from quorate.v1.kv_pb2 import KeyedPair, Pair
 
 REVISIONS = st.integers(1, (1 << 64) - 1)

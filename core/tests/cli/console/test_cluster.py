@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 from quorate.cli.console import cluster
+from quorate.cli.console.actions import Actions
 from quorate.cli.console.cluster import Cluster
 from quorate.cli.console.html import Bad
+from quorate.cli.console.printed import Commands
 from quorate.cli.doctor import of_quotas
 from quorate.node.alerts import ALERTS
 from quorate.observe.thresholds import FOLLOWER_LAG
+from quorate.plugin.catalog import build
+
+NONE = Actions(Commands(build([])), {})
 
 
 class Asked:
@@ -43,7 +48,7 @@ def test_a_nearly_full_quota_is_one_for_both(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(cluster, "quota_rows", lambda *_: None)
     client: Any = Asked(rows)
 
-    [(_, shown)] = Cluster.quotas(client).tables
+    [(_, shown)] = Cluster(NONE).quotas(client).tables
     assert [each["name"] for each in shown] == [Bad("pressed"), "eased"]
     assert [each.where for each in of_quotas(rows)] == ["tenant pressed"]
 
@@ -52,7 +57,10 @@ def test_a_nearly_full_quota_is_one_for_both(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_lagging_follower_is_one_for_both(lag: int, lags: bool) -> None:
     row = {"shard": "toy/0", "leader": "a", "term": 1, "nodes": ["a", "b"], "commit": 1}
     row |= {"queued": 0, "lag": {"b": lag}}
+    few, many = {"a": True, "b": True}, {"a": True, "b": True}
+    many |= {f"n{number}": True for number in range(11)}
 
-    assert isinstance(Cluster()._shard(row)["lagging"], Bad) is lags
+    assert isinstance(Cluster(NONE)._shard(row, few)["on b"], Bad) is lags
+    assert isinstance(Cluster(NONE)._shard(row, many)["lagging"], Bad) is lags
     expression = ALERTS["quorate_raft_follower_lag_entries"].expression
     assert expression.endswith(f"> {FOLLOWER_LAG}")

@@ -560,6 +560,41 @@ def test_a_follower_whose_disk_is_nearly_full_takes_no_entries_and_catches_up(
     assert follower.rows() == {"a": "1", "b": "1"}
 
 
+def test_a_read_that_waits_for_entries_which_a_full_disk_has_no_room_for_ends(
+    cluster: Cluster, new_row: NewRow
+) -> None:
+    follower = cluster.followers[0]
+    follower.free_bytes = 1_000
+    cluster.pass_time(1.0)
+    cluster.propose(new_row("a", "1"))
+    began = cluster.world.now
+    behind = follower.run(follower.metadata.read_barrier)
+    cluster.propose(new_row("b", "1"))
+    failure = cluster.failure(behind)
+
+    assert isinstance(failure, UnreadableError)
+    assert "behind here: 1000 bytes are free" in str(failure)
+    assert cluster.world.now - began < follower.metadata.settings.read_timeout_s / 4
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_node_whose_disk_is_nearly_full_is_elected_only_if_nobody_else_is(
+    new_cluster: NewCluster, seed: int
+) -> None:
+    cluster = new_cluster(seed=seed)
+    first = cluster.leader
+    full, other = cluster.followers
+    full.free_bytes = 1_000
+    cluster.isolate(first)
+    cluster.until(lambda: other.metadata.leads)
+    assert not full.metadata.leads
+    other.free_bytes = 1_000
+    first.free_bytes = 1_000
+    cluster.heal()
+    cluster.isolate(other)
+    cluster.until(lambda: first.metadata.leads or full.metadata.leads)
+
+
 # What is counted.
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from quorate.rpc.openings import TURN_WATCHES, Openings
+from quorate.rpc.watch_service import TURN_WATCHES, Openings
 
 
 async def admit(openings: Openings, who: str, seen: list[str]) -> None:

@@ -15,7 +15,7 @@ from quorate_greeting.v1.commands_pb2 import (
 )
 from quorate_greeting.v1.rows_pb2 import Greeting, Tally
 
-#: A person who heard so many hellos hears no more until the greeting wears off.
+#: A person with this many hellos gets no more until the greeting expires.
 MOST_HELLOS: Final = 3
 
 

@@ -32,10 +32,9 @@ SAY_HELLO: Final = Command(
 SAY_HELLO_BATCH: Final = Command(
     message=SayHelloBatchCommand,
     group=GROUP,
-    items=Items(
-        get=lambda command: command.hellos,
+    items=Items.of(
+        "hellos",
         shard_key=lambda hello: town_shard(hello.town),
-        make=lambda _, hellos: SayHelloBatchCommand(hellos=hellos),
         key=lambda hello: greeting_key(hello.town, hello.name),
     ),
     validate=check_hellos,
@@ -57,12 +56,7 @@ FORGET: Final = Command(
 EXPIRE_GREETINGS: Final = Command(
     message=ExpireGreetingsCommand,
     group=GROUP,
-    items=Items(
-        get=lambda command: command.keys,
-        shard_key=greeting_shard,
-        make=lambda _, keys: ExpireGreetingsCommand(keys=keys),
-        key=lambda key: key,
-    ),
+    items=Items.of("keys", shard_key=greeting_shard, key=lambda key: key),
     examples=(ExpireGreetingsCommand(keys=[greeting_key("oslo", "ada")]),),
 )
 

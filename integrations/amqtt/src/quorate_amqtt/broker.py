@@ -1,6 +1,6 @@
 """The broker: amqtt's listeners and plugins, and what it tells clients comes from Quorate.
 
-In this order a client is told what is durable: CONNACK after its session is connected and its
+Acknowledgements follow durability in this order: CONNACK after its session is connected and its
 subscriptions are read, SUBACK and UNSUBACK after they are written, PUBACK and PUBREC after a
 retained message is stored and the queues of clients that are away are written. Any other message is
 given to all brokers, and then acknowledged; Quorate is not asked.
@@ -120,9 +120,9 @@ class QuorateBroker(Broker):
     # Messages.
 
     async def publish(self, connection: Connection, packet: Publish) -> tuple[Reason, Written]:
-        """Give a client's message to whoever is to have it; a retained one is durable then.
+        """Deliver a client's message to its receivers; a retained one is durable then.
 
-        Returns what the client is told, and what must be done before.
+        Returns what the client is answered, and what must be done before.
         """
         topic, client_id = packet.topic, connection.client.client_id
         try:
@@ -299,7 +299,7 @@ class QuorateBroker(Broker):
     # Wills.
 
     async def _publish_wills(self) -> None:
-        """Publish the wills that are given to this broker, whoever served their clients."""
+        """Publish the wills that are given to this broker, whichever served their clients."""
         async with (
             asyncio.TaskGroup() as tasks,
             aclosing(self._mqtt.wills.due(self._epoch)) as wills,

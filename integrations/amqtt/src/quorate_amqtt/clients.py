@@ -34,7 +34,7 @@ class Client:
     filters: dict[str, Options] = field(default_factory=dict)
     #: Packets of quality 2 that were taken, and not yet released.
     taken: set[int] = field(default_factory=set)
-    #: When the session was created, once the watch has told; zero: not yet.
+    #: When the session was created, once the watch has delivered it; zero: not yet.
     created_at_ms: int = 0
     #: The last number that was read of its queue in Quorate.
     read: int = 0

@@ -72,7 +72,7 @@ class Settings(_Section):
     endpoints: str | None = None
     #: The brokers that are registered under this name forward messages to each other.
     cluster: str = "mqtt"
-    #: It is held to be dead when it has not been heard of for so long.
+    #: Time without a sign of life after which it is held to be dead.
     ttl_ms: int = Field(default=10_000, ge=1_000)
     listeners: dict[str, Listener] = Field(default_factory=lambda: {"default": Listener()})
     peers: Peers = Field(default_factory=Peers)
@@ -88,7 +88,7 @@ class Settings(_Section):
     queued_bytes: int = Field(default=64 << 20, ge=1 << 20)
     #: The largest packet that a client may send.
     packet_bytes: int = Field(default=1 << 20, ge=1 << 10)
-    #: So long it waits for Quorate before it refuses a client.
+    #: Time that it waits for Quorate before it refuses a client.
     timeout_s: float = Field(default=15.0, gt=0)
     #: Event plugins of amqtt, by the paths of their classes.
     plugins: dict[str, dict[str, Any]] = Field(default_factory=dict)

@@ -1,6 +1,6 @@
 """The connection of one client: its packets are carried out and answered in their order.
 
-A message is acknowledged when it has gone to whoever is to have it: when it is durable, for a
+A message is acknowledged when it has gone to all that are to have it: when it is durable, for a
 retained one and for clients that are away.
 """
 
@@ -39,11 +39,11 @@ _LOG: Final = logging.getLogger(__name__)
 _WAITING: Final = 100
 #: Answers that wait for what was published to be durable.
 _UNANSWERED: Final = 1_000
-#: A client may be silent for so many times its keep-alive.
+#: Multiple of its keep-alive for which a client may be silent.
 _PATIENCE: Final = 1.5
 #: What is waited for when a connection is closed in good order.
 _CLOSING_S: Final = 1.0
-#: A client that has not read anything for so long is let go.
+#: Time without reading after which a client is disconnected.
 _WRITING_S: Final = 30.0
 #: What ends a connection and nothing else.
 BROKEN: Final = (
@@ -94,7 +94,7 @@ class Connection:
         self._group: asyncio.TaskGroup | None = None
         self._is_over = False
         self._write_lock: Final = asyncio.Lock()
-        #: What the client is told when the connection ends; None: nothing.
+        #: Reason code for the client when the connection ends; None: none.
         self._farewell: Reason | None = None
         #: Nothing is done for the client any more.
         self.ended: Final = asyncio.Event()
@@ -109,7 +109,7 @@ class Connection:
         await self._write(answer)
 
     async def serve(self) -> None:
-        """Serve the client until its connection ends, whoever ends it."""
+        """Serve the client until either side ends the connection."""
         if self._is_over:
             return
         async with asyncio.TaskGroup() as self._group:
@@ -124,7 +124,7 @@ class Connection:
             self._start(self._fetch())
 
     def end(self, reason: Reason | None = None) -> None:
-        """End the connection at once; a client of MQTT 5 is told why."""
+        """End the connection at once; a client of MQTT 5 receives the reason."""
         self._farewell = self._farewell or reason
         self._group, self._is_over = None, True
         for task in self._tasks:

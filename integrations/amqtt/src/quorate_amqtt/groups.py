@@ -43,7 +43,7 @@ class Groups:
                 self.see(change)
 
     def see(self, change: WatchedChange) -> None:
-        """Take note of a change of members."""
+        """Apply a change of members."""
         match change.kind:
             case ChangeKind.RESYNC:
                 self._given = set()

@@ -31,9 +31,9 @@ _MOST: Final = 100_000
 _LARGEST: Final = 16 << 20
 _CONNECT_S: Final = 2.0
 _AGAIN_S: Final = 0.1
-#: A broker that has connected is waited for in the watch for so long.
+#: Time to wait until the watch shows a broker that has connected.
 _KNOWN_S: Final = 5.0
-#: Received is confirmed every so many frames at least.
+#: Frames after which at the latest receipt is confirmed.
 _CONFIRM: Final = 64
 
 Receive = Callable[[int, pb.Frame], None]
@@ -125,7 +125,7 @@ class Links:
         self, broker: Broker, peers: Peers, receive: Receive, reached: Callable[[set[int]], None]
     ) -> None:
         self._broker: Final = broker
-        #: Told of all brokers that can be reached, whenever that changes.
+        #: Called with all brokers that can be reached, whenever that changes.
         self._reached: Final = reached
         self._receive: Final = receive
         self._outgoing: Final = _outgoing(peers)
@@ -213,7 +213,7 @@ class Links:
             writer.transport.abort()
 
     async def _known(self, hello: pb.Hello) -> None:
-        """Wait until the watch has told of the broker that says hello, and check it."""
+        """Wait until the watch shows the broker that says hello, and check it."""
         if hello.receiver_epoch != self._broker.epoch:
             raise EOFError("it wants to reach an earlier process")
         async with self._changed:

@@ -21,7 +21,7 @@ class Outbox:
     """Messages in their order, for one connection after the other.
 
     First comes what an earlier connection has sent, then the queue in Quorate, then what is
-    published now. `finished` is told of messages of the queue that are not needed any more.
+    published now. `finished` is called with messages of the queue that are no longer needed.
     """
 
     def __init__(self, most: int, finished: Callable[[int], None]) -> None:

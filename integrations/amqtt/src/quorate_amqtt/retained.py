@@ -17,7 +17,7 @@ from quorate_amqtt.messages import Message
 from quorate_amqtt.state import State
 from quorate_amqtt.topic_trees import TopicTree
 
-#: What was written is waited for in the watch for so long: then it comes later.
+#: Time to wait until the watch shows what was written: afterwards it comes later.
 _SEEN_S: Final = 2.0
 
 
@@ -46,7 +46,7 @@ class RetainedMessages:
         await self._known.wait()
 
     def see(self, change: WatchedChange) -> None:
-        """Take note of a change."""
+        """Apply a change."""
         match change.kind:
             case ChangeKind.RESYNC:
                 self._given = set()
@@ -91,9 +91,9 @@ class RetainedMessages:
         return len(self._messages)
 
     async def _seen(self, topic: str, stored_at_ms: int | None) -> None:
-        """Wait until the watch has told what was written, or something later."""
+        """Wait until the watch shows what was written, or something later."""
 
-        def told() -> bool:
+        def shown() -> bool:
             found = self._messages.get(topic)
             if stored_at_ms is None:
                 return found is None
@@ -101,6 +101,6 @@ class RetainedMessages:
 
         try:
             async with asyncio.timeout(_SEEN_S), self._changed:
-                await self._changed.wait_for(told)
+                await self._changed.wait_for(shown)
         except TimeoutError:
             return

@@ -83,7 +83,7 @@ class Router:
         self.links.send_all(pb.Frame(message=_frame_of(tenant, message)))
 
     def enter(self, client: Client, topic_filter: str) -> None:
-        """Let a client take its turns here before the watch has told of it."""
+        """Let a client take its turns here before the watch has delivered it."""
         if group := group_of(topic_filter):
             member = Member(group, unshared(topic_filter), client.client_id, self._epoch)
             self._groups.put(member)

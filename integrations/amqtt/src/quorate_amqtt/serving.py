@@ -97,7 +97,7 @@ async def _ended(registration: Registration, following: asyncio.Task[None]) -> s
         await asyncio.wait({following}, timeout=_LOOK_S)
         if following.done():
             return f"it cannot follow the cluster: {following.exception()!r}"
-    return "another process has its name, or the cluster has not heard of it in time"
+    return "another process has its name, or its heartbeats came too late"
 
 
 async def _unless_ended(following: asyncio.Task[None], awaited: Awaitable[None]) -> None:

@@ -55,7 +55,7 @@ class State:
         self._timeout_s: Final = timeout_s
 
     async def connect(self, connection: sessions_pb2.SessionConnect) -> sessions_pb2.ConnectReply:
-        """Connect a client; it always wins over whoever serves it."""
+        """Connect a client; it always wins over the broker that serves it."""
         return await self._settled(
             lambda: self._mqtt.sessions.connect(self._broker, self._epoch, connection)
         )

@@ -1,4 +1,4 @@
-"""What clients subscribe to: it is written before they are told."""
+"""What clients subscribe to: it is written before it is acknowledged."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class WebSocketReader(ReaderAdapter):
         self._unread: Final = bytearray()
 
     async def read(self, n: int = -1) -> bytes:
-        """Return so many bytes, or fewer when the connection has ended."""
+        """Return that many bytes, or fewer when the connection has ended."""
         with suppress(ConnectionClosed):
             while len(self._unread) < n:
                 message = await self._web_socket.recv()

@@ -48,7 +48,7 @@ def _named(run: R) -> R:
 
 @click.group()
 def connector() -> None:
-    """Define connectors, see what becomes of their tasks, and drain workers."""
+    """Define connectors, see the states of their tasks, and drain workers."""
 
 
 @connector.command()

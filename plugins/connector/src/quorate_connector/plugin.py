@@ -9,6 +9,7 @@ from quorate.plugin import (
     ColumnFamily,
     Command,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Controller,
     DataRoute,
@@ -79,7 +80,7 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
     return [
         CliCommand(
             name="connector",
-            help="Define connectors, and see what becomes of their tasks.",
+            help="Define connectors, and see the states of their tasks.",
             load=lambda: import_module("quorate_connector.cli").connector,
         )
     ]
@@ -96,6 +97,15 @@ def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
             ),
             "Workers": ("connector", "workers"),
         },
+        actions={
+            **{verb: _of_connector(verb) for verb in ("pause", "resume", "stop", "restart")},
+            "drain": ConsoleAction(
+                title="Drain a worker", command=("connector", "drain", "{worker}")
+            ),
+            "undrain": ConsoleAction(
+                title="Let a worker have tasks again", command=("connector", "undrain", "{worker}")
+            ),
+        },
     )
     types = (each.extension for each in SHIPPED)
     return [
@@ -103,3 +113,11 @@ def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
         *types,
         Extension(point="cluster.console_pages", name="connector", value=page),
     ]
+
+
+def _of_connector(verb: str) -> ConsoleAction:
+    return ConsoleAction(
+        title=f"{verb.capitalize()} a connector",
+        command=("connector", verb, "{tenant}", "{connector}"),
+        plan=("connector", "status", "{tenant}", "{connector}"),
+    )

@@ -11,7 +11,7 @@ from quorate_connector.families import CURSORS, HISTORY, VERSIONS, WORKERS, key_
 from quorate_connector.tasks.states import KEPT
 from quorate_connector.v1 import queries_pb2 as asked, tasks_pb2 as pb
 from quorate_connector.v1.connectors_pb2 import Version
-from quorate_connector.workers import brokers
+from quorate_connector.workers import registrations
 
 
 def list_versions(reader: Reader, query: asked.ListVersionsQuery) -> Iterator[Version]:
@@ -40,7 +40,7 @@ def list_workers(reader: Reader, query: asked.ListWorkersQuery) -> Iterator[pb.W
     """Yield the workers that are registered or have rows, by name."""
     kept = (pb.Worker.FromString(row.value) for row in read_range(reader, WORKERS, *keys.prefix()))
     rows = {worker.name: worker for worker in kept}
-    registered = {broker.name for broker in brokers.registered(reader)}
+    registered = {broker.name for broker in registrations.registered(reader)}
     loads: Counter[str] = Counter()
     for name, _, _, count in counters.held(reader):
         loads[name] += count

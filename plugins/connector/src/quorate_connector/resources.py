@@ -8,7 +8,9 @@ from quorate.plugin import (
     Controller,
     DataRoute,
     Query,
+    Remake,
     Resource,
+    Stored,
     Timer,
     Verb,
     keys,
@@ -45,6 +47,12 @@ def _listed(request: connectors_pb2.ListConnectorsRequest) -> Any:
     """Keep the connectors of a type, if a list asks for one."""
     validation.check_listed_connectors(request)
     return (lambda row: row.definition.type == request.type) if request.type else None
+
+
+def _as_it_was(row: connectors_pb2.Connector, stored: Stored) -> connectors_pb2.PutConnectorRequest:
+    return connectors_pb2.PutConnectorRequest(
+        tenant=row.tenant, name=row.name, definition=row.definition, target=row.target
+    )
 
 
 def _of_connector(right: Right, items: str = "") -> Access:
@@ -84,6 +92,7 @@ CONNECTOR: Final = Resource(
     counted=True,
     deletions=validation.AT_A_TIME,
     keep=_listed,
+    remake=Remake(item=_as_it_was),
     cli=False,
     verbs={
         "Create": Verb(

@@ -144,12 +144,7 @@ COLLECTING: Final = Controller(
 COLLECT_ACTIVITY: Final = Command(
     message=CollectActivity,
     group=GROUP,
-    items=Items(
-        get=lambda command: command.probes,
-        shard_key=lambda probe: probe,
-        make=lambda _, probes: CollectActivity(probes=probes),
-        key=lambda probe: probe,
-    ),
+    items=Items.of("probes", shard_key=bytes, key=bytes),
     examples=(CollectActivity(probes=[b"probe 1"]),),
 )
 ROUTE: Final = DataRoute(message=CollectActivity, apply=collect_activity)

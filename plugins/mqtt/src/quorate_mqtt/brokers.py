@@ -1,6 +1,6 @@
 """The brokers as handlers know them: copies of core's rows in every shard.
 
-A copy may lag behind, and never goes back: a registration that it has shown, and shows no more, has
+A copy may lag, and never goes back: a registration that it has shown, and shows no more, has
 ended.
 """
 

@@ -3,7 +3,17 @@
 from collections.abc import Callable
 from typing import Final
 
-from quorate.plugin import Invalid, Resource, Timer, Txn, Verb, keys, still_due
+from quorate.plugin import (
+    Invalid,
+    Remake,
+    Resource,
+    Stored,
+    Timer,
+    Txn,
+    Verb,
+    keys,
+    still_due,
+)
 from quorate.plugin.resource import tenant_there
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -77,6 +87,19 @@ def keep(request: pb.ListRetainedMessagesRequest) -> Callable[[pb.RetainedMessag
     return lambda message: matches(request.topic_filter, message.topic)
 
 
+def _as_it_was(row: pb.RetainedMessage, stored: Stored) -> pb.PutRetainedMessageRequest:
+    put = pb.PutRetainedMessageRequest(
+        tenant=row.tenant,
+        topic=row.topic,
+        payload=row.payload,
+        qos=row.qos,
+        properties=row.properties,
+    )
+    if row.expires_at_ms:
+        put.expiry_ms = row.expires_at_ms - row.stored_at_ms
+    return put
+
+
 def _erase(txn: Txn, key: bytes) -> None:
     txn.delete(RETAINED_MESSAGE.family, key)
     txn.schedule(EXPIRY, key, None)
@@ -116,6 +139,7 @@ RETAINED_MESSAGE: Final[Resource[pb.RetainedMessage]] = Resource(
         ),
     },
     table=False,
+    remake=Remake(item=_as_it_was),
 )
 RETAINED_EXPIRY: Final = Timer(
     name=EXPIRY, group=GROUP, due=lambda due: pb.ExpireRetainedMessages(keys=due)

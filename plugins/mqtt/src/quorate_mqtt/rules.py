@@ -1,4 +1,4 @@
-"""What tenants rule: what clients may do, who is kept out, and what becomes of their topics."""
+"""What tenants configure: what clients may do, who is kept out, and how topics are rewritten."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -6,7 +6,7 @@ import pytest
 from quorate.plugin import Rejected, keys
 from quorate.v1.batch_pb2 import BatchReply
 from quorate_mqtt.duties.apply import HAND_OVER, hand_over
-from quorate_mqtt.sessions import controllers, queries
+from quorate_mqtt.sessions import controllers, resource
 from quorate_mqtt.sessions.controllers import ORPHANS, disconnect_orphans
 from quorate_mqtt.sessions.families import CONNECTIONS, DELIVERIES, SESSIONS, SUBSCRIPTIONS, WILLS
 from quorate_mqtt.shared_groups.leading import GROUPS, MEMBERS
@@ -45,7 +45,7 @@ def assignees(net: Any) -> set[str]:
 def test_the_clients_of_a_dead_broker_are_found_whatever_their_number(
     net: Any, client: Client, monkeypatch: pytest.MonkeyPatch, looked_at: int
 ) -> None:
-    monkeypatch.setattr(queries, "MOST", looked_at)
+    monkeypatch.setattr(resource, "MOST", looked_at)
     monkeypatch.setattr(controllers, "BATCH", 4)
     connect(net, "north", [client(name, will=5) for name in NAMES])
     connect(net, "south", [client("kept")])

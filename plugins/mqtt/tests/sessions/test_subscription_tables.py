@@ -8,7 +8,7 @@ import pytest
 from quorate.plugin import Invalid, keys
 from quorate.testing import MemoryTxn
 from quorate_mqtt.sessions.families import SUBSCRIPTIONS
-from quorate_mqtt.subscriptions import tables
+from quorate_mqtt.subscriptions import resource
 from quorate_mqtt.v1.sessions_pb2 import ConnectSession, SessionConnect
 from quorate_mqtt.v1.subscriptions_pb2 import SetSubscriptions
 
@@ -27,23 +27,23 @@ def txn(shard: Callable[..., MemoryTxn], client: Callable[..., SessionConnect]) 
 
 
 def stored(txn: MemoryTxn) -> list[tuple[object, ...]]:
-    return [tables.from_row(key, value) for key, value in txn.rows(SUBSCRIPTIONS).items()]
+    return [resource.from_row(key, value) for key, value in txn.rows(SUBSCRIPTIONS).items()]
 
 
 def test_subscriptions_are_what_was_written(txn: MemoryTxn) -> None:
-    items = [tables.to_item(*row) for row in (FULL, SHORT)]
+    items = [resource.to_item(*row) for row in (FULL, SHORT)]
     reply = carry_out(txn, SetSubscriptions(subscriptions=items))
 
     assert not reply.refusals
     assert stored(txn) == [FULL, COMPLETED]
-    again = [tables.to_item(*row) for row in (FULL, COMPLETED)]
+    again = [resource.to_item(*row) for row in (FULL, COMPLETED)]
     carry_out(txn, SetSubscriptions(subscriptions=again))
     assert stored(txn) == [FULL, COMPLETED]
 
 
 def test_a_client_without_a_session_is_refused(txn: MemoryTxn) -> None:
-    nobody = tables.to_item("acme", "nobody", *FULL[2:])
-    items = [nobody, tables.to_item(*FULL)]
+    nobody = resource.to_item("acme", "nobody", *FULL[2:])
+    items = [nobody, resource.to_item(*FULL)]
     reply = carry_out(txn, SetSubscriptions(subscriptions=items))
 
     assert [(each.item, each.code) for each in reply.refusals] == [(0, "NOT_FOUND")]
@@ -65,16 +65,16 @@ def test_a_client_without_a_session_is_refused(txn: MemoryTxn) -> None:
     ],
 )
 def test_a_row_that_cannot_be_right_names_its_column(column: str, value: object) -> None:
-    names = [each.name for each in tables.TABLE.columns]
+    names = [each.name for each in resource.TABLE.columns]
     row = dict(zip(names, FULL, strict=True)) | {column: value}
     with pytest.raises(Invalid) as refused:
-        tables.to_item(*row.values())
+        resource.to_item(*row.values())
 
     assert refused.value.field == column
 
 
 def test_keys_begin_with_what_is_named() -> None:
-    key = tables.TABLE.to_key("acme", "ada", "a/+/b")
+    key = resource.TABLE.to_key("acme", "ada", "a/+/b")
 
     assert key == keys.pack("acme", "ada", "a/+/b")
-    assert key.startswith(tables.TABLE.to_key("acme", "ada"))
+    assert key.startswith(resource.TABLE.to_key("acme", "ada"))

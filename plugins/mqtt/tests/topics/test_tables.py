@@ -9,7 +9,7 @@ import pytest
 from quorate.plugin import Invalid, keys
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
-from quorate_mqtt.topics import tables
+from quorate_mqtt.topics import resource
 from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.topics_pb2 import CreateTopics
 
@@ -19,12 +19,12 @@ COMPLETED = (*SHORT[:5], "ENGINE_SEGMENT", "MQTT", 1 << 30, None, 604_800)
 
 
 def create(node: MemoryNode, *rows: tuple[Any, ...]) -> BatchReply:
-    topics = [tables.to_item(*row) for row in rows]
+    topics = [resource.to_item(*row) for row in rows]
     return run(node.propose(CreateTopics(topics=topics), BatchReply))
 
 
 def stored(node: MemoryNode) -> list[tuple[object, ...]]:
-    return [tables.from_row(key, value) for key, value in node.rows(TOPIC.family).items()]
+    return [resource.from_row(key, value) for key, value in node.rows(TOPIC.family).items()]
 
 
 def test_topics_are_what_was_written(node: MemoryNode) -> None:
@@ -63,14 +63,14 @@ def test_a_topic_that_is_there_is_refused(node: MemoryNode) -> None:
     ],
 )
 def test_a_row_that_cannot_be_right_names_its_column(column: str, value: Any) -> None:
-    names = [each.name for each in tables.TABLE.columns]
+    names = [each.name for each in resource.TABLE.columns]
     row: dict[str, Any] = dict(zip(names, FULL, strict=True)) | {column: value}
     with pytest.raises(Invalid) as refused:
-        tables.to_item(*row.values())
+        resource.to_item(*row.values())
 
     assert refused.value.field == column
 
 
 def test_keys_begin_with_what_is_named() -> None:
-    assert tables.TABLE.to_key("acme", "a/b") == keys.pack("acme", "a/b")
-    assert tables.TABLE.to_key("acme", "a/b").startswith(tables.TABLE.to_key("acme"))
+    assert resource.TABLE.to_key("acme", "a/b") == keys.pack("acme", "a/b")
+    assert resource.TABLE.to_key("acme", "a/b").startswith(resource.TABLE.to_key("acme"))

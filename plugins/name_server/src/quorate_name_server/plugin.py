@@ -10,6 +10,7 @@ from quorate.plugin import (
     CliCommand,
     ColumnFamily,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Controller,
     Extension,
@@ -95,6 +96,17 @@ def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
     page = ConsolePage(
         title="RocketMQ",
         tables={"Brokers": ("name-server", "brokers"), "Topics": ("name-server", "topics")},
+        actions={
+            f"{verb}-writes": ConsoleAction(
+                title=title,
+                command=("name-server", f"{verb}-write-permission", "{broker}"),
+                plan=("name-server", "brokers", "{broker}"),
+            )
+            for verb, title in (
+                ("wipe", "Have clients write to a broker no more"),
+                ("add", "Let clients write to a broker again"),
+            )
+        },
     )
     return [Extension(point="cluster.console_pages", name="name_server", value=page)]
 

@@ -12,8 +12,7 @@ from quorate.plugin.checking import LARGEST_PAGE, check_count
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 from quorate_name_server import validation
-from quorate_name_server.brokers.confirming import may_be_retried
-from quorate_name_server.brokers.parts import parts_of
+from quorate_name_server.brokers.confirming import may_be_retried, parts_of
 from quorate_name_server.brokers.registering import TABLE_NEEDED, answer_of
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.metrics import REGISTRATIONS

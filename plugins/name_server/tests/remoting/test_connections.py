@@ -25,7 +25,7 @@ from quorate_name_server.remoting.codes import CODES
 from quorate_name_server.remoting.door import Door
 from quorate_name_server.remoting.frames import LARGEST_FRAME, frame
 from quorate_name_server.remoting.headers import Request, Response
-from quorate_name_server.remoting.room import Room
+from quorate_name_server.remoting.server import FrameBudget
 
 from tests.support.rocketmq.peers import CLUSTERS, PUT, ROUTE, Doors, Peer, register
 from tests.support.rocketmq.recorded import exchanges
@@ -314,7 +314,7 @@ async def test_a_peer_that_reads_nothing_is_not_read_from(door: Doors) -> None:
 
 
 def test_room_is_given_in_the_order_of_asking() -> None:
-    room, taken = Room(10), []
+    room, taken = FrameBudget(10), []
 
     assert room.take(6, lambda: None)
     assert not room.take(8, lambda: taken.append(8))
@@ -328,7 +328,7 @@ def test_room_is_given_in_the_order_of_asking() -> None:
 async def test_large_frames_wait_for_each_other(
     monkeypatch: pytest.MonkeyPatch, open_door: Opening
 ) -> None:
-    monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
+    monkeypatch.setattr(server, "BUDGET_BYTES", 300_000)
     door = await open_door()
     holding, waiting, gone = [await door.connect() for _ in range(3)]
     large = frame(HEADER, bytes(200_000))
@@ -352,18 +352,18 @@ async def test_large_frames_wait_for_each_other(
 async def test_each_of_two_large_frames_waits_for_its_own_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
+    monkeypatch.setattr(server, "BUDGET_BYTES", 300_000)
     served = door_server()
     small, large = frame(HEADER, bytes(70_000)), frame(HEADER, bytes(250_000))
     peer = Unread(served).protocol
 
     peer.data_received(small[:100])
     peer.data_received(small[100:] + large[:100])
-    assert not served.room.take(100_000, lambda: None)
+    assert not served.budget.take(100_000, lambda: None)
 
 
 async def test_who_has_gone_holds_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "ROOM_BYTES", 300_000)
+    monkeypatch.setattr(server, "BUDGET_BYTES", 300_000)
     served = door_server()
     answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
     monkeypatch.setattr(served, "answer", lambda *asked: answer)
@@ -375,7 +375,7 @@ async def test_who_has_gone_holds_no_room(monkeypatch: pytest.MonkeyPatch) -> No
     answer.set_result(Response())
     await asyncio.gather(*served._tasks)
 
-    assert served.room.take(300_000, lambda: None)
+    assert served.budget.take(300_000, lambda: None)
 
 
 async def test_who_connects_to_a_closed_door_is_refused() -> None:

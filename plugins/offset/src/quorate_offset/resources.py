@@ -76,14 +76,8 @@ def shard_of(item: Any) -> bytes:
     return group_key(item.tenant, item.group)
 
 
-def _items(message: Any, field: str, key: Any = None) -> Items[Any, Any]:
-    return Items(
-        get=attrgetter(field),
-        shard_key=shard_of,
-        make=lambda _, items: message(**{field: items}),
-        key=key,
-        tenant=attrgetter("tenant"),
-    )
+def _items(field: str, key: Any = None) -> Items[Any, Any]:
+    return Items.of(field, shard_key=shard_of, key=key, tenant=attrgetter("tenant"))
 
 
 def _batch(message: Any, field: str, validate: Any, *examples: Message) -> Command[Any]:
@@ -91,7 +85,7 @@ def _batch(message: Any, field: str, validate: Any, *examples: Message) -> Comma
     return Command(
         message=message,
         group=GROUP,
-        items=_items(message, field),
+        items=_items(field),
         validate=validate,
         public=True,
         access=of_group("write"),
@@ -173,7 +167,7 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
     Command(
         message=pb.ExpireGroups,
         group=GROUP,
-        items=_items(pb.ExpireGroups, "groups", key=shard_of),
+        items=_items("groups", key=shard_of),
         examples=(pb.ExpireGroups(groups=[pb.GroupExpiry(**_AUDIT, revision=1 << 20)]),),
     ),
 )
@@ -193,7 +187,7 @@ QUERIES: Final[Sequence[Query[Any]]] = (
         message=asked.FetchGroupsQuery,
         group=GROUP,
         run=queries.fetch_groups,
-        items=_items(asked.FetchGroupsQuery, "groups"),
+        items=_items("groups"),
         order=shard_of,
     ),
     Query(

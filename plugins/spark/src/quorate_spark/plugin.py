@@ -8,6 +8,8 @@ from quorate.plugin import (
     CliCommand,
     ColumnFamily,
     Command,
+    ConsoleAction,
+    ConsolePage,
     DataRoute,
     Extension,
     ExtensionPoint,
@@ -80,4 +82,23 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookimpl
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [api.TABLES]
+    page = ConsolePage(
+        title="Bulk loads",
+        tables={"Loads": ("loads", "list")},
+        actions={
+            verb: ConsoleAction(
+                title=title,
+                command=("loads", verb, "{load_id}"),
+                plan=("loads", "show", "{load_id}"),
+            )
+            for verb, title in (
+                ("publish", "Publish a load"),
+                ("abort", "Abort a load"),
+                ("forget", "Forget a load"),
+            )
+        },
+    )
+    return [
+        api.TABLES,
+        Extension(point="cluster.console_pages", name="loads", value=page),
+    ]

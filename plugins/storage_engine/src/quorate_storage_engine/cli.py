@@ -164,7 +164,7 @@ def list_engines(console: Console, stale: bool) -> None:
     type=click.FloatRange(0, _LONGEST_S),
     default=0.0,
     metavar="SECONDS",
-    help="Only what was asked for at least so long ago.",
+    help="Only what was asked for at least this long ago.",
 )
 @limit_option
 @stale_option

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Any, Final
 
 from google.protobuf.message import Message
 from quorate.client import (
@@ -18,6 +17,7 @@ from quorate.client import (
     iterating,
 )
 from quorate.plugin import keys
+from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_storage_engine.families import DROPS
@@ -33,8 +33,6 @@ from quorate_storage_engine.validation import MOST_CREATED
 #: The most that one command or one page holds.
 _MOST: Final = 1_000
 _GIVEN: Final = {ChangeKind.ROW, ChangeKind.PUT, ChangeKind.CREATED, ChangeKind.UPDATED}
-
-T = TypeVar("T")
 
 
 def claim_of(segment: rows.Segment) -> pb.LeaderClaim:
@@ -64,7 +62,7 @@ class Engines:
     async def create_shards(self, commands: Iterable[pb.CreateShard]) -> BatchReply:
         """Create many shards; each is answered with ShardState."""
         return await self._q.execute_all(
-            [pb.CreateShards(shards=part) for part in _parts(commands, MOST_CREATED)]
+            [pb.CreateShards(shards=part) for part in in_parts(commands, MOST_CREATED)]
         )
 
     async def delete_shard(self, name: str, *, missing_ok: bool = False) -> rows.Shard:
@@ -79,7 +77,7 @@ class Engines:
         """Mark many shards for deletion; each is answered with Shard."""
         commands = (pb.DeleteShard(name=name, missing_ok=missing_ok) for name in names)
         return await self._q.execute_all(
-            [pb.DeleteShards(shards=part) for part in _parts(commands)]
+            [pb.DeleteShards(shards=part) for part in in_parts(commands, _MOST)]
         )
 
     async def shard(self, name: str, *, stale: bool = False) -> pb.ShardState | None:
@@ -138,7 +136,7 @@ class Engines:
     async def update_isrs(self, commands: Iterable[pb.UpdateSegmentIsr]) -> BatchReply:
         """Replace the in-sync replicas of many segments; each is answered with Segment."""
         return await self._q.execute_all(
-            [pb.UpdateSegmentIsrs(updates=part) for part in _parts(commands)]
+            [pb.UpdateSegmentIsrs(updates=part) for part in in_parts(commands, _MOST)]
         )
 
     async def force_leader(
@@ -205,7 +203,7 @@ class Engines:
         return await self._q.execute_all(
             [
                 pb.AcknowledgeDrops(engine=engine, broker_epoch=broker_epoch, segments=part)
-                for part in _parts(segments)
+                for part in in_parts(segments, _MOST)
             ]
         )
 
@@ -261,9 +259,3 @@ class SyncEngines(Blocking[Engines]):
     drops = iterating(Engines.drops)
     asked_drops = iterating(Engines.asked_drops)
     acknowledge_drops = blocking(Engines.acknowledge_drops)
-
-
-def _parts(items: Iterable[T], most: int = _MOST) -> Iterator[list[T]]:
-    rest = iter(items)
-    while part := list(islice(rest, most)):
-        yield part

@@ -9,6 +9,7 @@ from quorate.plugin import (
     CliCommand,
     ColumnFamily,
     ConfigSection,
+    ConsoleAction,
     ConsolePage,
     Controller,
     Extension,
@@ -89,6 +90,23 @@ def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
             "Segments without a leader": ("engine", "segments", "--unavailable", "--limit", "200"),
             "Engines": ("engine", "list"),
             "Engine shards": ("engine", "shards", "--limit", "200"),
+        },
+        actions={
+            "decommission": ConsoleAction(
+                title="Decommission an engine",
+                command=("engine", "decommission", "{engine}"),
+                plan=("engine", "list"),
+            ),
+            "recommission": ConsoleAction(
+                title="Let an engine take replicas on again",
+                command=("engine", "recommission", "{engine}"),
+                plan=("engine", "list"),
+            ),
+            "balance": ConsoleAction(
+                title="Give leadership back to preferred leaders",
+                command=("engine", "balance"),
+                plan=("engine", "balance", "--dry-run"),
+            ),
         },
     )
     return [

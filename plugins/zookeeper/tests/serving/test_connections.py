@@ -208,7 +208,16 @@ def test_a_multi_is_read_as_its_operations_are_one_by_one(
 ) -> None:
     body = multi(*members)
     alone = [requests.operation(op, Record(each)) for op, each in members]
-    assert requests.operations(Record(body)) == alone
+    found: list[requests.Operation] = []
+    for each in requests.operations(Record(body)):
+        if isinstance(each, list):
+            found += [
+                requests.Operation(Op.SET_DATA, path, data, version=version)
+                for path, data, version in each
+            ]
+        else:
+            found.append(each)
+    assert found == alone
     cut = drawn.draw(st.integers(0, len(body) - 1))
     with pytest.raises(ShortRecordError):
         requests.operations(Record(body[:cut]))

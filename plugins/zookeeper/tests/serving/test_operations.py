@@ -158,6 +158,53 @@ async def test_a_multi_that_fails_writes_nothing_and_says_where(peer: Peer) -> N
     assert made.record.text() == "/m/n-0000000000"
 
 
+async def test_a_multi_changes_data_of_some_znodes_again_and_again(peer: Peer) -> None:
+    for path in ("/a", "/b"):
+        await peer.ask(Op.CREATE, create(path))
+    await peer.ask(Op.CREATE, create("/b/c"))
+    changes = (
+        ("/a", b"1", 0),
+        ("/b", b"22", -1),
+        ("/a", None, 1),
+        ("/b", b"", 1),
+        ("/a", b"333", 2),
+    )
+    operations = [(Op.SET_DATA, set_data(*each)) for each in changes]
+    made = (Op.CREATE, create("/new", b"0")), (Op.SET_DATA, set_data("/new", b"55555", 0))
+    reply = await peer.ask(Op.MULTI, multi(*operations, *made, (Op.DELETE, delete("/new", 1))))
+    record, found = reply.record, []
+    while True:
+        type_, ended, _ = record.int32(), record.boolean(), record.int32()
+        if ended:
+            break
+        if type_ == Op.CREATE:
+            record.text()
+        if type_ == Op.SET_DATA:
+            stat = Stat.of(record)
+            assert stat.mzxid == reply.zxid
+            found.append((stat.version, stat.length, stat.children))
+    assert found == [(1, 1, 0), (1, 2, 1), (2, 0, 0), (2, 0, 1), (3, 3, 0), (1, 5, 0)]
+    kept = {path: (await peer.ask(Op.GET_DATA, read(path))).record for path in ("/a", "/b")}
+    assert {path: record.buffer() for path, record in kept.items()} == {"/a": b"333", "/b": b""}
+    assert {path: Stat.of(record).version for path, record in kept.items()} == {"/a": 3, "/b": 2}
+    assert await peer.stat("/new") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "version", "error"),
+    [("/a", 1, Error.BAD_VERSION), ("/none", -1, Error.NO_NODE), ("/kept", -1, Error.NO_AUTH)],
+)
+async def test_one_refused_change_of_data_refuses_its_multi(
+    peer: Peer, path: str, version: int, error: Error
+) -> None:
+    await peer.ask(Op.CREATE, create("/a", b"0"))
+    await peer.ask(Op.CREATE, create("/kept", b"0", entries=READ_ONLY))
+    changes = [("/a", b"1", 0), ("/a", b"2", 1), (path, b"3", version), ("/a", b"4", -1)]
+    refused = await peer.ask(Op.MULTI, multi(*((Op.SET_DATA, set_data(*c)) for c in changes)))
+    assert refused.results == [(-1, 0), (-1, 0), (-1, error), (-1, Error.RUNTIME_INCONSISTENCY)]
+    assert (await peer.ask(Op.GET_DATA, read("/a"))).record.buffer() == b"0"
+
+
 async def test_a_multi_that_fails_leaves_deadlines_as_they_are(door: Door, peer: Peer) -> None:
     await peer.ask(Op.CREATE_TTL, create("/t", flags=5) + jute.int64(1_000))
     failed = multi((Op.DELETE, delete("/t")), (Op.CHECK, delete("/none")))
@@ -347,9 +394,12 @@ async def test_quotas_count_what_is_at_and_below_a_path(peer: Peer) -> None:
     failed = multi((Op.CREATE, create("/q/c", b"0")), (Op.CHECK, delete("/none")))
     await peer.ask(Op.MULTI, failed)
     assert await usage(peer, "/q") == b"count=2,bytes=6"
+    changes = (("/q", b"1"), ("/q/b", b"12"), ("/q", b"123"), ("/q/b", None), ("/q", b"1234"))
+    await peer.ask(Op.MULTI, multi(*((Op.SET_DATA, set_data(*each)) for each in changes)))
+    assert await usage(peer, "/q") == b"count=2,bytes=4"
     await peer.ask(Op.DELETE, delete("/zookeeper/quota/q/zookeeper_limits"))
     await peer.ask(Op.DELETE, delete("/q/b"))
-    assert await usage(peer, "/q") == b"count=2,bytes=6"
+    assert await usage(peer, "/q") == b"count=2,bytes=4"
 
 
 async def test_hard_limits_are_kept_where_they_are_enforced(

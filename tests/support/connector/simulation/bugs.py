@@ -14,7 +14,7 @@ from quorate_connector.families import LIVENESS, RELEASE, TASKS, WORKERS, key_of
 from quorate_connector.scheduling import apply as scheduling
 from quorate_connector.tasks import apply as tasks, states
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_FAILED, Task, TaskId
-from quorate_connector.workers import apply as workers, brokers, standing
+from quorate_connector.workers import apply as workers, registrations
 
 #: Switches a bug on while it is entered.
 Bug = Callable[[], AbstractContextManager[None]]
@@ -22,7 +22,7 @@ Bug = Callable[[], AbstractContextManager[None]]
 _settle: Final = states.settle
 _withdraw: Final = states.withdraw
 _order_release: Final = states.order_release
-_read: Final = standing.read
+_read: Final = registrations.read
 _write: Final = counters._write
 
 
@@ -70,13 +70,13 @@ class _Frozen:
 
 def _gone_by_name(reader: Reader, name: str, epoch: int) -> bool:
     """Overlook workers that have registered again."""
-    worker = standing.read(reader, name)
-    return not brokers.epoch_of(reader, name) or standing.is_silent(worker, epoch)
+    worker = registrations.read(reader, name)
+    return not registrations.epoch_of(reader, name) or registrations.is_silent(worker, epoch)
 
 
 def _gone_alone(reader: Reader, name: str, epoch: int) -> bool:
     """Overlook workers that are registered and silent."""
-    return brokers.epoch_of(reader, name) != epoch
+    return registrations.epoch_of(reader, name) != epoch
 
 
 def _undrained(reader: Reader, name: str) -> Any:
@@ -147,15 +147,19 @@ BUGS: Final[Mapping[str, Bug]] = {
         patch.object(states, "settle", _same_epoch)
     ),
     "a worker that registered again is taken for the one before": _all(
-        patch.object(standing, "is_lost", _gone_by_name)
+        patch.object(registrations, "is_lost", _gone_by_name)
     ),
-    "a worker that is silent keeps its tasks": _all(patch.object(standing, "is_lost", _gone_alone)),
-    "a worker that never spoke is waited for": _all(patch.object(standing, "count_on", _nothing)),
+    "a worker that is silent keeps its tasks": _all(
+        patch.object(registrations, "is_lost", _gone_alone)
+    ),
+    "a worker that never spoke is waited for": _all(
+        patch.object(registrations, "count_on", _nothing)
+    ),
     "a silent worker is forgotten": _all(patch.object(workers, "_expire", _forget)),
     "what the scheduler saw need not hold any more": _all(
         patch.object(scheduling, "_seen", _changed_since)
     ),
-    "a drained worker is given tasks": _all(patch.object(standing, "read", _undrained)),
+    "a drained worker is given tasks": _all(patch.object(registrations, "read", _undrained)),
     "a task that its worker holds on to is waited for": _all(
         patch.object(states, "order_release", _without_deadline)
     ),

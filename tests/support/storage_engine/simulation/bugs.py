@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 from quorate.plugin import Reader
 from quorate_storage_engine.engines import apply as engines, queries as engine_queries
+from quorate_storage_engine.engines.apply import Add, Leave, next_step
 from quorate_storage_engine.engines.fleet import Fleet
-from quorate_storage_engine.engines.moves import Add, Leave, next_step
 from quorate_storage_engine.leadership import apply as elections, queries as election_queries
 from quorate_storage_engine.leadership.apply import depose, enthrone
 from quorate_storage_engine.removal import apply as removal

@@ -97,11 +97,8 @@ def _batch(message: Any, field: str, shard_key: Any, validate: Any, *examples: A
     return Command(
         message=message,
         group=GROUP,
-        items=Items(
-            get=attrgetter(field),
-            shard_key=shard_key,
-            make=lambda _, items: message(**{field: items}),
-            key=attrgetter("key") if field == "pairs" else None,
+        items=Items.of(
+            field, shard_key=shard_key, key=attrgetter("key") if field == "pairs" else None
         ),
         keys=_keys_of_commit if field == "transactions" else _key_of,
         validate=validate,
@@ -132,12 +129,7 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
     Command(
         message=pb.ExpirePairs,
         group=GROUP,
-        items=Items(
-            get=attrgetter("keys"),
-            shard_key=shard_of,
-            make=lambda _, keys: pb.ExpirePairs(keys=keys),
-            key=bytes,
-        ),
+        items=Items.of("keys", shard_key=shard_of, key=bytes),
         examples=(pb.ExpirePairs(keys=[b"locks/leader"]),),
     ),
 )
@@ -155,11 +147,7 @@ QUERIES: Final[Sequence[Query[Any]]] = (
         group=GROUP,
         run=queries.get_pairs,
         row=pb.GetPairsResponse,
-        items=Items(
-            get=lambda query: query.keys,
-            shard_key=shard_of,
-            make=lambda query, keys: pb.GetPairs(keys=keys, keys_only=query.keys_only),
-        ),
+        items=Items.of("keys", shard_key=shard_of),
     ),
     Query(
         message=pb.ListPairs,

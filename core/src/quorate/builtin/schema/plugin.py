@@ -5,8 +5,20 @@ from typing import Any, Final
 
 from quorate.builtin.schema import apply, validation
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
-from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS
-from quorate.plugin import Access, ColumnFamily, NodeApi, Query, Resource, Verb, hookimpl, keys
+from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS, version_key
+from quorate.plugin import (
+    Access,
+    ColumnFamily,
+    Invalid,
+    NodeApi,
+    Query,
+    Remake,
+    Resource,
+    Stored,
+    Verb,
+    hookimpl,
+    keys,
+)
 from quorate.v1 import schema_pb2 as pb
 
 _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SchemaService"]
@@ -15,6 +27,25 @@ _FORMS: Final = ("", "Batch")
 _ORDER: Final[dict[str, Any]] = {"tenant": "acme", "name": "order"}
 _PARCEL: Final[dict[str, Any]] = {"tenant": "acme", "name": "parcel"}
 _JSON: Final = pb.SCHEMA_KIND_JSON
+
+
+def _newest(schema: pb.Schema, stored: Stored) -> pb.PutSchema:
+    """Return what makes a schema with the newest one of its definitions."""
+    version = stored(VERSIONS, version_key(schema.tenant, schema.name, schema.version))
+    if version is None:
+        raise Invalid("version", f"{schema.version} of {schema.name} is not there")
+    return pb.PutSchema(
+        tenant=schema.tenant,
+        name=schema.name,
+        kind=schema.kind,
+        definition=pb.SchemaVersion.FromString(version).definition,
+        description=schema.description,
+    )
+
+
+def _bound(binding: pb.SchemaBinding, stored: Stored) -> pb.BindSchema:
+    return pb.BindSchema(tenant=binding.tenant, resource=binding.resource, name=binding.name)
+
 
 SCHEMA: Final = Resource(
     family=SCHEMAS,
@@ -33,6 +64,7 @@ SCHEMA: Final = Resource(
     key=("tenant", "name"),
     tenant="tenant",
     changed=apply.changed,
+    remake=Remake(item=_newest),
     # Each may have a hundred versions.
     deletions=20,
     cli=False,
@@ -88,6 +120,7 @@ BINDING: Final = Resource(
     tenant="tenant",
     check_key={"resource": validation.check_resource},
     cascade=unbind,
+    remake=Remake(verb="Bind", item=_bound),
     cli=False,
     table=False,
     verbs={

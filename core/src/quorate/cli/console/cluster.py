@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Mapping, MutableSequence, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quorate.cli.console.html import Bad, Link, Page, Share, Trend, note
+from quorate.cli.console.actions import Actions
+from quorate.cli.console.html import Bad, Link, Page, Share, Strong, Trend, note
+from quorate.cli.doctor import gather, of_cluster
+from quorate.cli.samples import samples_in, texts_of
 from quorate.cli.status import ClusterView, view_of
-from quorate.cli.statuses import controller_rows, look, name_of, quota_rows, replicas_of
+from quorate.cli.statuses import (
+    controller_rows,
+    look,
+    name_of,
+    paused_rows,
+    quota_rows,
+    replicas_of,
+)
 from quorate.client.errors import OutcomeUnknownError, UnavailableError
 from quorate.observe.thresholds import FOLLOWER_LAG, FULL
 from quorate.v1 import admin_pb2 as pb
@@ -17,34 +27,46 @@ from quorate.v1 import admin_pb2 as pb
 if TYPE_CHECKING:
     from quorate.client import Client
 
-Tables = list[tuple[str, Sequence[Mapping[str, object]]]]
+Row = Mapping[str, object]
+Tables = list[tuple[str, Sequence[Row]]]
 
 #: Number of rates in a shard's trend.
 _TREND: Final = 60
 #: Maximum age of a view from which rates are computed.
 _RECENT_S: Final = 60.0
+#: A map of more nodes would be too wide.
+_COLUMNS: Final = 12
+_TIMERS: Final = "quorate_timer_next_seconds"
+#: How late a timer may be: leaders look for due deadlines every second.
+_LATE_S: Final = 5.0
 
 
 class Cluster:
     """The pages about the cluster; keeps the last view, so that they can show rates."""
 
-    def __init__(self) -> None:
+    def __init__(self, actions: Actions) -> None:
+        self._actions: Final = actions
         self._before: ClusterView | None = None
         self._rates: Final[defaultdict[str, MutableSequence[float]]] = defaultdict(
             lambda: deque(maxlen=_TREND)
         )
 
     def overview(self, client: Client) -> Page:
-        """Show alarms, nodes and shards."""
+        """Show alarms, shards on a map of the nodes, and the nodes."""
         view = self._look(client)
         nodes = [
             {**row, "state": row["state"] if row["state"] == "ready" else Bad(row["state"])}
             for row in view.rows["nodes"]
         ]
-        shards = [self._shard(row) for row in view.rows["shards"]]
+        ready = {str(row["node"]): row["state"] == "ready" for row in view.rows["nodes"]}
+        shards = [self._shard(row, ready) for row in view.rows["shards"]]
         alarms = [{**row, "alarm": Bad(row["alarm"])} for row in view.rows["alarms"]]
         foot = "" if alarms else note("There are no alarms.")
-        tables: Tables = [("Alarms", alarms), ("Shards", shards), ("Nodes", nodes)]
+        tables: Tables = [
+            ("Alarms", alarms),
+            ("Shards", shards),
+            ("Nodes", self._actions.offered(nodes, "drain", "undrain")),
+        ]
         return Page(title="Cluster", tables=tables, foot=foot)
 
     def _look(self, client: Client) -> ClusterView:
@@ -62,23 +84,33 @@ class Cluster:
                     self._rates[str(row["shard"])].append(rate)
         return view
 
-    def _shard(self, row: Mapping[str, Any]) -> Mapping[str, object]:
-        lags = {node: lag for node, lag in row["lag"].items() if lag is None or lag > FOLLOWER_LAG}
-        lagging = ", ".join(f"{k} {'?' if lag is None else lag}" for k, lag in lags.items())
+    def _shard(self, row: Mapping[str, Any], ready: Mapping[str, bool]) -> Row:
         name = str(row["shard"])
+        places: dict[str, object] = {
+            f"on {node}": _place(row, node, well=well) for node, well in ready.items()
+        }
+        if len(ready) > _COLUMNS:
+            lagging = [
+                node
+                for node in row["nodes"]
+                if isinstance(_place(row, node, well=ready.get(node, False)), Bad)
+            ]
+            places = {
+                "leader": row["leader"],
+                "nodes": row["nodes"],
+                "lagging": Bad(lagging) if lagging else "",
+            }
         return {
             "shard": Link(name, f"shards/{name}"),
-            "leader": row["leader"] or Bad("none"),
+            **({} if row["leader"] else {"leader": Bad("none")}),
+            **places,
             "term": row["term"],
-            "nodes": row["nodes"],
             "commit": row["commit"],
-            "lagging": Bad(lagging) if lagging else "",
             "queued": row["queued"],
             "commands a second": Trend(list(self._rates[name])),
         }
 
-    @staticmethod
-    def shard(client: Client, name: str) -> Page | None:
+    def shard(self, client: Client, name: str) -> Page | None:
         """Show each replica of a shard, if there is one of that name."""
         topology, statuses = client.thread.run(look(client.asynchronous))
         places = {name_of(place): place for place in topology.shards}
@@ -104,21 +136,41 @@ class Cluster:
                     "problem": Bad(each.problem) if each.problem else "",
                 }
             )
-        return Page(title=f"Shard {name}", tables=[("Replicas", rows)])
+        offered = self._actions.offered(rows, "transfer", "move", shard=name)
+        whole = self._actions.offered([{"shard": name}], "split", "cancel-split")
+        tables: Tables = [("Replicas", offered)]
+        if self._actions:
+            tables.append(("The shard", whole))
+        return Page(title=f"Shard {name}", tables=tables)
 
     @staticmethod
-    def controllers(client: Client) -> Page:
-        """Show what controllers do, those that fail first."""
+    def alarms(client: Client) -> Page:
+        """Show what does not go on as it should, and what to do about it."""
+        found = [
+            {"where": each.where, "found": Bad(each.found), "what to do": each.advice}
+            for each in of_cluster(client.thread.run(gather(client.asynchronous)))
+        ]
+        foot = "" if found else note("There is nothing to do.")
+        return Page(title="What to do", tables=[("", found)], foot=foot)
+
+    def controllers(self, client: Client) -> Page:
+        """Show what controllers do, those that fail first, and when timers are due."""
         _, statuses = client.thread.run(look(client.asynchronous))
-        rows = [
+        texts = client.thread.run(texts_of(client.asynchronous, statuses))
+        rows: list[dict[str, object]] = [
             {**row, "failures": Bad(row["failures"]) if row["failures"] else 0}
             for row in controller_rows(statuses)
         ]
         rows.sort(key=lambda row: not isinstance(row["failures"], Bad))
-        return Page(title="Controllers", tables=[("", rows)])
+        paused = [{**row, "state": Bad(row["state"])} for row in paused_rows(statuses)]
+        tables: Tables = [
+            ("Paused", self._actions.offered(paused, "resume")),
+            ("Controllers", self._actions.offered(rows, "pause", "resume")),
+            ("Timers", sorted(_timers(texts), key=lambda row: str(row["timer"]))),
+        ]
+        return Page(title="Controllers and timers", tables=tables)
 
-    @staticmethod
-    def quotas(client: Client) -> Page:
+    def quotas(self, client: Client) -> Page:
         """Show what is used of quotas, the fullest first."""
         nodes = [each.node for each in client.topology().nodes]
         uses = quota_rows(client.asynchronous, nodes, OutcomeUnknownError, UnavailableError)
@@ -127,6 +179,7 @@ class Cluster:
             for row in client.thread.run(uses)
         ]
         rows.sort(key=lambda each: -each[0])
+        offered = self._actions.offered([row for _, row in rows], "change")
         shown = [
             {
                 "kind": row["kind"],
@@ -135,7 +188,32 @@ class Cluster:
                 "node": row["node"],
                 "used": Share(row["used"], row["limit"]),
                 "refused": row["refused"],
+                **({"do": more["do"]} if "do" in more else {}),
             }
-            for full, row in rows
+            for (full, row), more in zip(rows, offered, strict=True)
         ]
         return Page(title="Quotas", tables=[("", shown)])
+
+
+def _place(row: Mapping[str, Any], node: str, *, well: bool) -> object:
+    """Return what a node is for a shard: its leader, how many entries it lags, or nothing."""
+    if node == row["leader"]:
+        return Strong("leader")
+    if node not in row["nodes"]:
+        return ""
+    lag = row["lag"].get(node)
+    text = "?" if lag is None else f"{lag:,} behind" if lag else "even"
+    return text if well and lag is not None and lag <= FOLLOWER_LAG else Bad(text)
+
+
+def _timers(texts: Mapping[str, str | OSError]) -> Iterator[Row]:
+    """Yield when the next deadline of each timer is due, of all nodes."""
+    found: dict[str, tuple[float, str]] = {}
+    for node, text in texts.items():
+        samples = {} if isinstance(text, OSError) else samples_in(text, (_TIMERS,))
+        for labels, wait_s in samples.get(_TIMERS, ()):
+            timer = labels["timer"]
+            found[timer] = min((wait_s, node), found.get(timer, (wait_s, node)))
+    for timer, (wait_s, node) in found.items():
+        text = f"in {wait_s:,.0f} s" if wait_s >= 0 else f"{-wait_s:,.0f} s ago"
+        yield {"timer": timer, "due": Bad(text) if wait_s < -_LATE_S else text, "node": node}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote, urlencode
@@ -22,6 +22,13 @@ class Link:
     text: str
     path: str
     query: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """What can be done about a row."""
+
+    links: Sequence[Link]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +53,19 @@ class Bad:
     value: object
 
 
+@dataclass(frozen=True, slots=True)
+class Strong:
+    """A value that stands out among others."""
+
+    value: object
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """A page: what stands above its tables is not renewed while it is looked at."""
+
+    #: Whether the rest is.
+    renewed: bool = True
 
     title: str
     tables: Sequence[tuple[str, Sequence[Mapping[str, object]]]]
@@ -59,6 +76,8 @@ class Page:
 def document(page: Page, menu: Iterable[tuple[str, Iterable[Link]]], root: str, here: str) -> str:
     """Return a whole document with a menu of titles and links."""
     tables = "".join(_table(title, rows, root) for title, rows in page.tables)
+    script = f'<script src="{root}/renew.js" defer></script>' if page.renewed else ""
+    nothing = "" if page.head or page.foot else "<p>Nothing.</p>"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -67,15 +86,16 @@ def document(page: Page, menu: Iterable[tuple[str, Iterable[Link]]], root: str, 
 <title>{escape(page.title)} - Quorate</title>
 <link rel="icon" href="data:,">
 <link rel="stylesheet" href="{root}/style.css">
-<script src="{root}/renew.js" defer></script>
+{script}
 </head>
 <body>
 <a class="skip" href="#main">Skip to the page</a>
-<nav aria-label="Pages">{"".join(_menu(menu, root, here))}</nav>
+<a class="menu" href="#menu">All pages</a>
+<nav id="menu" aria-label="Pages">{"".join(_menu(menu, root, here))}</nav>
 <main id="main" tabindex="-1">
 <h1>{escape(page.title)}</h1>
 {page.head}
-<div id="live" aria-live="off">{tables or "<p>Nothing.</p>"}{page.foot}</div>
+<div id="live" aria-live="off">{tables or nothing}{page.foot}</div>
 </main>
 </body>
 </html>
@@ -87,14 +107,23 @@ def note(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def form(fields: Mapping[str, str]) -> str:
+def form(fields: Mapping[str, str], required: Container[str] = (), button: str = "Show") -> str:
     """Return a form that asks the same page for what its fields say."""
     inputs = "".join(
         f'<label>{escape(name.replace("_", " "))} <input name="{escape(name)}"'
-        f' value="{escape(value)}"></label> '
+        f' value="{escape(value)}"{" required" if name in required else ""}></label> '
         for name, value in fields.items()
     )
-    return f'<form method="get">{inputs}<button>Show</button></form>' if inputs else ""
+    return f'<form method="get">{inputs}<button>{escape(button)}</button></form>' if inputs else ""
+
+
+def confirmation_form(fields: Mapping[str, str], button: str = "Do it") -> str:
+    """Return a form that has the same page do what its fields say."""
+    inputs = "".join(
+        f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
+        for name, value in fields.items()
+    )
+    return f'<form method="post">{inputs}<button class="do">{escape(button)}</button></form>'
 
 
 def anchor(link: Link, root: str, *, current: bool = False) -> str:
@@ -140,8 +169,12 @@ def _shown(name: str, value: object, root: str) -> str:
     match value:
         case Bad(inner):
             return f'<span aria-label="look at this">⚠</span> {_shown(name, inner, root)}'
+        case Strong(inner):
+            return f"<strong>{_shown(name, inner, root)}</strong>"
         case Link():
             return anchor(value, root)
+        case Links(links):
+            return " · ".join(anchor(each, root) for each in links)
         case Share(used, of):
             text = f"{used:,.10g} of {of:,.10g}" if of else f"{used:,.10g}"
             return f"{_meter(used / of)} {text}" if of else text

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 
+from quorate.cli.console.activity import query_of
 from quorate.cli.console.html import Bad, Link, Page, anchor, form, note
 from quorate.cli.records import PAGING
 from quorate.plugin.console import columns_of, words_of
@@ -87,7 +88,11 @@ def _value(field: Any, text: str) -> Any:
 
 
 def _row(binding: Binding, message: Any) -> Mapping[str, object]:
-    return dict(_columns(binding, message))
+    row = dict(_columns(binding, message))
+    if isinstance(message, binding.keyed) and binding.resource.key:
+        query = {"family": binding.resource.family, **query_of(binding.key_of(message))}
+        row[""] = Link("changes", "changes", query)
+    return row
 
 
 def _columns(binding: Binding, message: Any) -> Iterator[tuple[str, object]]:

@@ -4,33 +4,41 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Self, cast
 
+import click
+
+from quorate.cli.console import activity
+from quorate.cli.console.actions import OF_CLUSTER, Actions, backup_into
+from quorate.cli.console.activity import ActivityPages
 from quorate.cli.console.cluster import Cluster
 from quorate.cli.console.html import Link, Page, document, note
+from quorate.cli.console.printed import Commands
 from quorate.cli.console.rows import rows_page, title_of
+from quorate.cli.failures import Failure
 from quorate.observe.http import Answer, Request
-from quorate.plugin import ConsolePage
+from quorate.plugin import ConsoleAction, ConsolePage
 
 if TYPE_CHECKING:
     from quorate.client import Client, Tls
     from quorate.config import Settings
+    from quorate.config.sections import ConsoleSection
     from quorate.plugin.catalog import Catalog
 
 _log = logging.getLogger(__name__)
-
-#: A row of a table.
-Row = Mapping[str, object]
 
 ROOT: Final = "/console"
 #: A page runs what is of its own site, and nothing else.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none';"
-    " frame-ancestors 'none'"
+    " frame-ancestors 'none'",
+    # A browser says which page has sent a form only if it may.
+    "Referrer-Policy": "same-origin",
 }
 _FILES: Final = {"style.css": "text/css", "renew.js": "text/javascript"}
 #: Who is nobody: where callers are asked for a token, this is none.
@@ -40,28 +48,16 @@ _CALLERS: Final = 8
 _TIMEOUT_S: Final = 5.0
 
 
-class _Printed:
-    """What a command asks with, and prints on."""
-
-    def __init__(self, client: Client) -> None:
-        self._client: Final = client
-        self.rows: Final[list[Row]] = []
-
-    def client(self) -> Client:
-        return self._client
-
-    def print(self, rows: Iterable[Row]) -> None:
-        self.rows.extend(rows)
-
-
 class ConsoleSite:
     """The console of one node, which asks the cluster through it."""
 
-    def __init__(self, catalog: Catalog, address: str, tls: Tls | None) -> None:
-        self._catalog: Final = catalog
+    def __init__(
+        self, catalog: Catalog, address: str, tls: Tls | None, section: ConsoleSection | None = None
+    ) -> None:
         self._address: Final = address
         self._tls: Final = tls
-        self._cluster: Final = Cluster()
+        self._activity: Final = ActivityPages()
+        self._commands: Final = Commands(catalog)
         #: By their tokens, the one that was used last at the end.
         self._clients: Final[dict[str, Client]] = {}
         self._lock: Final = threading.Lock()
@@ -74,6 +70,11 @@ class ConsoleSite:
         self._pages: Final = {
             f"pages/{name}": cast(ConsolePage, each) for name, each in pages.items()
         }
+        acts = section is not None and section.actions
+        self._actions: Final = Actions(
+            self._commands, dict(_actions(self._pages, section)) if acts else {}
+        )
+        self._cluster: Final = Cluster(self._actions)
 
     @classmethod
     def of(cls, catalog: Catalog, settings: Settings) -> Self:
@@ -82,7 +83,7 @@ class ConsoleSite:
 
         ca = settings.tls.ca_file
         tls = Tls(ca=ca) if settings.tls.enabled and ca is not None else None
-        return cls(catalog, settings.node.address, tls)
+        return cls(catalog, settings.node.address, tls, settings.console)
 
     def close(self) -> None:
         """End the connections."""
@@ -113,6 +114,10 @@ class ConsoleSite:
             denied = error.code == "PERMISSION_DENIED"
             status = HTTPStatus.FORBIDDEN if denied else HTTPStatus.BAD_REQUEST
             page = Page(title="This was refused", tables=[], foot=note(str(error)))
+        except (Failure, click.ClickException, click.Abort) as error:
+            status = HTTPStatus.BAD_REQUEST
+            text = error.format_message() if isinstance(error, click.ClickException) else str(error)
+            page = Page(title="This was refused", tables=[], foot=note(text), renewed=False)
         except QuorateError as error:
             status = HTTPStatus.SERVICE_UNAVAILABLE
             page = Page(title="The cluster does not answer", tables=[], foot=note(str(error)))
@@ -121,14 +126,31 @@ class ConsoleSite:
             status = HTTPStatus.INTERNAL_SERVER_ERROR
             text = f"{type(error).__name__}: {error}; the log of this node says where"
             page = Page(title="This page failed", tables=[], foot=note(text))
+        if request.form is not None:
+            # What a form has done is not asked for again.
+            page = replace(page, renewed=False)
         text = document(page, self._menu(), ROOT, path)
         return Answer(status, text.encode(), "text/html; charset=utf-8", _HEADERS)
 
     def _page(self, path: str, request: Request) -> Page | None:
         client = self._client(request.password)
+        if path.startswith("actions/"):
+            return self._actions.page(client, path, request)
+        if request.form is not None:
+            return None
         match path.split("/"):
             case [""]:
                 return self._cluster.overview(client)
+            case ["alarms"]:
+                return self._cluster.alarms(client)
+            case ["rates"]:
+                return self._activity.rates(client)
+            case ["slow-writes"]:
+                return activity.slow_writes(client)
+            case ["changes"]:
+                return activity.changes(client, request.query)
+            case ["actions"] if self._actions:
+                return Page(title="Actions", tables=[], head=self._actions.links(ROOT))
             case ["shards", group, number]:
                 return self._cluster.shard(client, f"{group}/{number}")
             case ["controllers"]:
@@ -136,32 +158,36 @@ class ConsoleSite:
             case ["quotas"]:
                 return self._cluster.quotas(client)
         if (page := self._pages.get(path)) is not None:
-            printed = (self._printed(client, each) for each in page.tables.values())
-            return Page(title=page.title, tables=list(zip(page.tables, printed, strict=True)))
+            return self._of_plugin(client, path.removeprefix("pages/"), page)
         if (resource := self._resources.get(path)) is not None:
             return rows_page(client, resource, request.query, ROOT)
         return None
 
-    def _printed(self, client: Client, words: Sequence[str]) -> list[Row]:
-        """Return what a command of a plugin prints."""
-        name, *arguments = words
-        [command] = [
-            each
-            for plugin in self._catalog.declared.values()
-            for each in plugin.cli_commands
-            if each.name == name
+    def _of_plugin(self, client: Client, name: str, page: ConsolePage) -> Page:
+        """Return a page of a plugin: what its commands print, and what can be done there."""
+        tables = [
+            (
+                title,
+                self._actions.offered_by_columns(
+                    self._commands.run(client, words).rows, f"{name}/"
+                ),
+            )
+            for title, words in page.tables.items()
         ]
-        printed = _Printed(client)
-        command.load().main([*arguments], prog_name=name, obj=printed, standalone_mode=False)
-        return printed.rows
+        return Page(title=page.title, tables=tables, foot=self._actions.links(ROOT, f"{name}/"))
 
     def _menu(self) -> Iterator[tuple[str, Sequence[Link]]]:
         yield (
-            "Cluster",
+            "Operations",
             [
                 Link("Nodes and shards", ""),
-                Link("Controllers", "controllers"),
+                Link("What to do", "alarms"),
+                Link("Rates and latencies", "rates"),
+                Link("Slow writes", "slow-writes"),
+                Link("Controllers and timers", "controllers"),
                 Link("Quotas", "quotas"),
+                Link("Changes of a row", "changes"),
+                *([Link("Actions", "actions")] if self._actions else []),
             ],
         )
         if self._pages:
@@ -194,3 +220,15 @@ class ConsoleSite:
                 )
             self._clients[token] = client
             return client
+
+
+def _actions(
+    pages: Mapping[str, ConsolePage], section: ConsoleSection | None
+) -> Iterator[tuple[str, ConsoleAction]]:
+    """Yield the actions of a console by their paths."""
+    yield from OF_CLUSTER.items()
+    if section is not None and section.backup_dir is not None:
+        yield "backup", backup_into(section.backup_dir)
+    for path, page in pages.items():
+        for verb, action in page.actions.items():
+            yield f"{path.removeprefix('pages/')}/{verb}", action

@@ -149,7 +149,7 @@ class Part:
             request.fence,
             request.caller,
             request.admitted,
-            requests.current(),
+            *requests.origin(),
         )
 
     def end(self, result: Result) -> None:

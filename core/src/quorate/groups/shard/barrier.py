@@ -104,6 +104,14 @@ class Barrier:
         while self._behind and self._behind[0][0] <= index:
             self._serve(heappop(self._behind)[2])
 
+    def refuse_behind(self, error: Exception) -> None:
+        """Fail the reads that wait for entries which do not come."""
+        for *_, readers in self._behind:
+            for reader in readers:
+                if not reader.future.done():
+                    reader.future.set_exception(error)
+        self._behind.clear()
+
     def end(self, error: Exception) -> None:
         """Fail all current and future reads."""
         self._ended = error

@@ -1,11 +1,14 @@
 """The write path of a replica: from a caller's commands to their outcomes."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quorate.apply.applier import Applier
 from quorate.apply.entries import MAX_COMMANDS, LoggedCommand
@@ -45,6 +48,9 @@ from quorate.observe.recorder import PROPOSED, Recorder
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
+
 _log = logging.getLogger(__name__)
 
 #: The stages in which another leader may keep or replace a write.
@@ -73,8 +79,10 @@ class Proposer:
         settings: ShardSettings,
         space: FreeSpace | None,
         recorder: Recorder | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self._recorder: Final = recorder
+        self._traces: Final = traces
         self.proposals: Final = Proposals()
         self.counters: Final = WriteCounters()
         self._shard: Final = shard
@@ -88,7 +96,8 @@ class Proposer:
         self._evaluates_in: int | None = None
         self._logical: Final = logical
         self._loop: Final = loop
-        self._clock: Final = loop.time
+        # The loop's own may count whole milliseconds, which are too coarse for spans.
+        self._clock: Final = loop.time if traces is None else time.monotonic
         self._space: Final = space
         self._timeout_s: Final = settings.write_timeout_s
         self._slow_s: Final = settings.slow_write_s
@@ -100,13 +109,14 @@ class Proposer:
         )
         self._flights: Final = Flights(
             shard,
-            loop.time,
+            self._clock,
             settings.slow_write_s,
             self._ended,
             patience_s=settings.timing.election_min_s,
             max_entries=settings.window_entries,
             max_bytes=settings.window_bytes,
             recorder=recorder,
+            traces=traces,
         )
         self._batcher: Final = Batcher(
             loop,
@@ -393,7 +403,8 @@ class Proposer:
 
     def _ended(self, write: Write) -> None:
         self.admission.release(write.size, write.count)
-        self.counters.durations.observe(self._clock() - write.begun)
+        trace = "" if self._traces is None else write.trace
+        self.counters.durations.observe(self._clock() - write.begun, trace)
 
     def now_ms(self) -> int:
         """Return the logical time of a command proposed now."""

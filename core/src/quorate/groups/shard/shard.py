@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from time import perf_counter
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
@@ -27,6 +27,7 @@ from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer, weight
 from quorate.consensus.proposals import Fate
+from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import Proposed, ReplicaStatus
 from quorate.groups.refusals import (
@@ -51,6 +52,9 @@ from quorate.storage.engine.port import EngineError, FullError, StalledError
 from quorate.storage.families import SLOTS
 from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet
+
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
@@ -144,6 +148,7 @@ class Shard:
         files: ShardFiles | None = None,
         on_stopped: Callable[[Shard, Exception], None] | None = None,
         recorder: Recorder | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self.id: Final = shard
         #: The number of recoveries; replicas of another history are strangers.
@@ -210,6 +215,7 @@ class Shard:
             timing=settings.timing,
             limits=settings.limits,
         )
+        self.replica.reluctant = lambda: self.shortage is not None
         self._barrier: Final = Barrier(
             shard,
             loop,
@@ -238,6 +244,7 @@ class Shard:
             settings=settings,
             space=space,
             recorder=recorder,
+            traces=traces,
         )
         self._keeper: Final = LogKeeper(
             data,
@@ -341,10 +348,11 @@ class Shard:
         """Process a message of a peer.
 
         While the disk is nearly full, entries are dropped as if the network had lost them: the
-        node's log must not fail.
+        node's log must not fail. Reads that wait for them are better answered by another replica.
         """
         self.received += 1
         if isinstance(message.body, Append) and message.body.entries and self.shortage:
+            self._refuse_behind()
             return
         self._driver.call(partial(self.replica.receive, message))
 
@@ -541,6 +549,16 @@ class Shard:
         else:
             settle(Fate.UNKNOWN)
         return changed
+
+    def _answered(self, outcomes: Sequence[ReadOutcome]) -> None:
+        self._barrier.answered(outcomes)
+        if not self.leads:
+            self._refuse_behind()
+
+    def _refuse_behind(self) -> None:
+        """Refuse reads that wait for entries, if there is no space for these."""
+        if (why := self.shortage) is not None:
+            self._barrier.refuse_behind(UnreadableError(f"shard {self.id} is behind here: {why}"))
 
     @property
     def shortage(self) -> str | None:
@@ -857,7 +875,7 @@ class _Host:
         self.send: Final = shard._send
         self.sync: Final = shard._request_sync
         self.apply: Final = shard._apply
-        self.reads: Final = shard._barrier.answered
+        self.reads: Final = shard._answered
         self.snapshots_needed: Final = partial(shard._send_snapshots, shard)
         self.stopped: Final = shard.fail
 

@@ -1,6 +1,7 @@
 """Transfers the leadership of a shard to a named node."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from quorate.consensus.progress import Mode
@@ -10,6 +11,19 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import pause
 
 _LOOK_S: Final = 0.02
+
+
+def heir_of(shard: Shard, unfit: Callable[[str], bool] = lambda node: False) -> str | None:
+    """Return the voter that needs the least to lead; None if none has been in touch lately."""
+    status = shard.replica.status()
+    voters = () if status.configuration is None else status.configuration.voters
+    patience_s = shard.settings.timing.election_max_s
+    ready = [
+        each
+        for each in status.followers
+        if each.peer in voters and each.silent_s < patience_s and not unfit(each.peer.node)
+    ]
+    return max(ready, key=lambda each: each.match).peer.node if ready else None
 
 
 async def transfer(

@@ -1,12 +1,15 @@
 """Pending writes, from the queue through the log to the applied state."""
 
+from __future__ import annotations
+
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import TOO_SLOW, Outcome
@@ -14,8 +17,12 @@ from quorate.consensus.proposals import Fate
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.observe.histogram import BYTES, COUNTS, SECONDS, Histogram
 from quorate.observe.recorder import Recorder
+from quorate.observe.requests import trace_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
+
+if TYPE_CHECKING:
+    from quorate.observe.traces import Traces
 
 _log = logging.getLogger(__name__)
 
@@ -83,6 +90,16 @@ class Write:
         found = dict.fromkeys(each.request for each in self.commands if each.request)
         return [*islice(found, _MOST_REQUESTS)]
 
+    @property
+    def spans(self) -> Sequence[str]:
+        """The spans in which its commands were sent that are traced."""
+        return [*dict.fromkeys([each.span for each in self.commands if each.span])]
+
+    @property
+    def trace(self) -> str:
+        """The id of the first trace that it belongs to, if any."""
+        return next((trace_of(each.span) for each in self.commands if each.span), "")
+
     def fail(self, error: Exception) -> None:
         """End without an outcome, unless it has ended."""
         if not self.future.done():
@@ -116,16 +133,20 @@ class Flight:
             return Stage.APPLY
         return Stage.APPEND if self.synced_at is None else Stage.REPLICATE
 
-    def spent(self, write: Write, now: float) -> Mapping[Stage, float]:
-        """Return how long each stage of a write took that ends now."""
+    def stages(self, now: float) -> Mapping[Stage, tuple[float, float]]:
+        """Return the beginning and the end of each stage of an entry that ends now."""
         committed = self.committed_at if self.committed_at is not None else now
         synced = min(self.synced_at if self.synced_at is not None else committed, committed)
         return {
-            Stage.QUEUE: self.proposed_at - write.begun,
-            Stage.APPEND: synced - self.proposed_at,
-            Stage.REPLICATE: committed - synced,
-            Stage.APPLY: now - committed,
+            Stage.APPEND: (self.proposed_at, synced),
+            Stage.REPLICATE: (synced, committed),
+            Stage.APPLY: (committed, now),
         }
+
+    def spent(self, write: Write, now: float) -> Mapping[Stage, float]:
+        """Return how long each stage of a write took that ends now."""
+        stages = {Stage.QUEUE: (write.begun, self.proposed_at), **self.stages(now)}
+        return {stage: end - begin for stage, (begin, end) in stages.items()}
 
 
 class Flights:
@@ -142,9 +163,11 @@ class Flights:
         max_entries: int,
         max_bytes: int,
         recorder: Recorder | None = None,
+        traces: Traces | None = None,
     ) -> None:
         self._shard: Final = shard
         self._recorder: Final = recorder
+        self._traces: Final = traces
         #: Replicas that hear nothing from their leader for this long elect another one.
         self._patience_s: Final = patience_s
         self._clock: Final = clock
@@ -213,7 +236,12 @@ class Flights:
             self._landed(flight)
         if fate is Fate.APPLIED:
             self._answer(flight)
-            return
+        else:
+            self._fail(flight, fate)
+        if self._traces is not None:
+            _trace(self._traces, self._shard, flight, fate, self._clock())
+
+    def _fail(self, flight: Flight, fate: Fate) -> None:
         for write in flight.writes:
             self._ended(write)
             if fate is Fate.DISCARDED:
@@ -273,7 +301,41 @@ class Flights:
             ms=round((now - write.begun) * 1_000),
             **{f"{stage.value} ms": round(each * 1_000) for stage, each in spent.items()},
             requests=write.requests or None,
+            trace=write.trace,
         )
+
+
+def _trace(traces: Traces, shard: ShardId, flight: Flight, fate: Fate, now: float) -> None:
+    """Make the spans of an entry that has ended: below the first call that it holds, and linked.
+
+    Each call that is traced has a span of its own for the time in the queue.
+    """
+    parents = {span: write for write in flight.writes for span in write.spans}
+    if not parents:
+        return
+    to_wall = time.time() - now
+    entry = traces.begin(
+        "entry",
+        parent=next(iter(parents)),
+        links=parents,
+        at_s=flight.proposed_at + to_wall,
+        shard=str(shard),
+        index=flight.index,
+        commands=sum([write.count for write in flight.writes]),
+    )
+    for parent, write in parents.items():
+        queue = traces.begin(
+            Stage.QUEUE.value,
+            parent=parent,
+            links=[entry.name],
+            at_s=write.begun + to_wall,
+            command=write.name,
+        )
+        queue.end(flight.proposed_at + to_wall)
+    for stage, (begun, ended) in flight.stages(now).items():
+        if stage is not Stage.APPLY or flight.committed_at is not None:
+            traces.begin(stage.value, parent=entry.name, at_s=begun + to_wall).end(ended + to_wall)
+    entry.end(now + to_wall, failure="" if fate is Fate.APPLIED else fate.name)
 
 
 def warn_slow(shard: ShardId, writes: Sequence[Write], stage: Stage, now: float) -> None:
@@ -282,6 +344,7 @@ def warn_slow(shard: ShardId, writes: Sequence[Write], stage: Stage, now: float)
     for write in writes:
         write.warned = True
     ms = int((now - first.begun) * 1_000)
+    trace = next(filter(None, [write.trace for write in writes]), "")
     _log.warning(
         "write %s on shard %s takes %d ms, most of it in stage %s%s",
         first.name,
@@ -296,5 +359,6 @@ def warn_slow(shard: ShardId, writes: Sequence[Write], stage: Stage, now: float)
             "ms": ms,
             "others": others,
             "requests": ",".join(first.requests),
+            **({"trace": trace} if trace else {}),
         },
     )

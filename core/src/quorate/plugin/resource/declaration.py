@@ -67,6 +67,21 @@ class Verb:
     access: Access | None = None
 
 
+#: Finds the value of a row of a moment by its family and key.
+Stored = Callable[[str, bytes], bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remake:
+    """How clients make a row again that was there once, where its own fields do not say it all."""
+
+    #: The verb that makes it, or replaces it.
+    verb: str = "Put"
+    #: Takes the row and a finder of others of the same moment, and returns the item of the verb;
+    #: raises `Invalid` for a row that cannot be made.
+    item: Callable[[Any, Stored], Message]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Resource(Generic[R]):
     """Rows of one kind, and everything that is done with them.
@@ -142,6 +157,8 @@ class Resource(Generic[R]):
     #: Whether the rows of a tenant are deleted with it; False: the plugin does that itself. A
     #: function returns the command that deletes the rows of keys, in the place of `Delete`.
     cascade: bool | Callable[[NodeApi, Sequence[bytes]], Message] = True
+    #: How `quorate restore --beside` makes rows; None: by `Put` or `Create` that take all of a row.
+    remake: Remake | None = None
     #: Whether `quorate <plugin>` gets the commands of this resource.
     cli: bool = True
     #: In the place of the derived table; False: there is none.

@@ -22,7 +22,7 @@ _SERVE: Final = """
 import sys
 from quorate.cli.main import main
 from quorate.testing.program import end_with_parent
-from quorate.testing.wall_clock import shift
+from quorate.testing.program import shift
 end_with_parent(shift)
 sys.exit(main())
 """

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.empty_pb2 import Empty
 from quorate.plugin import CheckedItems, Invalid, NodeApi, Rejected
-from quorate.plugin.batches import join_parts
+from quorate.plugin.batches import in_parts, join_parts
 from quorate.plugin.checking import check_count
 from quorate.plugin.resource import read_family
 from quorate.v1.batch_pb2 import BatchReply
@@ -114,8 +114,7 @@ class Definitions:
     async def _find(self, *named: pb.UpdateConnectorRequest) -> Sequence[pb.Connector | None]:
         keys = [connector_key(each.tenant, each.name) for each in named]
         # A few at a time: each may have a configuration of 64 KiB.
-        few = validation.AT_A_TIME
-        parts = (keys[first : first + few] for first in range(0, len(keys), few))
+        parts = in_parts(keys, validation.AT_A_TIME)
         found = await gather(
             *(read_family(self._node, CONNECTORS, pb.Connector, part) for part in parts)
         )

@@ -12,7 +12,7 @@ from quorate_connector.counters import Changes
 from quorate_connector.families import TASKS, key_of
 from quorate_connector.tasks import states
 from quorate_connector.v1 import tasks_pb2 as pb
-from quorate_connector.workers import brokers, standing
+from quorate_connector.workers import registrations
 
 #: The task is not any more what the scheduler saw.
 CHANGED: Final = "TASK_CHANGED"
@@ -76,17 +76,17 @@ def _reclaim(
 
 def _takes(txn: Txn, name: str, epoch: int, timeout_ms: int) -> bool:
     """Return whether a registration can be given tasks; if so, it is to say that it is alive."""
-    if standing.is_lost(txn, name, epoch) or standing.read(txn, name).draining:
+    if registrations.is_lost(txn, name, epoch) or registrations.read(txn, name).draining:
         return False
-    standing.count_on(txn, name, epoch, timeout_ms or standing.TIMEOUT_MS)
+    registrations.count_on(txn, name, epoch, timeout_ms or registrations.TIMEOUT_MS)
     return True
 
 
 def _loss(txn: Txn, name: str, epoch: int) -> str:
     """Say why tasks are to be taken from a registration; nothing of one that keeps them."""
-    if not standing.is_lost(txn, name, epoch):
+    if not registrations.is_lost(txn, name, epoch):
         return ""
-    gone = brokers.epoch_of(txn, name) != epoch
+    gone = registrations.epoch_of(txn, name) != epoch
     return f"worker {name} {'is gone' if gone else 'gave no sign in time'}"
 
 

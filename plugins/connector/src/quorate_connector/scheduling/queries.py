@@ -9,7 +9,7 @@ from quorate.plugin import Reader, keys
 from quorate_connector import counters, families
 from quorate_connector.v1 import scheduling_pb2 as pb
 from quorate_connector.v1.tasks_pb2 import Task, TaskState
-from quorate_connector.workers import brokers, standing
+from quorate_connector.workers import registrations
 
 #: The most tasks that one query finds.
 MOST: Final = 1_000
@@ -50,9 +50,9 @@ def find_held(reader: Reader, query: pb.FindHeldQuery) -> Iterator[pb.Placeable]
 
 
 def _candidates(reader: Reader) -> Iterator[pb.Candidate]:
-    for broker in brokers.registered(reader):
-        worker = standing.read(reader, broker.name)
-        silent = standing.is_silent(worker, broker.epoch)
+    for broker in registrations.registered(reader):
+        worker = registrations.read(reader, broker.name)
+        silent = registrations.is_silent(worker, broker.epoch)
         yield pb.Candidate(
             worker=broker.name,
             worker_epoch=broker.epoch,
@@ -64,13 +64,13 @@ def _candidates(reader: Reader) -> Iterator[pb.Candidate]:
 def _holdings(reader: Reader) -> Iterator[pb.Holding]:
     held = counters.held(reader)
     for (name, epoch), counts in groupby(held, key=lambda each: (each[0], each[1])):
-        worker = standing.read(reader, name)
+        worker = registrations.read(reader, name)
         yield pb.Holding(
             worker=name,
             worker_epoch=epoch,
             tasks=[pb.KindCount(kind=kind, tasks=count) for _, _, kind, count in counts],
             leaving=counters.read(reader, counters.of_leaving(name, epoch)),
-            lost=standing.is_lost(reader, name, epoch),
+            lost=registrations.is_lost(reader, name, epoch),
             draining=worker.draining,
             release_timeout_ms=worker.release_timeout_ms,
         )

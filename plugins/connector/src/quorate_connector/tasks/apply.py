@@ -11,7 +11,7 @@ from quorate_connector.counters import Changes
 from quorate_connector.families import CURSORS, RELEASE, RETRY, TASKS, key_of
 from quorate_connector.tasks import states
 from quorate_connector.v1 import tasks_pb2 as pb
-from quorate_connector.workers import brokers, standing
+from quorate_connector.workers import registrations
 
 #: Another cursor is kept than the one that is to be replaced.
 CONFLICT: Final = "CURSOR_CONFLICT"
@@ -20,8 +20,8 @@ CONFLICT: Final = "CURSOR_CONFLICT"
 def report(txn: Txn, command: pb.ReportTasks) -> BatchReply:
     """Record that a worker is alive, and what it says of its tasks."""
     worker, epoch = command.worker, command.worker_epoch
-    brokers.fence(txn, worker, epoch)
-    standing.hear(txn, worker, epoch, command.timeout_ms or standing.TIMEOUT_MS)
+    registrations.fence(txn, worker, epoch)
+    registrations.renew(txn, worker, epoch, command.timeout_ms or registrations.TIMEOUT_MS)
     with counters.counting(txn) as counts:
         return answer_each(
             txn, command.reports, lambda txn, each: _take_report(txn, counts, epoch, each)
@@ -98,7 +98,7 @@ def _held(txn: Txn, named: pb.TaskId, worker_epoch: int, epoch: int) -> tuple[by
         else:
             now = "belongs to no worker"
         raise Rejected(
-            brokers.FENCED, f"{_named(named)} {now}: it was assigned anew; stop running it"
+            registrations.FENCED, f"{_named(named)} {now}: it was assigned anew; stop running it"
         )
     return key, task
 

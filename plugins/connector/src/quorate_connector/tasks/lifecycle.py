@@ -1,4 +1,4 @@
-"""What becomes of tasks when their connector is created, changed or deleted."""
+"""How tasks follow when their connector is created, changed or deleted."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,7 +12,7 @@ from quorate_connector.tasks import states
 from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED, Connector
 
-#: So long a task has to stop in order when its connector is stopped.
+#: Time that a task has to stop in order when its connector is stopped.
 RELEASE_MS: Final = 10_000
 
 

@@ -16,7 +16,7 @@ from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED
 LONGEST_REASON: Final = 4_096
 #: The transitions of a task that are kept.
 KEPT: Final = 100
-#: A task that has run for so long does not pay for failures before.
+#: Running time after which earlier failures of a task no longer count.
 SOUND_MS: Final = 600_000
 #: No wait after a failure is longer.
 LONGEST_WAIT_MS: Final = 300_000

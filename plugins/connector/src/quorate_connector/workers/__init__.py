@@ -1,1 +1,1 @@
-"""The workers: who is registered, who was heard of in time, and who is being drained."""
+"""The workers: which are registered, which reported in time, and which are being drained."""

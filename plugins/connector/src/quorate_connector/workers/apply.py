@@ -8,13 +8,13 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate_connector import counters
 from quorate_connector.families import LIVENESS, WORKERS, life_key, worker_key
 from quorate_connector.v1 import tasks_pb2 as pb
-from quorate_connector.workers import brokers, standing
+from quorate_connector.workers import registrations
 
 #: How long a task of a drained worker has to stop in order when the command does not say.
 RELEASE_MS: Final = 10_000
-#: So often it is looked whether a silent worker has left.
+#: Time between two looks whether a silent worker has left.
 LEFT_MS: Final = 60_000
-#: So long a drained worker may be away and is still drained when it comes back.
+#: Time that a drained worker may be away and is still drained when it comes back.
 AWAY_MS: Final = 7 * 24 * 3_600_000
 
 
@@ -23,7 +23,7 @@ def drain(txn: Txn, item: pb.DrainWorker) -> pb.Worker:
     worker = _known(txn, item.worker)
     worker.draining = True
     worker.release_timeout_ms = item.release_timeout_ms or RELEASE_MS
-    standing.store(txn, worker)
+    registrations.store(txn, worker)
     if not worker.epoch:
         _await_return(txn, worker)
     return worker
@@ -34,7 +34,7 @@ def undrain(txn: Txn, item: pb.UndrainWorker) -> pb.Worker:
     worker = _known(txn, item.worker)
     if worker.draining:
         worker.draining, worker.release_timeout_ms = False, 0
-        standing.store(txn, worker)
+        registrations.store(txn, worker)
         if not worker.epoch:
             _forget(txn, worker)
     return worker
@@ -51,24 +51,24 @@ def expire(txn: Txn, command: pb.ExpireWorkers) -> BatchReply:
 
 
 def _expire(txn: Txn, name: str, epoch: int, key: bytes) -> None:
-    worker = standing.read(txn, name)
-    registered = brokers.epoch_of(txn, name)
+    worker = registrations.read(txn, name)
+    registered = registrations.epoch_of(txn, name)
     has_left = registered != epoch or not registered
     if has_left and not counters.has_tasks(txn, name, epoch):
         _forget(txn, worker)
         if worker.draining and (epoch or registered):
             worker.epoch, worker.silent = 0, False
-            standing.store(txn, worker)
+            registrations.store(txn, worker)
             _await_return(txn, worker)
         return
     if not worker.silent:
         worker.silent = True
-        standing.store(txn, worker)
+        registrations.store(txn, worker)
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + LEFT_MS, ttl_ms=LEFT_MS)
 
 
 def _await_return(txn: Txn, worker: pb.Worker) -> None:
-    """Keep a drained worker that has no registration that was heard of, for a time."""
+    """Keep a drained worker without a registration that has reported, for a time."""
     until_ms = txn.proposed_at_ms + AWAY_MS
     txn.schedule(LIVENESS, life_key(worker.name, 0), until_ms, ttl_ms=LEFT_MS)
 
@@ -79,8 +79,9 @@ def _forget(txn: Txn, worker: pb.Worker) -> None:
 
 
 def _known(txn: Txn, name: str) -> pb.Worker:
-    if txn.get(WORKERS, worker_key(name)) is None and not brokers.epoch_of(txn, name):
+    if txn.get(WORKERS, worker_key(name)) is None and not registrations.epoch_of(txn, name):
         raise Rejected(
-            "NOT_FOUND", f"there is no worker {name}: no broker with role {brokers.ROLE!r} has it"
+            "NOT_FOUND",
+            f"there is no worker {name}: no broker with role {registrations.ROLE!r} has it",
         )
-    return standing.read(txn, name)
+    return registrations.read(txn, name)

@@ -55,7 +55,7 @@ class AccessCache:
             raise InvalidError(invalid.field, invalid.reason) from None
 
     def see(self, change: WatchedChange) -> None:
-        """Take note of a change of `FAMILIES`, as a watch with marks gives them."""
+        """Apply a change of `FAMILIES`, as a watch with marks gives them."""
         if change.kind is ChangeKind.RESYNC:
             self._next = {}
         elif change.kind is ChangeKind.LISTED:

@@ -30,8 +30,8 @@ class Wills:
     async def due(self, broker_epoch: int) -> AsyncGenerator[pb.KeyedWillDelivery, None]:
         """Yield the wills that this registration of a broker is to publish, now and later on.
 
-        Publish each, and acknowledge it. One that was not acknowledged is given again to whoever
-        asks anew; its id tells whether it was published before.
+        Publish each, and acknowledge it. One that was not acknowledged is given again to the next
+        caller; its id shows whether it was published before.
         """
         given: set[bytes] = set()
         async with aclosing(self._q.watch(DELIVERIES)) as changes:

@@ -14,6 +14,7 @@ from quorate.plugin import (
     answer_each,
     keys,
 )
+from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.activity import Counts, count
@@ -66,12 +67,7 @@ def _shard_of(duty: Duty) -> bytes:
 HAND_OVER_DUTIES: Final = Command(
     message=HandOverDuties,
     group=GROUP,
-    items=Items(
-        get=lambda command: command.duties,
-        shard_key=_shard_of,
-        make=lambda _, duties: HandOverDuties(duties=duties),
-        key=order,
-    ),
+    items=Items.of("duties", shard_key=_shard_of, key=order),
     examples=(
         HandOverDuties(
             duties=[Duty(broker_epoch=1, family=DELIVERIES, key=keys.pack("acme", "ada", 1))]
@@ -91,9 +87,8 @@ async def hand_over(node: NodeApi, shard: ShardRef) -> None:
         found = [duty async for duty in node.query(FindDuties(limit=BATCH), Duty)]
         if not found:
             return
-        for first in range(0, len(found), BATCH):
-            command = HandOverDuties(duties=found[first : first + BATCH])
-            await node.propose(command, BatchReply, if_leader=shard)
+        for part in in_parts(found, BATCH):
+            await node.propose(HandOverDuties(duties=part), BatchReply, if_leader=shard)
 
 
 #: The copies of the brokers' rows follow the rows: what a run cannot see yet, a later one does.

@@ -52,24 +52,13 @@ COMMANDS: Final = (
     Command(
         message=pb.PlaceShards,
         group=GROUP,
-        items=Items(
-            get=lambda command: command.probes,
-            shard_key=lambda probe: probe,
-            make=lambda command, probes: pb.PlaceShards(
-                term=command.term, shards=command.shards, probes=probes
-            ),
-            key=lambda probe: probe,
-        ),
+        items=Items.of("probes", shard_key=bytes, key=bytes),
         examples=(pb.PlaceShards(term=1, shards=1, probes=PROBES[:3]),),
     ),
     Command(
         message=pb.MoveQuotas,
         group=GROUP,
-        items=Items(
-            get=lambda command: command.moves,
-            shard_key=lambda move: move.probe,
-            make=lambda command, moves: pb.MoveQuotas(term=command.term, moves=moves),
-        ),
+        items=Items.of("moves", shard_key=lambda move: move.probe),
         examples=(
             pb.MoveQuotas(
                 term=1,

@@ -1,7 +1,7 @@
 """The handlers: pure functions of a transaction and a command, run on every replica.
 
 Whatever can be refused is looked at before anything is written: an item of a batch that is refused
-leaves nothing behind.
+writes nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -176,7 +176,7 @@ def _disconnect(
     assert row is not None
     session = pb.Session.FromString(row.value)
     if session.disconnected_at_ms:
-        # It was heard before; the client may have been declared gone with its broker.
+        # It was reported before; the client may have been declared gone with its broker.
         return pb.DisconnectReply(expires_at_ms=ending.expire_later(txn, client, session))
     if command.HasField("expiry_interval_s"):
         if session.expiry_interval_s == 0 and command.expiry_interval_s:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef, Timer
+from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.brokers import BROKERS
@@ -24,9 +25,8 @@ async def disconnect_orphans(node: NodeApi, shard: ShardRef) -> None:
         unfinished = [page.reached for page in pages if not page.finished]
         goes_on = bool(unfinished)
         after = min(unfinished, default=b"")
-        for first in range(0, len(orphans), BATCH):
-            command = pb.DisconnectOrphans(keys=orphans[first : first + BATCH])
-            await node.propose(command, BatchReply, if_leader=shard)
+        for part in in_parts(orphans, BATCH):
+            await node.propose(pb.DisconnectOrphans(keys=part), BatchReply, if_leader=shard)
 
 
 EXPIRY: Final = Timer(

@@ -14,7 +14,7 @@ from quorate_mqtt.v1.sessions_pb2 import Session
 
 
 class Ledger:
-    """Takes down what one command changes, and writes it once: `close` when all is done."""
+    """Counts what one command changes, and writes it once: `close` when all is done."""
 
     __slots__ = ("_quotas", "_txn", "connections", "expired", "sessions", "taken_over")
 
@@ -38,19 +38,19 @@ class Ledger:
         return quota
 
     def began(self, tenant: str) -> None:
-        """Take down a new session, for which there was room."""
+        """Count a new session, which its quota had room for."""
         self.sessions[tenant] += 1
 
     def ended(self, tenant: str) -> None:
-        """Take down that a session is no more."""
+        """Count a session that has ended."""
         self.sessions[tenant] -= 1
 
     def connected(self, epoch: int) -> None:
-        """Take down a client that a broker serves from now on."""
+        """Count a client that a broker serves from now on."""
         self.connections[epoch] += 1
 
     def disconnected(self, epoch: int) -> None:
-        """Take down a client that a broker serves no more."""
+        """Count a client that a broker no longer serves."""
         self.connections[epoch] -= 1
 
     def close(self, *, connects: int = 0) -> None:

@@ -76,10 +76,8 @@ FIND_SUBSCRIPTIONS: Final = Query(
     message=pb.FindSubscriptions,
     group=GROUP,
     run=find_subscriptions,
-    items=Items(
-        get=lambda query: query.clients,
-        shard_key=lambda client: client_shard(client.tenant, client.client_id),
-        make=lambda _, clients: pb.FindSubscriptions(clients=clients),
+    items=Items.of(
+        "clients", shard_key=lambda client: client_shard(client.tenant, client.client_id)
     ),
     order=lambda found: keys.pack(found.tenant, found.client_id, found.filter),
 )

@@ -2,17 +2,93 @@
 
 from typing import Any, Final
 
-from quorate.plugin import Access, Rejected, Resource, Txn, Verb, keys
+from quorate.plugin import Access, Column, Invalid, Rejected, Resource, Table, Txn, Verb, keys
+from quorate.plugin.checking import check_bytes, check_name
+from quorate.plugin.resource import column_of, from_columns
 
-from quorate_mqtt.names import check_identity, check_topic_filter
+from quorate_mqtt.names import check_identity, check_qos, check_topic_filter
 from quorate_mqtt.sessions.apply import TAKEN_OVER
 from quorate_mqtt.sessions.families import SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.rows import kept_of
 from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.subscriptions.gathering import SubscriptionGathering
-from quorate_mqtt.subscriptions.tables import TABLE
-from quorate_mqtt.subscriptions.validation import check_generation, check_set
+from quorate_mqtt.topic_filters import group_of
 from quorate_mqtt.v1 import subscriptions_pb2 as pb
+
+#: MQTT writes it in four bytes of seven bits.
+LARGEST_IDENTIFIER: Final = 268_435_455
+LARGEST_PROPERTIES: Final = 16 * 1024
+
+
+def check_set(command: pb.SetSubscription, path: str) -> None:
+    """Refuse a subscription with options that MQTT does not have."""
+    check_generation(command, path)
+    check_qos(f"{path}qos", command.qos)
+    if command.retain_handling not in pb.RetainHandling.values():
+        raise Invalid(f"{path}retain_handling", f"{command.retain_handling} is none that is known")
+    if command.identifier > LARGEST_IDENTIFIER:
+        raise Invalid(
+            f"{path}identifier", f"must be at most {LARGEST_IDENTIFIER}, not {command.identifier}"
+        )
+    check_bytes(f"{path}properties", command.properties, LARGEST_PROPERTIES)
+    if command.no_local and group_of(command.filter):
+        raise Invalid(f"{path}no_local", "must not be set for a shared subscription")
+
+
+def check_generation(command: pb.SetSubscription | pb.DeleteSubscription, path: str) -> None:
+    """Refuse a generation that no connect was answered with."""
+    if command.HasField("generation") and command.generation == 0:
+        raise Invalid(f"{path}generation", "must be the one that the connect was answered with")
+
+
+_COLUMNS: Final = (
+    Column(name="tenant", type="string"),
+    Column(name="client_id", type="string"),
+    Column(name="filter", type="string"),
+    Column(name="qos", type="int"),
+    Column(name="no_local", type="boolean", nullable=True),
+    Column(name="retain_as_published", type="boolean", nullable=True),
+    Column(name="retain_handling", type="string", nullable=True),
+    Column(name="identifier", type="long", nullable=True),
+    Column(name="properties", type="binary", nullable=True),
+)
+
+
+def to_item(*values: Any) -> pb.SetSubscription:
+    """Return the subscription of a client that has a session."""
+    given = {column.name: value for column, value in zip(_COLUMNS, values, strict=True)}
+    item = from_columns(pb.SetSubscription, given)
+    check_name("tenant", item.tenant)
+    check_identity("client_id", item.client_id)
+    check_topic_filter("filter", item.filter)
+    check_set(item, "")
+    return item
+
+
+def from_row(key: bytes, value: bytes) -> tuple[object, ...]:
+    """Return a subscription as its columns."""
+    stored = pb.Subscription.FromString(value)
+    return (
+        *keys.unpack(key),
+        stored.qos,
+        stored.no_local,
+        stored.retain_as_published,
+        column_of(stored, "retain_handling"),
+        stored.identifier or None,
+        stored.properties or None,
+    )
+
+
+TABLE: Final = Table(
+    family=SUBSCRIPTIONS,
+    columns=_COLUMNS,
+    key=("tenant", "client_id", "filter"),
+    write=pb.SetSubscriptions,
+    to_item=to_item,
+    from_row=from_row,
+    to_key=keys.pack,
+    plain=True,
+)
 
 
 def set_subscription(txn: Txn, command: pb.SetSubscription) -> pb.SetSubscriptionReply:

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from quorate.plugin import (
+    Column,
     ColumnFamily,
     ExtensionPoint,
+    Invalid,
     NodeApi,
     Rejected,
     Resource,
+    Table,
     Txn,
     Verb,
     find_row,
@@ -17,15 +20,113 @@ from quorate.plugin import (
     remove_row,
     write_row,
 )
-from quorate.plugin.checking import check_choice
+from quorate.plugin.checking import check_choice, check_description, check_name
+from quorate.plugin.resource import column_of, from_columns
 
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
 from quorate_mqtt.names import check_topic_filter, check_topic_name
 from quorate_mqtt.shards import GROUP, tenant_shard_of
 from quorate_mqtt.topic_filters import matches
-from quorate_mqtt.topics.tables import TABLE
-from quorate_mqtt.topics.validation import check_growth, check_topic, check_update
 from quorate_mqtt.v1 import topics_pb2 as pb
+
+MOST_PARTITIONS: Final = 1_024
+MOST_COPIES: Final = 9
+#: Of the fields of a configuration: larger ones do not fit the engines' signed numbers.
+_LARGEST: Final = (1 << 63) - 1
+_STORAGES: Final = frozenset(pb.TopicStorage.values())
+_SOURCES: Final = frozenset(pb.TopicSource.values())
+
+
+def check_topic(topic: pb.Topic, path: str = "") -> None:
+    """Refuse a topic without partitions or copies, or with more than there can be."""
+    check_description(f"{path}description", topic.description)
+    if topic.storage not in _STORAGES:
+        raise Invalid(f"{path}storage", f"{topic.storage} is no storage that this version knows")
+    if topic.source not in _SOURCES:
+        raise Invalid(f"{path}source", f"{topic.source} is no source that this version knows")
+    check_growth(topic, path)
+    if not 1 <= topic.replication <= MOST_COPIES:
+        reason = f"must be from 1 to {MOST_COPIES}, not {topic.replication}"
+        raise Invalid(f"{path}replication", reason)
+    _check_config(f"{path}config", topic.config)
+
+
+def check_update(update: pb.UpdateTopicRequest, path: str) -> None:
+    """Refuse a configuration that no topic can have."""
+    check_description(f"{path}description", update.description)
+    _check_config(f"{path}config", update.config)
+
+
+def check_growth(growth: pb.GrowTopicRequest | pb.Topic, path: str) -> None:
+    """Refuse a number of partitions that no topic can have."""
+    if not 1 <= growth.partitions <= MOST_PARTITIONS:
+        reason = f"must be from 1 to {MOST_PARTITIONS}, not {growth.partitions}"
+        raise Invalid(f"{path}partitions", reason)
+
+
+def _check_config(field: str, config: pb.TopicConfig) -> None:
+    for name in ("segment_bytes", "records", "retention_s"):
+        value = getattr(config, name)
+        if value > _LARGEST:
+            raise Invalid(f"{field}.{name}", f"must be at most {_LARGEST}, not {value}")
+
+
+_COLUMNS: Final = (
+    Column(name="tenant", type="string"),
+    Column(name="name", type="string"),
+    Column(name="partitions", type="int"),
+    Column(name="replication", type="int"),
+    Column(name="description", type="string", nullable=True),
+    Column(name="storage", type="string", nullable=True),
+    Column(name="source", type="string", nullable=True),
+    Column(name="segment_bytes", type="long", nullable=True),
+    Column(name="records", type="long", nullable=True),
+    Column(name="retention_s", type="long", nullable=True),
+)
+#: Those that a topic has in its configuration.
+_CONFIG: Final = ("segment_bytes", "records", "retention_s")
+
+
+def to_item(*values: Any) -> pb.Topic:
+    """Return a topic that is not there yet."""
+    given = {column.name: value for column, value in zip(_COLUMNS, values, strict=True)}
+    config = from_columns(pb.TopicConfig, {name: given.pop(name) for name in _CONFIG})
+    topic = from_columns(pb.Topic, given)
+    topic.config.CopyFrom(config)
+    check_name("tenant", topic.tenant)
+    check_topic_name("name", topic.name)
+    check_topic(topic)
+    return topic
+
+
+def from_row(key: bytes, value: bytes) -> tuple[object, ...]:
+    """Return a topic as its columns."""
+    topic = pb.Topic.FromString(value)
+    return (
+        *keys.unpack(key),
+        topic.partitions,
+        topic.replication,
+        topic.description or None,
+        column_of(topic, "storage"),
+        column_of(topic, "source"),
+        topic.config.segment_bytes,
+        topic.config.records or None,
+        topic.config.retention_s,
+    )
+
+
+#: Topics are created and not replaced: a row of a topic that is there is refused.
+TABLE: Final = Table(
+    family="mqtt.topics",
+    columns=_COLUMNS,
+    key=("tenant", "name"),
+    write=pb.CreateTopics,
+    to_item=to_item,
+    from_row=from_row,
+    to_key=keys.pack,
+    plain=True,
+)
+
 
 #: The topics that are being deleted, so that nobody looks for them among all.
 DELETIONS: Final = ColumnFamily(

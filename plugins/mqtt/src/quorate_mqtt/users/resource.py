@@ -154,10 +154,6 @@ FIND_LOGINS: Final = Query(
     message=pb.FindLogins,
     group=GROUP,
     run=find_logins,
-    items=Items(
-        get=lambda query: query.names,
-        shard_key=lambda named: tenant_shard(named.tenant),
-        make=lambda _, names: pb.FindLogins(names=names),
-    ),
+    items=Items.of("names", shard_key=lambda named: tenant_shard(named.tenant)),
     order=lambda login: _key(login.user),
 )

@@ -1,4 +1,4 @@
-"""What becomes of a client's will: it is kept, it waits, it is discarded, or a broker publishes it.
+"""The states of a client's will: it is kept, it waits, it is discarded, or a broker publishes it.
 
 Sessions decide which; every function takes the key of the session.
 """

@@ -24,7 +24,7 @@ from quorate_name_server.families import (
     broker_key,
     member_key,
 )
-from quorate_name_server.topics.rows import drop_topics, put_mappings, put_queues, topics_of
+from quorate_name_server.topics.apply import drop_topics, put_mappings, put_queues, topics_of
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 #: The data version differs: send the topics.
@@ -124,7 +124,8 @@ def _check(
         if left > MOST_LEFT:
             raise Rejected(
                 "UNAVAILABLE",
-                f"what broker {registration.name} left behind is still being swept; try again soon",
+                f"topics of the removed broker {registration.name} are still being deleted; try "
+                "again soon",
             )
     if rival is None:
         if len(registration.topics) == 1 and not registration.partial:

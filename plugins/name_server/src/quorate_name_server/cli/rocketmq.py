@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import click
 from quorate.plugin import Console
+from quorate.plugin.batches import in_parts
 
 from quorate_name_server.broker_store import BrokerStore, UnreadableFileError
 from quorate_name_server.client import CONSISTENT, SyncNameServer
 from quorate_name_server.v1 import commands_pb2 as pb
-
-T = TypeVar("T")
 
 #: Number of refusals that are shown.
 _SHOWN = 10
@@ -126,7 +123,7 @@ def _take_topics(
         )
         taken.kept = 0 if names.register(registration).changed else len(topics)
     else:
-        for part in _parts(topics):
+        for part in in_parts(topics, _AT_ONCE):
             known = names.routes([each.topic for each in part], mode=CONSISTENT).routes
             kept = {each.topic for each in known if any(q.broker == broker for q in each.queues)}
             new = [
@@ -154,7 +151,7 @@ def _take_offsets(console: Console, files: BrokerStore, tenant: str) -> Taken:
         for queue, at in queues.items():
             commit.commits.add(topic=topic, partition=queue, offset=at)
         taken.found += len(queues)
-    for part in _parts(list(commits.values())):
+    for part in in_parts(commits.values(), _AT_ONCE):
         for refusal in SyncOffsets(console.client()).commit_many(part).refusals:
             if refusal.code == "BEHIND":
                 taken.kept += 1
@@ -194,8 +191,3 @@ def _take_groups(console: Console, files: BrokerStore, tenant: str) -> Taken:
     for refusal in reply.refusals:
         taken.refuse(changes[refusal.item].group, refusal.message)
     return taken
-
-
-def _parts(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    for first in range(0, len(items), _AT_ONCE):
-        yield items[first : first + _AT_ONCE]

@@ -214,7 +214,7 @@ class Connection(asyncio.Protocol):
             self._give_room()
         if expected and not self._held_room:
             self._held_room = expected
-            self._wants_room = not self._server.room.take(expected, self._roomy)
+            self._wants_room = not self._server.budget.take(expected, self._roomy)
             self._pace()
 
     def _roomy(self) -> None:
@@ -227,7 +227,7 @@ class Connection(asyncio.Protocol):
     def _give_room(self) -> None:
         if self._held_room and not self._wants_room:
             size, self._held_room = self._held_room, 0
-            self._server.room.give(size)
+            self._server.budget.give(size)
 
     def _pace(self) -> None:
         """Read or do not."""

@@ -110,7 +110,7 @@ class Controller:
     async def lose(self, connection: Connection) -> None:
         """End the lives of replicas whose process has ended, now that a connection was closed.
 
-        Whoever still listens has lost nothing but the connection, and keeps its life.
+        A process that still listens has lost nothing but the connection, and keeps its life.
         """
         for (name, address), number in list(connection.registrations.items()):
             if self.connections.get((name, address)) is not connection:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from quorate_name_server.brokers.rows import clusters_of
 from quorate_name_server.remoting.door import Door, RefusedError
@@ -16,6 +16,8 @@ from quorate_name_server.v1 import service_pb2 as answers
 
 if TYPE_CHECKING:
     from quorate_name_server.remoting.connection import Connection
+
+Handle = Callable[[Door, "Connection", Request], Awaitable[Response]]
 
 _SYSTEM_ERROR: Final = 1
 _TOPIC_NOT_EXIST: Final = 17
@@ -94,10 +96,24 @@ async def member_group(door: Door, _: Connection, request: Request) -> Response:
     return Response(body=dumps({"brokerMemberGroup": group}))
 
 
-async def all_topics(door: Door, _: Connection, request: Request) -> Response:
-    """List all topics."""
-    _check_enabled(door, "enableAllTopicList")
-    return await _topics(door, answers.ListTopicsRequest())
+def _listing(setting: str, **conditions: Any) -> Handle:
+    """Return what lists the topics that meet conditions, unless a setting forbids it."""
+
+    async def topics(door: Door, _: Connection, request: Request) -> Response:
+        _check_enabled(door, setting)
+        return await _topics(door, answers.ListTopicsRequest(**conditions))
+
+    return topics
+
+
+all_topics: Final = _listing("enableAllTopicList")
+unit_topics: Final = _listing("enableTopicList", flags=_UNIT)
+#: What subscriptions of a unit have.
+unit_subscription_topics: Final = _listing("enableTopicList", flags=_UNIT_SUBSCRIPTION)
+#: What subscriptions of a unit have and is of none.
+subscription_topics_of_no_unit: Final = _listing(
+    "enableTopicList", flags=_UNIT_SUBSCRIPTION, without_flags=_UNIT
+)
 
 
 async def topics_of_cluster(door: Door, _: Connection, request: Request) -> Response:
@@ -107,25 +123,6 @@ async def topics_of_cluster(door: Door, _: Connection, request: Request) -> Resp
     if not cluster:
         return Response(body=dumps({"topicList": []}))
     return await _topics(door, answers.ListTopicsRequest(cluster=cluster))
-
-
-async def unit_topics(door: Door, _: Connection, request: Request) -> Response:
-    """List the topics of a unit."""
-    _check_enabled(door, "enableTopicList")
-    return await _topics(door, answers.ListTopicsRequest(flags=_UNIT))
-
-
-async def unit_subscription_topics(door: Door, _: Connection, request: Request) -> Response:
-    """List the topics that subscriptions of a unit have."""
-    _check_enabled(door, "enableTopicList")
-    return await _topics(door, answers.ListTopicsRequest(flags=_UNIT_SUBSCRIPTION))
-
-
-async def subscription_topics_of_no_unit(door: Door, _: Connection, request: Request) -> Response:
-    """List the topics that subscriptions of a unit have and that are of none."""
-    _check_enabled(door, "enableTopicList")
-    asked = answers.ListTopicsRequest(flags=_UNIT_SUBSCRIPTION, without_flags=_UNIT)
-    return await _topics(door, asked)
 
 
 async def system_topics(door: Door, _: Connection, request: Request) -> Response:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
+from quorate.plugin.batches import in_parts
 
 from quorate_name_server.config import NameServerConfig
 from quorate_name_server.families import GROUP
@@ -44,8 +45,8 @@ async def notify(node: NodeApi, _: ShardRef) -> None:
     changed = [
         each for name, each in known.sets.items() if known.notified.get(name) != _epochs(each)
     ]
-    for start in range(0, len(changed), _AT_A_TIME):
-        await asyncio.gather(*map(_notify, changed[start : start + _AT_A_TIME]))
+    for part in in_parts(changed, _AT_A_TIME):
+        await asyncio.gather(*map(_notify, part))
     known.notified.update((each.name, _epochs(each)) for each in changed)
 
 

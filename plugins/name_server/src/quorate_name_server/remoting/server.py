@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -23,8 +24,32 @@ from quorate_name_server.remoting.frames import MalformedError
 from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.java_json import BodyError
 from quorate_name_server.remoting.notifying import notify_forever
-from quorate_name_server.remoting.room import Room
 from quorate_name_server.remoting.tls import Certificates
+
+
+class FrameBudget:
+    """Bytes that are given out in the order in which they are asked for."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left = most_bytes
+        self._waiting: Final[deque[tuple[int, Callable[[], None]]]] = deque()
+
+    def take(self, size: int, ready: Callable[[], None]) -> bool:
+        """Take room; False: there is none, and `ready` is called once it has been taken."""
+        if self._waiting or size > self._left:
+            self._waiting.append((size, ready))
+            return False
+        self._left -= size
+        return True
+
+    def give(self, size: int) -> None:
+        """Give room back."""
+        self._left += size
+        while self._waiting and self._waiting[0][0] <= self._left:
+            taken, ready = self._waiting.popleft()
+            self._left -= taken
+            ready()
+
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +67,7 @@ _NEEDED: Final = Access(right="write", domain="name_server")
 IDLE_S: Final = 120.0
 _IDLE_CHECK_S: Final = 5.0
 #: Large frames that all connections together hold.
-ROOM_BYTES: Final = 1 << 28
+BUDGET_BYTES: Final = 1 << 28
 _BACKLOG: Final = 1_024
 #: The shortest time between two complaints; what comes in between is counted.
 _COMPLAINT_S: Final = 1.0
@@ -85,7 +110,7 @@ class Server:
         self._codes: Final = codes
         self._lose: Final = lose
         self.tls_only: Final = config.remoting_tls_only
-        self.room: Final = Room(ROOM_BYTES)
+        self.budget: Final = FrameBudget(BUDGET_BYTES)
         self._certificates: Final = (
             Certificates(
                 config.remoting_cert_file,
@@ -145,7 +170,7 @@ class Server:
             raise MalformedError(f"the certificate cannot be read: {error}") from None
 
     def entered(self, connection: Connection) -> bool:
-        """Take note of a connection; False: there are too many, or the server is closed."""
+        """Count a connection; False: there are too many, or the server is closed."""
         self._connections.add(connection)
         if self._closing:
             return False

@@ -17,7 +17,7 @@ from quorate_name_server.v1 import (
 
 #: Topics that are looked at for one page, whether they are wanted or not.
 MOST_LOOKED_AT: Final = 2_000
-#: Brokers that have left queues behind, of one query.
+#: Maximum number of removed brokers with queues that one query returns.
 DEPARTED_FOUND: Final = 100
 
 
@@ -89,6 +89,6 @@ def read_topics(reader: Reader, query: asked.ReadTopics) -> Iterator[asked.Found
 
 
 def find_departed(reader: Reader, query: asked.FindDeparted) -> Iterator[asked.Departed]:
-    """Yield brokers that left queues behind."""
+    """Yield removed brokers that still have queues."""
     for row in reader.scan(DEPARTED, *keys.prefix(), limit=DEPARTED_FOUND):
         yield asked.Departed(name=str(keys.unpack(row.key)[0]))

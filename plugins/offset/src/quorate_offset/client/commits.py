@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 #: The code of what may have been carried out, or refused for a reason that nobody knows.
 OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
-_FORGOTTEN: Final = "it was carried out, and its shard did not keep the answer for so long"
+_FORGOTTEN: Final = "it was carried out, and its shard no longer keeps the answer"
 
 #: The most that one command holds, beside the most offsets.
 _MOST_BYTES: Final = 1 << 20

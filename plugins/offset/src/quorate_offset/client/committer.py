@@ -19,7 +19,7 @@ from quorate_offset.client.shards import Shards
 from quorate_offset.names import name_fault
 from quorate_offset.v1 import commands_pb2 as pb
 
-#: So long marks are collected before they are committed.
+#: Time for which offsets are collected before they are committed.
 INTERVAL_S: Final = 0.02
 #: The pause before the shards are asked for again.
 _PAUSE_S: Final = 0.5

@@ -13,6 +13,7 @@ from quorate.client import (
     RejectedError,
     UnavailableError,
 )
+from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import ShardRevision
 
 from quorate_offset.answers import each_reply
@@ -25,7 +26,6 @@ from quorate_offset.offsets.validation import LARGEST_PAGE, MOST_GROUPS
 from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_pb2 as requests
 
 R = TypeVar("R", bound=Message)
-T = TypeVar("T")
 
 #: How long a committer waits for an answer.
 COMMIT_S: Final = 10.0
@@ -137,7 +137,7 @@ class Offsets:
 
         What a shard did not answer is refused as by `commit_many`.
         """
-        parts = [requests.FenceGroupsRequest(fences=part) for part in _parts(fences)]
+        parts = [requests.FenceGroupsRequest(fences=part) for part in in_parts(fences, MOST_GROUPS)]
         if not parts:
             return requests.FenceGroupsResponse()
         reply = await self._q.execute_all(parts, timeout_s=timeout_s)
@@ -192,7 +192,7 @@ class Offsets:
         those before it were carried out, and to set them again does no harm without generations.
         """
         response = requests.ResetOffsetsResponse()
-        for part in _parts(resets):
+        for part in in_parts(resets, MOST_GROUPS):
             answered = await self._call(
                 "ResetOffsets",
                 requests.ResetOffsetsRequest(resets=part),
@@ -243,7 +243,10 @@ class Offsets:
 
         The answer names the refused; what a shard did not answer is refused as by `commit_many`.
         """
-        parts = [requests.DeleteOffsetsRequest(deletions=part) for part in _parts(deletions)]
+        parts = [
+            requests.DeleteOffsetsRequest(deletions=part)
+            for part in in_parts(deletions, MOST_GROUPS)
+        ]
         if not parts:
             return requests.DeleteOffsetsResponse()
         reply = await self._q.execute_all(parts, timeout_s=timeout_s)
@@ -324,11 +327,7 @@ class Offsets:
         shares: dict[int, list[int]] = {}
         for position, (tenant, group) in enumerate(wanted):
             shares.setdefault(self._shards.of(tenant, group), []).append(position)
-        parts = [
-            share[first : first + MOST_GROUPS]
-            for share in shares.values()
-            for first in range(0, len(share), MOST_GROUPS)
-        ]
+        parts = [part for share in shares.values() for part in in_parts(share, MOST_GROUPS)]
         responses = await asyncio.gather(
             *(
                 self._fetch_part([wanted[position] for position in part], stale, timeout_s)
@@ -468,11 +467,6 @@ class Offsets:
             read=read,
             timeout_s=timeout_s,
         )
-
-
-def _parts(items: Iterable[T]) -> list[list[T]]:
-    wanted = list(items)
-    return [wanted[at : at + MOST_GROUPS] for at in range(0, len(wanted), MOST_GROUPS)]
 
 
 def _partition_offsets(

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Iterable
 from typing import Final
 
 from quorate.client import AsyncClient, Records
+from quorate.plugin.batches import in_parts
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.answers import each_reply
@@ -33,14 +34,8 @@ class SubscriptionGroups:
         self, changes: Iterable[pb.SubscriptionGroupChange], *, timeout_s: float | None = None
     ) -> requests.PutGroupsResponse:
         """Make or change many groups, all shards at the same time; the answer names the refused."""
-        wanted = list(changes)
-        reply = await self._q.execute_all(
-            [
-                requests.PutGroupsRequest(groups=wanted[first : first + MOST_GROUPS])
-                for first in range(0, len(wanted), MOST_GROUPS)
-            ],
-            timeout_s=timeout_s,
-        )
+        parts = [requests.PutGroupsRequest(groups=part) for part in in_parts(changes, MOST_GROUPS)]
+        reply = await self._q.execute_all(parts, timeout_s=timeout_s)
         return requests.PutGroupsResponse(
             groups=each_reply(reply, pb.PutSubscriptionGroupReply),
             refusals=refusals_of(reply),

@@ -16,7 +16,10 @@ _MOST_NAMED: Final = 3
 class BadRows:
     """Those that are in no batch, and those that were refused."""
 
-    def __init__(self, options: WriteOptions, partition: int, batching: Batching) -> None:
+    def __init__(
+        self, options: WriteOptions, partition: int, batching: Batching, *, by_files: bool = False
+    ) -> None:
+        self._by_files: Final = by_files
         self._options: Final = options
         self._partition: Final = partition
         self._batching: Final = batching
@@ -44,10 +47,15 @@ class BadRows:
             if options.bad_rows == "fail"
             else f"max_bad_rows is {most}; they stand in {options.dead_letter_path}"
         )
+        outcome = (
+            f"No row is loaded; {fix}"
+            if self._by_files
+            else f"What came before them may be loaded under this load id; {fix}, and load"
+            " corrected rows under another load id"
+        )
         raise SourceError(
             f"partition {self._partition} of load {options.load_id} has bad rows: "
-            f"{'; '.join(map(str, first))}{more}. What came before them may be loaded under this "
-            f"load id; {fix}, and load corrected rows under another load id"
+            f"{'; '.join(map(str, first))}{more}. {outcome}"
         )
 
     def write(self) -> None:

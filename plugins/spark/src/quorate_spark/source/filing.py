@@ -108,7 +108,7 @@ class _Filing:
         self._batching: Final = Batching(
             found, plan, insert_only=options.conflict == "insert_only", rows=options.batch_rows
         )
-        self._bad: Final = BadRows(options, partition, self._batching)
+        self._bad: Final = BadRows(options, partition, self._batching, by_files=True)
         self._makers: Final[dict[int, RowMaker]] = {}
         #: What the maker of each shard has: rows and bytes.
         self._held: Final[dict[int, tuple[int, int]]] = {}

@@ -3,13 +3,12 @@
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
-from quorate.plugin.batches import read_pages
+from quorate.plugin.batches import carry_out, read_pages
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, ENGINES, GROUP
 from quorate_storage_engine.segments.rows import seen_id
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
-from quorate_storage_engine.working_off import carry_out
 
 
 async def place_replicas(node: NodeApi, shard: ShardRef) -> None:

@@ -5,8 +5,8 @@ from itertools import islice
 
 from quorate.plugin import Reader, keys, read_range
 
+from quorate_storage_engine.engines.apply import additions, next_step, shortage
 from quorate_storage_engine.engines.fleet import RACK, Fleet
-from quorate_storage_engine.engines.moves import additions, next_step, shortage
 from quorate_storage_engine.families import ENGINES, REPLICAS, THIN, replica_key
 from quorate_storage_engine.segments.rows import indexed, read_segment, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
-from quorate.plugin.batches import read_pages
+from quorate.plugin.batches import carry_out, read_pages
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_storage_engine.config import StorageEngineConfig
@@ -20,7 +20,6 @@ from quorate_storage_engine.leadership.log_ends import (
 from quorate_storage_engine.metrics import ELECTIONS
 from quorate_storage_engine.segments.rows import seen, seen_id
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
-from quorate_storage_engine.working_off import carry_out
 
 
 async def hold_elections(node: NodeApi, shard: ShardRef, *, ask: AskLogEnd = ask_over_grpc) -> None:

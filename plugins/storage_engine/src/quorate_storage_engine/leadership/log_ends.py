@@ -10,6 +10,7 @@ from typing import Final
 
 import grpc
 from quorate.plugin import Stub
+from quorate.plugin.batches import in_parts
 
 from quorate_storage_engine.v1 import storage_node_pb2
 from quorate_storage_engine.v1.queries_pb2 import Candidate, RecoverableSegment, SegmentId
@@ -105,8 +106,7 @@ async def _ask(
         )
         return []
     answers: list[Answer] = []
-    for first in range(0, len(segments), _AT_A_TIME):
-        chunk = segments[first : first + _AT_A_TIME]
+    for chunk in in_parts(segments, _AT_A_TIME):
         wanted = {(each.shard, each.number) for each in chunk}
         request = LogEndRequest(
             segments=[SegmentId(shard=each.shard, segment=each.number) for each in chunk]

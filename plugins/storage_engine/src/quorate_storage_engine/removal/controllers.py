@@ -4,14 +4,13 @@ import logging
 from typing import Final
 
 from quorate.plugin import Controller, NodeApi, ShardRef
-from quorate.plugin.batches import read_pages
+from quorate.plugin.batches import carry_out, read_pages
 
 from quorate_storage_engine.config import StorageEngineConfig
 from quorate_storage_engine.families import BROKERS, GROUP, drop_key
 from quorate_storage_engine.metrics import OVERDUE, THIN, UNAVAILABLE
 from quorate_storage_engine.segments.rows import seen_id
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
-from quorate_storage_engine.working_off import carry_out
 
 _log = logging.getLogger(__name__)
 

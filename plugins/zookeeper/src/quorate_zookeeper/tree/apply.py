@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from quorate.plugin import Txn, still_due
 
@@ -14,7 +15,9 @@ from quorate_zookeeper.v1 import commands_pb2 as pb
 from quorate_zookeeper.wire import replies, requests
 from quorate_zookeeper.wire.codes import Error, Op
 from quorate_zookeeper.wire.jute import Record, ShortRecordError
-from quorate_zookeeper.wire.requests import Operation, UndecodableError
+from quorate_zookeeper.wire.requests import DataChange, Operation, UndecodableError
+
+_DATA_CHANGED: Final = replies.HEADS[Op.SET_DATA]
 
 
 def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
@@ -34,15 +37,24 @@ def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
     return pb.Transacted(zxid=txn.revision, body=body)
 
 
-def _carry_out_all(txn: Txn, tree: Tree, operations: Sequence[Operation]) -> pb.Transacted:
+def _carry_out_all(
+    txn: Txn, tree: Tree, operations: Sequence[Operation | list[DataChange]]
+) -> pb.Transacted:
+    # Two parts of each operation that was carried out.
     results: list[bytes] = []
-    for operation in operations:
-        try:
-            results.append(tree.apply(operation))
-        except RefusedError as refusal:
-            body = replies.failed_multi(len(operations), len(results), refusal.error)
-            return pb.Transacted(zxid=last_zxid(txn), body=body)
-    body = replies.multi([operation.type for operation in operations], results)
+    tree.read_ahead(operations)
+    try:
+        for each in operations:
+            if isinstance(each, list):
+                tree.change_data(each, _DATA_CHANGED, results)
+            else:
+                body = tree.apply(each)
+                results += replies.HEADS[each.type], body
+    except RefusedError as refusal:
+        count = sum(len(each) if isinstance(each, list) else 1 for each in operations)
+        body = replies.failed_multi(count, len(results) // 2, refusal.error)
+        return pb.Transacted(zxid=last_zxid(txn), body=body)
+    body = replies.multi(results)
     if not operations:
         return pb.Transacted(body=body)
     tree.commit()

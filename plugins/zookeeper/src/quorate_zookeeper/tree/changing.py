@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from quorate.plugin import Txn, keys
@@ -21,12 +21,18 @@ from quorate_zookeeper.families import (
     ephemeral_key,
 )
 from quorate_zookeeper.tree import acl as lists, quotas
-from quorate_zookeeper.tree.nodes import BUILT_IN, stored_children, stored_node
+from quorate_zookeeper.tree.nodes import (
+    BUILT_IN,
+    stored_children,
+    stored_children_of,
+    stored_node,
+    stored_nodes,
+)
 from quorate_zookeeper.tree.paths import is_valid, name_of, parent_of
 from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
 from quorate_zookeeper.wire import jute, replies
 from quorate_zookeeper.wire.codes import CREATES, Error, Op, Perm
-from quorate_zookeeper.wire.requests import Operation
+from quorate_zookeeper.wire.requests import DataChange, Operation
 
 _EPHEMERAL_FLAGS: Final = (1, 3)
 _SEQUENTIAL_FLAGS: Final = (2, 3, 6)
@@ -37,6 +43,9 @@ _LONGEST_TTL_MS: Final = (1 << 40) - 1
 CONTAINER_MS: Final = 60_000
 #: Changes of one event; a row is bounded.
 _AT_A_TIME: Final = 2_000
+#: The end of an event that another one of its transaction follows.
+_MORE: Final = rows.Transaction(more=True).SerializeToString()
+_LAST_VERSION: Final = (1 << 31) - 1
 
 
 class RefusedError(Exception):
@@ -45,6 +54,22 @@ class RefusedError(Exception):
     def __init__(self, error: Error) -> None:
         super().__init__(error.name)
         self.error: Final = error
+
+
+class _Written:
+    """A znode while its data is changed, and what all of its changes share."""
+
+    __slots__ = ("begins", "change", "data", "ends", "middle", "node", "version")
+
+    node: rows.Znode
+    data: bytes | None
+    version: int
+    #: Its change, encoded.
+    change: bytes
+    #: Parts of the answer, before and after the version and before the number of children.
+    begins: bytes
+    middle: bytes
+    ends: bytes
 
 
 class Tree:
@@ -77,9 +102,28 @@ class Tree:
         #: How many znodes it adds.
         self._more_nodes = 0
         self._has_quotas: Final = bool(txn.count(QUOTAS))
-        #: What happened; a row is bounded.
-        self._happened: Final = [rows.Transaction()]
-        self._changes = self._happened[-1].changes
+        #: What happened, as encoded changes of a `Transaction`.
+        self._changes: Final[list[bytes]] = []
+
+    def read_ahead(self, operations: Sequence[Operation | list[DataChange]]) -> None:
+        """Read together what operations look at, which takes less than one by one."""
+        nodes: dict[str, None] = {}
+        parents: dict[str, None] = {}
+        for each in operations:
+            if isinstance(each, list):
+                changed = dict.fromkeys([path for path, _, _ in each])
+                nodes |= changed
+                parents |= changed
+            elif "/" in each.path:
+                nodes[each.path] = None
+                if each.type in CREATES:
+                    nodes[parent_of(each.path)] = None
+                elif each.type == Op.DELETE:
+                    parents[each.path] = None
+        if len(nodes) > 1:
+            self._nodes.update(stored_nodes(self._txn, nodes))
+        if len(parents) > 1:
+            self._parents.update(stored_children_of(self._txn, parents))
 
     # Operations; each raises `RefusedError` and returns the record that answers it.
 
@@ -131,7 +175,7 @@ class Tree:
         return self._children_of(path).count
 
     def commit(
-        self, *, ended: Iterable[int] = (), attached: Iterable[rows.Attachment] = ()
+        self, *, ended: Sequence[int] = (), attached: Sequence[rows.Attachment] = ()
     ) -> None:
         """Write it all as one transaction, and publish what happened."""
         txn = self._txn
@@ -153,17 +197,22 @@ class Tree:
             (QUOTAS, self._quotas),
         )
         for family, index in indexes:
+            if not index:
+                continue
+            txn.put_each(family, {key: b"" for key, stays in index.items() if stays})
             for key, stays in index.items():
-                if stays:
-                    txn.put(family, key, b"")
-                else:
+                if not stays:
                     txn.delete(family, key)
         for key, at_ms in self._reaping.items():
             txn.schedule(REAPING, key, at_ms)
-        self._happened[-1].ended_sessions.extend(ended)
-        self._happened[-1].attachments.extend(attached)
-        for part in self._happened:
-            txn.put(TRANSACTIONS, LAST, part.SerializeToString())
+        changes = self._changes
+        while len(changes) > _AT_A_TIME:
+            txn.put(TRANSACTIONS, LAST, b"".join((*changes[:_AT_A_TIME], _MORE)))
+            del changes[:_AT_A_TIME]
+        if ended or attached:
+            of_sessions = rows.Transaction(ended_sessions=ended, attachments=attached)
+            changes.append(of_sessions.SerializeToString())
+        txn.put(TRANSACTIONS, LAST, b"".join(changes))
 
     def _create(self, operation: Operation) -> bytes:
         path, flags = operation.path, operation.flags
@@ -239,28 +288,60 @@ class Tree:
         self.remove(path)
         return b""
 
-    def _set_data(self, operation: Operation) -> bytes:
-        _, path, data, _, expected, _, _ = operation
-        node = self._nodes.get(path) or self._named(path)
+    def change_data(self, changes: Sequence[DataChange], head: bytes, results: list[bytes]) -> None:
+        """Change the data of znodes, of one also repeatedly.
+
+        Each change adds two parts to the results, which together are `head` and a stat.
+        """
+        if self._has_quotas and len(changes) > 1:
+            for change in changes:
+                self.change_data((change,), head, results)
+            return
+        found: dict[str, _Written] = {}
+        written, happened, answer = found.get, self._changes.append, results.append
+        for path, data, expected in changes:
+            znode = written(path)
+            if znode is None:
+                znode = found[path] = self._begin_to_write(path, head)
+            version = znode.version
+            # As `_match`, without a call.
+            if expected != version and expected != -1:
+                raise RefusedError(Error.BAD_VERSION)
+            znode.version = version = version + 1 if version != _LAST_VERSION else -1 - version
+            znode.data = data
+            happened(znode.change)
+            answer(znode.begins)
+            size = 0 if data is None else len(data)
+            answer(replies.end_of_stat(version, znode.middle, size, znode.ends))
+        for path, znode in found.items():
+            node, data = znode.node, znode.data
+            if self._has_quotas:
+                self._use(path, 0, len(data or b"") - len(node.data))
+            if data is None:
+                node.ClearField("data")
+            else:
+                node.data = data
+            node.version = znode.version
+            self._changed_nodes[path] = None
+
+    def _begin_to_write(self, path: str, head: bytes) -> _Written:
+        node = self._named(path)
         acl = node.acl
         if acl:
             self._demand(node, Perm.WRITE)
-        version = node.version
-        # As `_match`, for what bulk writers send most.
-        if expected != version and expected != -1:
-            raise RefusedError(Error.BAD_VERSION)
-        if self._has_quotas:
-            self._use(path, 0, len(data or b"") - len(node.data))
-        if data is None:
-            node.ClearField("data")
-        else:
-            node.data = data
-        node.version = _next(version)
-        node.mzxid = self._zxid
-        node.modified_at_ms = self._now_ms
-        self._changed_nodes[path] = None
-        self._changed(rows.Change.KIND_DATA, path, acl, ())
-        return replies.stat(node, self._parents.get(path) or self._children_of(path))
+        znode = _Written()
+        znode.node, znode.version = node, node.version
+        node.mzxid, node.modified_at_ms = self._zxid, self._now_ms
+        begins, znode.middle, znode.ends = replies.stat_parts(node, self._children_of(path))
+        znode.begins = head + begins
+        znode.change = _change(rows.Change.KIND_DATA, path, acl, ())
+        return znode
+
+    def _set_data(self, operation: Operation) -> bytes:
+        results: list[bytes] = []
+        change = operation.path, operation.data, operation.version
+        self.change_data((change,), b"", results)
+        return b"".join(results)
 
     def _set_acl(self, operation: Operation) -> bytes:
         path = operation.path
@@ -338,17 +419,24 @@ class Tree:
         acl: Sequence[rows.Acl],
         parent_acl: Sequence[rows.Acl],
     ) -> None:
-        if len(self._changes) == _AT_A_TIME:
-            self._happened[-1].more = True
-            self._happened.append(rows.Transaction())
-            self._changes = self._happened[-1].changes
-        # Arguments would take twice as long.
-        change = self._changes.add()
-        change.kind, change.path = kind, path
-        if acl:
-            change.acl.extend(acl)
-        if parent_acl:
-            change.parent_acl.extend(parent_acl)
+        self._changes.append(_change(kind, path, acl, parent_acl))
+
+
+def _change(
+    kind: rows.Change.Kind,
+    path: str,
+    acl: Sequence[rows.Acl],
+    parent_acl: Sequence[rows.Acl],
+) -> bytes:
+    happened = rows.Transaction()
+    # Arguments would take twice as long.
+    change = happened.changes.add()
+    change.kind, change.path = kind, path
+    if acl:
+        change.acl.extend(acl)
+    if parent_acl:
+        change.parent_acl.extend(parent_acl)
+    return happened.SerializeToString()
 
 
 #: What carries out each operation.
@@ -391,4 +479,4 @@ def _match(expected: int, version: int) -> None:
 
 
 def _next(version: int) -> int:
-    return -(1 << 31) if version == (1 << 31) - 1 else version + 1
+    return -(1 << 31) if version == _LAST_VERSION else version + 1

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_values
 
 from quorate_zookeeper.families import ALL, CHILDREN, LAST, NODES, PARENTS, TRANSACTIONS
 from quorate_zookeeper.tree.paths import descendants
@@ -27,7 +27,27 @@ _AT_A_TIME: Final = 10_000
 
 def stored_node(reader: Reader, path: str) -> rows.Znode | None:
     """Return a znode, or None."""
-    stored = reader.get(NODES, path.encode())
+    return _node(path, reader.get(NODES, path.encode()))
+
+
+def stored_nodes(reader: Reader, paths: Collection[str]) -> dict[str, rows.Znode | None]:
+    """Return znodes by their paths, as `stored_node`."""
+    found = read_values(reader, NODES, [path.encode() for path in paths])
+    return dict(zip(paths, map(_node, paths, found), strict=True))
+
+
+def stored_children(reader: Reader, path: str) -> rows.Children:
+    """Return what is stored about a znode's children."""
+    return _children(path, reader.get(PARENTS, path.encode()))
+
+
+def stored_children_of(reader: Reader, paths: Collection[str]) -> dict[str, rows.Children]:
+    """Return what is stored about the children of znodes, by their paths."""
+    found = read_values(reader, PARENTS, [path.encode() for path in paths])
+    return dict(zip(paths, map(_children, paths, found), strict=True))
+
+
+def _node(path: str, stored: bytes | None) -> rows.Znode | None:
     if stored is not None:
         return rows.Znode.FromString(stored)
     if path not in BUILT_IN:
@@ -38,9 +58,7 @@ def stored_node(reader: Reader, path: str) -> rows.Znode | None:
     return rows.Znode(data=b"")
 
 
-def stored_children(reader: Reader, path: str) -> rows.Children:
-    """Return what is stored about a znode's children."""
-    stored = reader.get(PARENTS, path.encode())
+def _children(path: str, stored: bytes | None) -> rows.Children:
     if stored is not None:
         return rows.Children.FromString(stored)
     return rows.Children(count=len(BUILT_IN.get(path, ())))

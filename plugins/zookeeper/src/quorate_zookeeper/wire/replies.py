@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Iterable
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -24,11 +23,16 @@ _HEADER_BYTES: Final = 16
 _RESULT: Final = Struct(">iBi")
 _END: Final = _RESULT.pack(-1, 1, -1)
 #: What stands before the result of each operation of a multi.
-_HEADS: Final[dict[int, bytes]] = {
+HEADS: Final[dict[int, bytes]] = {
     type_: _RESULT.pack(Op.CREATE2 if type_ in CREATES_WITH_STAT else type_, 0, 0)
     for type_ in WRITES
 }
 _STAT: Final = Struct(">qqqqiiiqiiq")
+_STAT_BEGINS: Final = Struct(">qqqq")
+_STAT_MIDDLE: Final = Struct(">iiq")
+_STAT_ENDS: Final = Struct(">iq")
+#: Returns a stat from the version on: version, part, size of the data, part.
+end_of_stat: Final = Struct(">i16si12s").pack
 _SIGN: Final = 1 << 31
 
 
@@ -61,21 +65,23 @@ def notification(zxid: int, event: int, path: str) -> bytes:
 
 def stat(node: rows.Znode, children: rows.Children) -> bytes:
     """Return the record that describes a znode."""
+    begins, middle, ends = stat_parts(node, children)
+    return begins + end_of_stat(node.version, middle, len(node.data), ends)
+
+
+def stat_parts(node: rows.Znode, children: rows.Children) -> tuple[bytes, bytes, bytes]:
+    """Return what stands before the version, after it, and after the size of the data."""
     created, count, pzxid = node.czxid, children.count, children.pzxid
     changes = 2 * children.creates - count
-    return _STAT.pack(
-        created,
-        node.mzxid,
-        node.created_at_ms,
-        node.modified_at_ms,
-        node.version,
-        # What a counter of 32 bits shows.
-        changes if -_SIGN <= changes < _SIGN else (changes + _SIGN) % (2 * _SIGN) - _SIGN,
-        node.aversion,
-        node.ephemeral_owner,
-        len(node.data),
-        count,
-        pzxid if pzxid > created else created,
+    return (
+        _STAT_BEGINS.pack(created, node.mzxid, node.created_at_ms, node.modified_at_ms),
+        _STAT_MIDDLE.pack(
+            # What a counter of 32 bits shows.
+            changes if -_SIGN <= changes < _SIGN else (changes + _SIGN) % (2 * _SIGN) - _SIGN,
+            node.aversion,
+            node.ephemeral_owner,
+        ),
+        _STAT_ENDS.pack(count, pzxid if pzxid > created else created),
     )
 
 
@@ -101,10 +107,9 @@ def acl(entries: Iterable[rows.Acl]) -> bytes:
     )
 
 
-def multi(types: Sequence[int], results: Sequence[bytes]) -> bytes:
-    """Return the record of a multi that was carried out."""
-    heads = [_HEADS[type_] for type_ in types]
-    return b"".join((*chain.from_iterable(zip(heads, results, strict=True)), _END))
+def multi(results: Iterable[bytes]) -> bytes:
+    """Return the record of a multi that was carried out, of parts that begin with `HEADS`."""
+    return b"".join((*results, _END))
 
 
 def failed_multi(count: int, failed_at: int, error: int) -> bytes:

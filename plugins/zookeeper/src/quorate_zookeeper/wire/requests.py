@@ -21,10 +21,10 @@ _FLAGS: Final = range(7)
 #: What stands before each of them: its type, whether it is the end, an error code.
 _HEADER: Final = Struct(">i?i")
 _INT: Final = Struct(">i")
-#: The same, and the length of the path that follows it.
-_HEADER_OF_PATH: Final = Struct(">i?ii")
-#: The constructor of a named tuple takes as long as what is read for it.
-_new: Final = tuple.__new__
+#: The end of a change of data, and what stands before the operation that follows it.
+_VERSION_AND_HEADER: Final = Struct(">ii?i")
+#: The same, and the length of the path of that operation.
+_VERSION_AND_NEXT: Final = Struct(">ii?ii")
 _END_OF_MULTI: Final = -1
 #: The list that lets everybody do everything, which most creates have.
 _OPEN: Final = (rows.Acl(perms=Perm.ALL, scheme="world", id="anyone"),)
@@ -57,6 +57,10 @@ class Connect:
         return cls(last_zxid, timeout_ms, session, password, knows_read_only)
 
 
+#: A change of data: path, data or null, version or -1.
+DataChange = tuple[str, bytes | None, int]
+
+
 class Operation(NamedTuple):
     """An operation that writes, or checks a version within a multi."""
 
@@ -75,8 +79,7 @@ def operation(op: int, record: Record) -> Operation:
     """Read an operation that writes; raises `ShortRecordError`."""
     path = record.text()
     if op == _SET_DATA:
-        data, [version] = record.buffer(), record.fields(_INT)
-        return _new(Operation, (op, path, data, (), version, 0, 0))
+        return Operation(op, path, record.buffer(), version=record.int32())
     if op in CREATES:
         data, entries, flags = record.buffer(), acl(record), record.int32()
         ttl_ms = record.int64() if op == Op.CREATE_TTL else 0
@@ -85,44 +88,53 @@ def operation(op: int, record: Record) -> Operation:
     return Operation(op, path, None, entries, record.int32())
 
 
-def operations(record: Record) -> list[Operation]:
-    """Read those of a multi; raises `ShortRecordError` and `UndecodableError`."""
-    found: list[Operation] = []
+def operations(record: Record) -> list[Operation | list[DataChange]]:
+    """Read those of a multi, changes of data that follow each other as one list.
+
+    Raises `ShortRecordError` and `UndecodableError`.
+    """
+    found: list[Operation | list[DataChange]] = []
     while (op := _next_of_multi(record)) is not None:
         if op not in _IN_MULTI:
             raise UndecodableError
-        found.append(operation(op, record))
         if op == _SET_DATA:
-            _read_like_it(record, found)
-        elif op in CREATES and found[-1].flags not in _FLAGS:
+            found.append(_changes(record))
+            continue
+        each = operation(op, record)
+        if op in CREATES and each.flags not in _FLAGS:
             raise UndecodableError
+        found.append(each)
     return found
 
 
-def _read_like_it(record: Record, found: list[Operation]) -> None:
-    """Read the changes of data that follow one, without a call for each field.
+def _changes(record: Record) -> list[DataChange]:
+    """Read changes of data that follow each other, without a call for each field.
 
-    It stops before whatever is not a whole one of a path and bytes: that is read field by field.
+    The last one is read field by field, and so is what is not whole, or null.
     """
     data, at = record.data, record.at
-    read_header, read_int = _HEADER_OF_PATH.unpack_from, _INT.unpack_from
+    read_int, read_next = _INT.unpack_from, _VERSION_AND_NEXT.unpack_from
+    found: list[DataChange] = []
     try:
+        [path_bytes] = read_int(data, at)
         while True:
-            op, ended, _, path_bytes = read_header(data, at)
-            start = at + _HEADER_OF_PATH.size
-            path_end = start + path_bytes
-            [data_bytes] = read_int(data, path_end)
-            data_end = path_end + _INT.size + data_bytes
-            [version] = read_int(data, data_end)
-            if op != _SET_DATA or ended or path_bytes < 0 or data_bytes < 0:
+            path_at = at + _INT.size
+            path_end = path_at + path_bytes
+            value_at = path_end + _INT.size
+            [value_bytes] = read_int(data, path_end)
+            value_end = value_at + value_bytes
+            version, op, ended, _, next_path_bytes = read_next(data, value_end)
+            if op != _SET_DATA or ended or path_bytes < 0 or value_bytes < 0:
                 break
-            path = data[start:path_end].decode(errors="replace")
-            value = data[path_end + _INT.size : data_end]
-            found.append(_new(Operation, (op, path, value, (), version, 0, 0)))
-            at = data_end + _INT.size
+            path = data[path_at:path_end].decode(errors="replace")
+            found.append((path, data[value_at:value_end], version))
+            at = value_end + _VERSION_AND_HEADER.size
+            path_bytes = next_path_bytes
     except StructError:
         pass
     record.at = at
+    found.append((record.text(), record.buffer(), record.int32()))
+    return found
 
 
 def reads(record: Record) -> list[tuple[int, str]]:

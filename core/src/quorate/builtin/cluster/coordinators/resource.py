@@ -3,14 +3,68 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quorate.builtin.cluster.coordinators import apply, queries, validation
-from quorate.builtin.cluster.coordinators.rows import COORDINATORS, Assignment, row_key
+from quorate.builtin.cluster.coordinators import apply, queries
+from quorate.builtin.cluster.coordinators.rows import COORDINATORS, Assignment, Candidates, row_key
 from quorate.builtin.cluster.families import GROUP
-from quorate.builtin.cluster.validation import check_text, check_wanted
-from quorate.plugin import Access, NodeApi, Query, Resource, Verb, constant_key, split_invalid
+from quorate.builtin.cluster.validation import check_labels, check_text, check_wanted
+from quorate.plugin import (
+    Access,
+    Invalid,
+    NodeApi,
+    Query,
+    Resource,
+    Verb,
+    constant_key,
+    split_invalid,
+)
+from quorate.plugin.checking import check_each
 from quorate.plugin.singles import only_reply
 from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
+
+#: Each may have to be weighed against every live broker.
+MOST_ASSIGNMENTS: Final = 1_000
+LONGEST_KEY: Final = 1_024
+#: Role, cluster name and labels together, as they are packed.
+LARGEST_CANDIDATES: Final = 1_024
+
+
+def check_assignment(wanted: pb.AssignCoordinator, path: str = "") -> None:
+    """Refuse what names no key or no role, or more labels than fit."""
+    check_text(f"{path}role", wanted.role)
+    check_key(f"{path}key", wanted.key)
+    check_wanted(f"{path}cluster_name", wanted.cluster_name)
+    check_labels(f"{path}labels", wanted.labels)
+    size = len(Candidates.of(wanted).packed())
+    if size > LARGEST_CANDIDATES:
+        raise Invalid(
+            f"{path}labels",
+            f"must have at most {LARGEST_CANDIDATES} bytes with role and cluster name, not {size}",
+        )
+
+
+def check_assignments(command: pb.AssignCoordinators) -> None:
+    """Refuse a batch that is too long, or has a wrong item, and say which one it is."""
+    check_count(command)
+    check_each("coordinators", command.coordinators, check_assignment)
+
+
+def check_count(command: pb.AssignCoordinators) -> None:
+    """Refuse a batch that is too long."""
+    count = len(command.coordinators)
+    if count > MOST_ASSIGNMENTS:
+        raise Invalid("coordinators", f"must be at most {MOST_ASSIGNMENTS}, not {count}")
+
+
+def check_key(field: str, key: str) -> None:
+    """Refuse what cannot be coordinated."""
+    if not key:
+        raise Invalid(field, "must not be empty")
+    if not key.isprintable():
+        raise Invalid(field, "must not hold control characters or line breaks")
+    size = len(key.encode())
+    if size > LONGEST_KEY:
+        raise Invalid(field, f"must have at most {LONGEST_KEY} bytes, not {size}")
 
 
 class CoordinatorReads:
@@ -21,15 +75,15 @@ class CoordinatorReads:
 
     async def Get(self, request: pb.AssignCoordinator, context: object) -> pb.Coordinator:
         """Return the coordinator of a key, which is assigned first if there is none."""
-        validation.check_assignment(request)
+        check_assignment(request)
         return pb.Coordinator.FromString(only_reply(await self._get([request])))
 
     async def GetBatch(self, request: pb.AssignCoordinators, context: object) -> BatchReply:
         """Return those of many keys; one that is refused does not keep the others from it."""
-        validation.check_count(request)
+        check_count(request)
         if not request.coordinators:
             return BatchReply()
-        checked = split_invalid("coordinators", request.coordinators, validation.check_assignment)
+        checked = split_invalid("coordinators", request.coordinators, check_assignment)
         return await checked.execute(self._get)
 
     async def _get(self, wanted: Sequence[pb.AssignCoordinator]) -> BatchReply:
@@ -70,13 +124,13 @@ COORDINATOR: Final = Resource(
         "GetBatch": Access(right="write", domain=COORDINATORS, items="coordinators", key="role"),
     },
     key=("role", "key"),
-    check_key={"role": check_text, "key": validation.check_key},
+    check_key={"role": check_text, "key": check_key},
     keep=check_broker,
     table=False,
     verbs={
         "Assign": Verb(
             apply_all=apply.assign_each,
-            validate=validation.check_assignments,
+            validate=check_assignments,
             message=pb.AssignCoordinators,
             public=True,
             examples=(

@@ -38,7 +38,7 @@ async def changes_of(
     """Yield the changes of a family in the shards of a task, after its cursor.
 
     Without a cursor the current rows come first; so they do after a change of kind `RESYNC`, and
-    when `tasks_max` has changed. Whoever asks for more has dealt with what was given.
+    when `tasks_max` has changed. A caller that asks for more has dealt with what was given.
     """
     every = await _shards(q, family)
     shards = [each for each in every if each % task.tasks_max == task.number]

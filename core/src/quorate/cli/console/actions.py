@@ -1,0 +1,271 @@
+"""What operators can do in the console: commands, each shown and confirmed before it runs."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from quorate.cli.console.html import Link, Links, Page, anchor, confirmation_form, form, note
+from quorate.cli.console.printed import Commands, Words, line_of
+from quorate.cli.terminal import line_of as one_line
+from quorate.observe.http import Request
+from quorate.plugin import ConsoleAction
+from quorate.v1 import auth_pb2
+
+if TYPE_CHECKING:
+    from quorate.client import Client
+
+_log = logging.getLogger(__name__)
+
+Row = Mapping[str, object]
+
+#: How long a confirmation is good, and how many may wait for it.
+_GOOD_S: Final = 600.0
+_MOST: Final = 256
+#: The field of a form with its confirmation.
+_CONFIRMATION: Final = "confirmation"
+#: A value that the console makes itself: the time.
+_NOW: Final = "now"
+_STATUS: Final = "/quorate.v1.AuthService/Status"
+
+#: What concerns the cluster and no plugin.
+OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
+    "drain": ConsoleAction(
+        title="Drain a node",
+        command=("node", "drain", "--no-wait", "{node}"),
+        plan=("node", "drain", "--plan", "{node}"),
+    ),
+    "undrain": ConsoleAction(
+        title="Let a node have replicas again",
+        command=("node", "undrain", "{node}"),
+        plan=("node", "list"),
+    ),
+    "transfer": ConsoleAction(
+        title="Transfer the leadership of a shard",
+        command=("member", "transfer", "{shard}", "{node}"),
+        plan=("shard", "debug", "{shard}"),
+    ),
+    "move": ConsoleAction(
+        title="Move a replica",
+        command=("shard", "move", "--no-wait", "{shard}", "{node}", "{target}"),
+        plan=("shard", "move", "--plan", "{shard}", "{node}", "{target}"),
+    ),
+    "split": ConsoleAction(
+        title="Split a shard",
+        command=("shard", "split", "--no-wait", "--into={into}", "{shard}"),
+        plan=("shard", "split", "--plan", "--into={into}", "{shard}"),
+    ),
+    "cancel-split": ConsoleAction(
+        title="Take back a split",
+        command=("shard", "split", "--cancel", "{shard}"),
+        plan=("shard", "list"),
+    ),
+    "pause": ConsoleAction(
+        title="Pause a controller", command=("controller", "pause", "{controller}")
+    ),
+    "resume": ConsoleAction(
+        title="Resume a controller", command=("controller", "resume", "{controller}")
+    ),
+    "pause-moves": ConsoleAction(
+        title="Pause moves of replicas",
+        command=("controller", "pause", "core.placement"),
+        plan=("shard", "balance", "--plan"),
+    ),
+    "resume-moves": ConsoleAction(
+        title="Resume moves of replicas",
+        command=("controller", "resume", "core.placement"),
+        plan=("shard", "balance", "--plan"),
+    ),
+    "change": ConsoleAction(
+        title="Change a quota",
+        command=(
+            *("tenant", "quotas", "update", "--rows={rows}", "--bytes={bytes}"),
+            *("--commands-per-s={commands_per_s}", "{kind}", "{name}"),
+        ),
+        plan=("tenant", "quotas", "get", "{kind}", "{name}"),
+    ),
+    "finish-upgrade": ConsoleAction(
+        title="Finish an upgrade",
+        command=("upgrade", "finish", "--yes"),
+        plan=("upgrade", "check"),
+    ),
+}
+
+
+def backup_into(directory: Path) -> ConsoleAction:
+    """Return what takes a backup into a new directory below one on this node."""
+    return ConsoleAction(title="Take a backup", command=("backup", f"{directory}/{{{_NOW}}}"))
+
+
+class _Confirmable(NamedTuple):
+    """What was shown to whom, to be confirmed once."""
+
+    password: str
+    path: str
+    values: tuple[tuple[str, str], ...]
+    until_s: float
+
+
+class Actions:
+    """The pages of actions, each below `actions/`; without actions there is no page."""
+
+    def __init__(self, commands: Commands, actions: Mapping[str, ConsoleAction]) -> None:
+        self._commands: Final = commands
+        self._actions: Final = {f"actions/{path}": each for path, each in actions.items()}
+        #: By what their forms hold, the oldest first.
+        self._shown: Final[dict[str, _Confirmable]] = {}
+        self._lock: Final = threading.Lock()
+
+    def __bool__(self) -> bool:
+        return bool(self._actions)
+
+    def offered(self, rows: Iterable[Row], *verbs: str, **more: str) -> list[Row]:
+        """Return rows with links to what can be done about each; `more` is the same for all."""
+        actions = self._of(verbs)
+        if not actions:
+            return [*rows]
+        return [
+            {**row, "do": Links([_link(*each, {**row, **more}) for each in actions])}
+            for row in rows
+        ]
+
+    def offered_by_columns(self, rows: Sequence[Row], prefix: str) -> Sequence[Row]:
+        """Return rows with links to what can be done about them by their columns alone."""
+        verbs = [
+            path.removeprefix("actions/")
+            for path, action in self._actions.items()
+            if path.startswith(f"actions/{prefix}")
+            and rows
+            and set() != {*Words(action.command).arguments} <= rows[0].keys()
+        ]
+        return self.offered(rows, *verbs)
+
+    def _of(self, verbs: Iterable[str]) -> list[tuple[str, str, ConsoleAction]]:
+        """Return verbs, paths and actions, of those that there are."""
+        paths = {each.rpartition("/")[2]: f"actions/{each}" for each in verbs}
+        return [
+            (verb, path, self._actions[path])
+            for verb, path in paths.items()
+            if path in self._actions
+        ]
+
+    def links(self, root: str, prefix: str = "") -> str:
+        """Return links to the actions whose paths begin with a prefix."""
+        items = "".join(
+            f"<li>{anchor(Link(action.title, path), root)}</li>"
+            for path, action in self._actions.items()
+            if path.startswith(f"actions/{prefix}")
+        )
+        return f"<ul>{items}</ul>" if items else ""
+
+    def page(self, client: Client, path: str, request: Request) -> Page | None:
+        """Show what an action is going to do, or do it when it is confirmed; None: no such one."""
+        action = self._actions.get(path)
+        if action is None:
+            return None
+        found = client.call(_STATUS, auth_pb2.AuthStatusRequest(), auth_pb2.AuthStatus, read=True)
+        if not found.enabled:
+            text = (
+                "Everybody who reaches this node could act here: nothing can be done in the console"
+                " until the cluster asks callers who they are. See quorate auth enable."
+            )
+            return Page(title=action.title, tables=[], head=note(text), renewed=False)
+        if request.form is None:
+            return self._plan(client, action, path, request, found.caller)
+        return self._done(client, action, path, request, found.caller)
+
+    def _plan(
+        self, client: Client, action: ConsoleAction, path: str, request: Request, caller: str
+    ) -> Page:
+        words = Words(action.command)
+        values = _values(words, request.query)
+        help = self._commands.help(action.command).partition("\n\n")[0]
+        head = note(" ".join(help.split()))
+        asked = {name: value for name, value in values.items() if name != _NOW}
+        if asked:
+            head += form(asked, required=words.arguments, button="Show what it does")
+        if not all(values[name] for name in words.arguments):
+            return Page(title=action.title, tables=[], head=head, renewed=False)
+        tables: list[tuple[str, Sequence[Row]]] = []
+        if action.plan:
+            plan = Words(action.plan).of(values)
+            printed = self._commands.run(client, plan)
+            tables.append((line_of(plan), printed.rows))
+            if not (printed.rows or printed.sentences):
+                head += note(f"{line_of(plan)} shows nothing.")
+            head += "".join(map(note, printed.sentences))
+        command = escape(line_of(words.of(values)))
+        whom = escape(caller or "somebody without a name")
+        head += f"<p>This runs, as <strong>{whom}</strong>:</p><pre>{command}</pre>"
+        confirmation = self._show(request.password, path, values)
+        foot = confirmation_form({**values, _CONFIRMATION: confirmation})
+        return Page(title=action.title, tables=tables, head=head, foot=foot, renewed=False)
+
+    def _done(
+        self, client: Client, action: ConsoleAction, path: str, request: Request, caller: str
+    ) -> Page:
+        given = request.form or {}
+        words = Words(action.command)
+        values = {name: given.get(name, "") for name in (*words.arguments, *words.options)}
+        if not self._confirmed(given.get(_CONFIRMATION, ""), request.password, path, values):
+            text = "Nothing was done: this page is too old, or was confirmed before."
+            again = anchor(Link("Look at it again", path, values), "/console")
+            return Page(
+                title=action.title, tables=[], head=note(text) + f"<p>{again}</p>", renewed=False
+            )
+        command = words.of(values)
+        shown = one_line(line_of(command).encode())
+        _log.info("console: %s at %s runs %s", caller, request.address, shown)
+        printed = self._commands.run(client, command)
+        said = printed.sentences or ["Done."]
+        return Page(
+            title=action.title,
+            tables=[("", printed.rows)],
+            head="".join(map(note, said)),
+            renewed=False,
+        )
+
+    def _show(self, password: str, path: str, values: Mapping[str, str]) -> str:
+        """Return what confirms, once, what is shown."""
+        confirmation = secrets.token_urlsafe(24)
+        with self._lock:
+            while len(self._shown) >= _MOST:
+                del self._shown[next(iter(self._shown))]
+            self._shown[confirmation] = _Confirmable(
+                password, path, tuple(sorted(values.items())), time.monotonic() + _GOOD_S
+            )
+        return confirmation
+
+    def _confirmed(
+        self, confirmation: str, password: str, path: str, values: Mapping[str, str]
+    ) -> bool:
+        with self._lock:
+            shown = self._shown.pop(confirmation, None)
+        if shown is None or shown.until_s < time.monotonic():
+            return False
+        return (shown.password, shown.path, shown.values) == (
+            password,
+            path,
+            tuple(sorted(values.items())),
+        )
+
+
+def _values(words: Words, query: Mapping[str, str]) -> dict[str, str]:
+    values = {name: query.get(name, "") for name in (*words.arguments, *words.options)}
+    if _NOW in values:
+        values[_NOW] = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return values
+
+
+def _link(verb: str, path: str, action: ConsoleAction, row: Row) -> Link:
+    """Return a link to the page of an action that knows what a row says."""
+    words = Words(action.command)
+    named = {name: row[name] for name in (*words.arguments, *words.options) if row.get(name)}
+    return Link(verb.replace("-", " "), path, {name: str(each) for name, each in named.items()})

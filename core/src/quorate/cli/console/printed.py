@@ -1,0 +1,125 @@
+"""Runs commands of the command line for pages, and keeps what they print."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import click
+
+from quorate.cli.installed import commands_of
+from quorate.cli.main import HOST_COMMANDS
+from quorate.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient, Client
+    from quorate.plugin.catalog import Catalog
+
+T = TypeVar("T")
+
+#: What stands for a value in a word.
+_FIELD: Final = re.compile(r"\{(\w+)\}")
+
+
+class Printed(Terminal):
+    """What a command asks with, and prints on."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self._asked: Final = client
+        self.rows: Final[list[Mapping[str, object]]] = []
+        self.sentences: Final[list[str]] = []
+
+    def client(self) -> Client:
+        """Return the client of whoever looks at the page."""
+        return self._asked
+
+    def ask(self, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
+        """Return what `work` makes of that client."""
+
+        async def asked() -> T:
+            return await work(self._asked.asynchronous)
+
+        return self._asked.thread.run(asked())
+
+    def print(self, rows: Iterable[Mapping[str, object]]) -> None:
+        """Keep rows."""
+        self.rows.extend(rows)
+
+    def report(self, sentence: str, parts: Mapping[str, object]) -> None:
+        """Keep a sentence."""
+        self.sentences.append(sentence)
+
+    def warn(self, sentence: str) -> None:
+        """Keep a warning."""
+        self.sentences.append(sentence)
+
+
+class Commands:
+    """The commands of the host and of the plugins of a node."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._loads: Final[dict[str, Callable[[], click.Command]]] = {
+            **{
+                each.name: each.load
+                for plugin in catalog.declared.values()
+                for each in commands_of(plugin)
+            },
+            **{str(each.name): each.load for each in HOST_COMMANDS},
+        }
+
+    def load(self, name: str) -> click.Command:
+        """Return a command by its first word."""
+        return self._loads[name]()
+
+    def run(self, client: Client, words: Sequence[str]) -> Printed:
+        """Run a command with the rights of a client."""
+        printed = Printed(client)
+        name, *arguments = words
+        self.load(name).main(arguments, prog_name=name, obj=printed, standalone_mode=False)
+        return printed
+
+    def help(self, words: Sequence[str]) -> str:
+        """Return what a command does."""
+        command = self.load(words[0])
+        for word in words[1:]:
+            if isinstance(command, click.Group):
+                command = command.commands[word]
+        return command.help or ""
+
+
+class Words:
+    """The words of a command with fields, as `ConsoleAction` has them."""
+
+    def __init__(self, given: Sequence[str]) -> None:
+        self._plain: Final = [each for each in given if not _FIELD.search(each)]
+        fields = [each for each in given if _FIELD.search(each)]
+        self._options: Final = {_name(each): each for each in fields if each.startswith("-")}
+        self._arguments: Final = {_name(each): each for each in fields if not each.startswith("-")}
+        #: The names of what has to be given, and of what may be.
+        self.arguments: Final = tuple(self._arguments)
+        self.options: Final = tuple(self._options)
+
+    def of(self, values: Mapping[str, str]) -> list[str]:
+        """Return the words with values in place of the fields; no value is taken for an option."""
+        options = [
+            _filled(word, values[name]) for name, word in self._options.items() if values[name]
+        ]
+        arguments = [_filled(word, values[name]) for name, word in self._arguments.items()]
+        guard = ["--"] if any(each.startswith("-") for each in arguments) else []
+        return [*self._plain, *options, *guard, *arguments]
+
+
+def line_of(words: Sequence[str]) -> str:
+    """Return a command as one types it."""
+    return shlex.join(["quorate", *words])
+
+
+def _name(word: str) -> str:
+    return str(_FIELD.findall(word)[0])
+
+
+def _filled(word: str, value: str) -> str:
+    return _FIELD.sub(lambda _: value, word)

@@ -1,0 +1,70 @@
+"""Hands the leaderships of this node over while its disk is nearly full."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+from typing import Final
+
+from quorate.consensus.refusals import RefusedError
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.shard.transfer import heir_of
+from quorate.groups.timing import end, every
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S: Final = 0.25
+#: The most shards that are handed over in one look.
+_AT_ONCE: Final = 100
+
+
+class FullDisk:
+    """Clients write elsewhere, instead of being refused here, as long as a node has room.
+
+    `shortage` says why writes are refused here, if they are; `is_full` whether those of another
+    node would be. The leaders come back as leaders are balanced.
+    """
+
+    def __init__(
+        self,
+        shards: NodeShards,
+        shortage: Callable[[], str | None],
+        is_full: Callable[[str], bool],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._shards: Final = shards
+        self._shortage: Final = shortage
+        self._is_full: Final = is_full
+        self._loop: Final = loop
+        #: Whether it was short of space at the last look.
+        self._short = False
+        self._running: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look at the disk from now on."""
+        failed = "cannot hand over leaderships while the disk is nearly full; trying again"
+        self._running = self._loop.create_task(every(self._loop, _LOOK_S, self._look, failed))
+
+    async def stop(self) -> None:
+        """Look no more."""
+        await end(self._running)
+
+    def _look(self) -> None:
+        why = self._shortage()
+        if self._short != (why is not None):
+            self._short = why is not None
+            _log.warning("%s", why or "there is room on this node's disk again")
+        if why is None:
+            return
+        heirs = (
+            (shard, heir)
+            for shard in self._shards.leading()
+            if shard.leads and (heir := heir_of(shard, self._is_full))
+        )
+        for shard, heir in islice(heirs, _AT_ONCE):
+            # A transfer is under way, or the heir is no voter any more.
+            with suppress(RefusedError):
+                shard.transfer(heir)

@@ -1,0 +1,162 @@
+"""Traces: the spans of calls, as OpenTelemetry has them. It is imported where there are any.
+
+A span is named by a text of W3C's Trace Context, `traceparent`, which callers send as metadata.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Iterable, Sequence
+from importlib.metadata import version
+from typing import Final, Literal, TypeVar
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, SpanContext, SpanKind, StatusCode, TracerProvider
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from quorate.observe.requests import trace_of
+
+T = TypeVar("T")
+
+Metadata = tuple[tuple[str, str], ...]
+
+#: The key of the metadata that names the span of a caller, and says whether its trace is wanted.
+_KEY: Final = "traceparent"
+
+_FORM: Final = TraceContextTextMapPropagator()
+_KINDS: Final = {
+    "client": SpanKind.CLIENT,
+    "server": SpanKind.SERVER,
+    "internal": SpanKind.INTERNAL,
+}
+
+
+class Span:
+    """A span that has begun."""
+
+    __slots__ = ("_span", "name", "trace")
+
+    def __init__(self, span: trace.Span) -> None:
+        self._span: Final = span
+        #: What others name it by, and the id of its trace.
+        self.name: Final = name_of(span)
+        self.trace: Final = trace_of(self.name)
+
+    @property
+    def metadata(self) -> Metadata:
+        """What tells whoever is called that it is in this span."""
+        return metadata_of(self.name)
+
+    def end(self, at_s: float | None = None, *, failure: str = "", **attributes: str | int) -> None:
+        """End it, now or at a time in s since 1970; with a `failure` unless all went well."""
+        self._span.set_attributes(_own(attributes))
+        if failure:
+            self._span.set_status(StatusCode.ERROR, failure)
+        self._span.end(_ns(at_s))
+
+
+class Traces:
+    """Begins spans.
+
+    `ratio` is the share of the calls that are traced of those whose callers do not say whether they
+    are to be; with `follows` those are whose callers say so.
+    """
+
+    def __init__(
+        self, provider: TracerProvider, *, ratio: float = 0.0, follows: bool = True
+    ) -> None:
+        self._tracer: Final = provider.get_tracer("quorate", version("quorate"))
+        self._ratio: Final = ratio
+        self._follows: Final = follows
+
+    def begin(
+        self,
+        what: str,
+        kind: Literal["client", "server", "internal"] = "internal",
+        *,
+        parent: str = "",
+        links: Iterable[str] = (),
+        at_s: float | None = None,
+        **attributes: str | int,
+    ) -> Span:
+        """Begin a span, now or at a time in s since 1970, below another one and linked to some."""
+        span = self._tracer.start_span(
+            what,
+            _context(parent),
+            _KINDS[kind],
+            _own(attributes),
+            [Link(_named(each)) for each in links],
+            _ns(at_s),
+        )
+        return Span(span)
+
+    def of_call(
+        self, method: str, metadata: Iterable[tuple[str, str | bytes]], *, by_node: bool
+    ) -> Span | None:
+        """Begin the span of a call that is served; None: it is not traced.
+
+        One that a node makes is if the call is that it makes it for.
+        """
+        sent = next((value for key, value in metadata if key == _KEY), "")
+        parent = sent if isinstance(sent, str) and (by_node or self._follows) else ""
+        if parent and (known := _named(parent)).is_valid:
+            wanted = known.trace_flags.sampled
+        else:
+            wanted = not by_node and random.random() < self._ratio
+        return self.begin(method, "server", parent=parent) if wanted else None
+
+    # Of a client, whose spans are below those of its application.
+
+    async def during(self, what: str, answer: Awaitable[T]) -> T:
+        """Await an answer within a span; what it raises is the span's failure."""
+        with self._tracer.start_as_current_span(what, kind=SpanKind.CLIENT):
+            return await answer
+
+    def metadata(self, name: str) -> Metadata:
+        """Return what tells whoever is called in which span that is, the caller's by default."""
+        return metadata_of(name or name_of(trace.get_current_span()))
+
+    def current(self) -> trace.Span:
+        """Return the span that the caller is in, if any."""
+        return trace.get_current_span()
+
+    def shared(self, spans: Sequence[trace.Span | None]) -> str:
+        """Return the name of the span for which a call is made that serves several.
+
+        It is the first one that is recorded; the others are linked with it.
+        """
+        known = [each for each in spans if each is not None]
+        recorded = [each for each in known if each.is_recording()]
+        for first, other in ((recorded[0], each) for each in recorded[1:]):
+            other.add_link(first.get_span_context())
+            first.add_link(other.get_span_context())
+        return name_of((recorded or known or [trace.INVALID_SPAN])[0])
+
+
+def metadata_of(name: str) -> Metadata:
+    """Return what tells whoever is called in which span that is."""
+    return ((_KEY, name),) if name else ()
+
+
+def name_of(span: trace.Span) -> str:
+    """Return the text that names a span; "" if there is none."""
+    carrier: dict[str, str] = {}
+    _FORM.inject(carrier, trace.set_span_in_context(span, Context()))
+    return carrier.get(_KEY, "")
+
+
+def _context(name: str) -> Context:
+    return _FORM.extract({_KEY: name}, Context())
+
+
+def _named(name: str) -> SpanContext:
+    return trace.get_current_span(_context(name)).get_span_context()
+
+
+def _own(attributes: dict[str, str | int]) -> dict[str, str | int]:
+    return {f"quorate.{key}": value for key, value in attributes.items()}
+
+
+def _ns(at_s: float | None) -> int | None:
+    return None if at_s is None else int(at_s * 1e9)

@@ -1,0 +1,80 @@
+"""Who leads in place of a node without room on its disk."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from quorate.consensus.refusals import TransferRefusedError
+from quorate.groups.shard.settings import ShardSettings
+from quorate.healing import full_disk as full_disk_module
+from quorate.healing.full_disk import FullDisk
+
+PEERS = {name: SimpleNamespace(node=name) for name in "abc"}
+
+
+class Led:
+    """A shard that is led here; `refuses` to be handed over."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.settings = ShardSettings()
+        self.replica = self
+        self.leads = True
+        self.heirs: list[str] = []
+        self._refuses = refuses
+
+    def status(self) -> Any:
+        followers = [
+            SimpleNamespace(peer=PEERS[name], match=match, silent_s=0.0)
+            for name, match in (("b", 7), ("c", 5))
+        ]
+        configuration = SimpleNamespace(voters=list(PEERS.values()))
+        return SimpleNamespace(configuration=configuration, followers=followers)
+
+    def transfer(self, node: str) -> None:
+        self.heirs.append(node)
+        if self._refuses:
+            raise TransferRefusedError("one is under way")
+        self.leads = False
+
+
+async def look(*led: Led, short: bool = True, full: str = "") -> None:
+    """Let it look once."""
+    shards: Any = SimpleNamespace(leading=lambda: led)
+    looked = asyncio.Event()
+
+    def shortage() -> str | None:
+        looked.set()
+        return "1000 bytes are free" if short else None
+
+    handing = FullDisk(shards, shortage, full.__contains__, asyncio.get_running_loop())
+    handing.start()
+    await looked.wait()
+    await asyncio.sleep(0)
+    await handing.stop()
+
+
+async def test_the_voter_that_needs_the_least_and_has_room_leads() -> None:
+    one, two = Led(), Led(refuses=True)
+    await look(one, two)
+    assert (one.heirs, two.heirs) == (["b"], ["b"])
+    three = Led()
+    await look(three, full="b")
+    assert three.heirs == ["c"]
+
+
+async def test_nothing_is_handed_over_while_there_is_room_or_where_there_is_none_either() -> None:
+    one, two = Led(), Led()
+    await look(one, short=False)
+    await look(two, full="bc")
+    assert one.heirs == two.heirs == []
+
+
+async def test_shards_that_nobody_takes_do_not_keep_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(full_disk_module, "_AT_ONCE", 1)
+    kept, led = Led(), Led()
+    kept.leads = False
+    await look(kept, led)
+    assert (kept.heirs, led.heirs) == ([], ["b"])
