@@ -289,9 +289,9 @@ def finish(first: Machine, merge: int, base: int = 0) -> Outcome:
 def test_a_new_shard_has_the_slots_of_both_once_they_are_frozen(first: Machine) -> None:
     reply = begin(first)
     assert reply.number == 3
-    assert [len(slots_in(row(first, number).slots)) for number in (0, 1, 3)] == [341, 341, 0]
+    assert [len(slots_in(row(first, number).slots)) for number in (0, 1, 3)] == [342, 341, 0]
     assert finish(first, reply.merge).refusal is None
-    assert [len(slots_in(row(first, number).slots)) for number in (0, 1, 3)] == [0, 0, 682]
+    assert [len(slots_in(row(first, number).slots)) for number in (0, 1, 3)] == [0, 0, 683]
     # They were frozen with these.
     assert [row(first, number).version for number in (0, 1)] == [2, 3]
     assert row(first, 3).version > 3

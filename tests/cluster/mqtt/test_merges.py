@@ -18,7 +18,7 @@ from quorate_mqtt.client import Mqtt
 from quorate_mqtt.v1.sessions_pb2 import SessionConnect
 from quorate_mqtt.v1.wills_pb2 import Will
 
-from tests.cluster.node.test_merges import merged, places
+from tests.cluster.node.test_merges import merged
 from tests.cluster.node.test_splits import forgotten, slots, split
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
@@ -87,6 +87,5 @@ async def in_one(q: AsyncClient, parts: list[str]) -> str:
     """Merge shards until there is one."""
     while len(parts) > 1:
         one, other, *rest = parts
-        leader = (await places(q))[one].leader
-        parts = [*rest, await merged(q.at(leader) if leader else q, one, other)]
+        parts = [*rest, await merged(q, one, other)]
     return parts[0]

@@ -40,10 +40,11 @@ LED = (
 FOLLOWED = ("merge.uniting", "merge.added", "merge.copied", "merge.united")
 
 
-async def merge(client: AsyncClient, one: str, other: str) -> str:
+async def merge(client: AsyncClient, one: str, other: str, node: str = "") -> str:
     """Begin to merge two shards, and return the new one."""
     request = pb.MergeShardsRequest(shard=one, other=other)
-    answer = await client.call(f"{ADMIN}/MergeShards", request, pb.MergeShardsResponse)
+    asked = client.at(node) if node else client
+    answer = await asked.call(f"{ADMIN}/MergeShards", request, pb.MergeShardsResponse)
     return answer.shard
 
 
@@ -169,7 +170,7 @@ async def test_whoever_dies_at_any_step_a_merge_is_carried_out(tmp_path: Path, l
                 await asyncio.to_thread(victim.ready)
                 for each in halves:
                     await lead(client, each, "node1" if led else "node2")
-                shard = await merge(client.at("node1" if led else "node2"), halves[0], halves[1])
+                shard = await merge(client, *halves, node="node1" if led else "node2")
                 assert await asyncio.to_thread(victim.wait) == -signal.SIGKILL, step
                 victim.failpoint = ""
                 written = {f"{step}{number}/k": step.encode() for number in range(20)}
@@ -202,7 +203,10 @@ async def lead(client: AsyncClient, shard: str, node: str) -> None:
 
 @pytest.mark.ci
 async def test_what_cannot_be_merged_is_refused_with_what_would_help(tmp_path: Path) -> None:
-    settings = {"timing": TIMING, "groups": {"metadata": {"shards": 3}}}
+    settings: dict[str, dict[str, object]] = {
+        "timing": {**TIMING},
+        "groups": {"metadata": {"shards": 3}},
+    }
     with Cluster(tmp_path, nodes=1, settings=settings) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with connect(cluster.endpoints) as client:
