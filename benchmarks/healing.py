@@ -1,7 +1,9 @@
-"""What the scrub and the canary cost: processor time of the nodes for each write, with and without.
+"""What looking after the rows costs: processor time of the nodes for each write, with and without.
 
-python benchmarks/healing.py --seconds 20 --rounds 3
-python benchmarks/healing.py --of recorder --seconds 10 --rounds 3
+python benchmarks/healing.py --seconds 240
+python benchmarks/healing.py --of recorder --seconds 60
+
+Two clusters take turns of a few seconds. What a node puts off until the other's turn counts too.
 """
 
 from __future__ import annotations
@@ -10,12 +12,18 @@ import argparse
 import asyncio
 import tempfile
 import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import quantiles
 from typing import Final
+from urllib.request import urlopen
 
 from nodes import pids
+from quorate.cli import archiving
 from quorate.client import AsyncClient
+from quorate.groups.timing import end
 from quorate.observe.recorder import PROPOSED, Recorder
 from quorate.testing.cluster import Cluster
 from quorate.testing.cluster.cluster import Settings
@@ -23,6 +31,8 @@ from systems.system import server_cpu_s
 
 _WRITERS: Final = 32
 _RECORDS: Final = 200_000
+#: How often metrics are asked for, as Prometheus does.
+_SCRAPE_S: Final = 15.0
 #: As near to none as the configuration gets.
 WITHOUT: Final[dict[str, Settings]] = {
     "healing": {
@@ -31,6 +41,72 @@ WITHOUT: Final[dict[str, Settings]] = {
     },
     "recorder": {"recorder": {"bytes": 0}},
 }
+
+
+class Side:
+    """A cluster and a client that writes to it in its turns."""
+
+    def __init__(self, cluster: Cluster, client: AsyncClient) -> None:
+        self._cluster: Final = cluster
+        self._client: Final = client
+        self._cpu_s = server_cpu_s(pids(cluster))
+        self.writes = 0
+
+    async def write(self, seconds: float) -> int:
+        """Write for so long, and return how often."""
+        before, until = self.writes, time.perf_counter() + seconds
+        await asyncio.gather(*(self._write(each, until) for each in range(_WRITERS)))
+        return self.writes - before
+
+    async def _write(self, writer: int, until: float) -> None:
+        while time.perf_counter() < until:
+            await self._client.kv.put(b"%d/%d" % (writer, self.writes % 500), b"v" * 200)
+            self.writes += 1
+
+    def used_s(self) -> float:
+        """Return the processor time of the nodes since the last call."""
+        before, self._cpu_s = self._cpu_s, server_cpu_s(pids(self._cluster))
+        return self._cpu_s - before
+
+
+@asynccontextmanager
+async def founded(settings: Settings, *, looked_after: bool) -> AsyncIterator[Side]:
+    """Found a cluster; one that is looked after is archived, and its metrics are read."""
+    with tempfile.TemporaryDirectory() as place, Cluster(Path(place), settings=settings) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        async with (
+            AsyncClient(cluster.endpoints) as client,
+            AsyncClient(cluster.endpoints) as archivist,
+        ):
+            tasks = []
+            if looked_after:
+                tasks = [
+                    asyncio.create_task(_archive(archivist, Path(place) / "archive")),
+                    asyncio.create_task(_scrape(cluster)),
+                ]
+            try:
+                yield Side(cluster, client)
+            finally:
+                await end(*tasks)
+
+
+async def _archive(client: AsyncClient, place: Path) -> None:
+    # As `quorate backup --follow` does by default.
+    await archiving.follow(
+        client, place, every_s=5.0, backup_every_s=86_400.0, keep_s=None, say=print
+    )
+
+
+async def _scrape(cluster: Cluster) -> None:
+    while True:
+        for node in cluster.nodes.values():
+            await asyncio.to_thread(_read, f"http://{node.http_address}/metrics")
+        await asyncio.sleep(_SCRAPE_S)
+
+
+def _read(url: str) -> None:
+    with urlopen(url) as page:
+        page.read()
 
 
 def record_us() -> float:
@@ -45,46 +121,50 @@ def record_us() -> float:
         return (time.process_time() - began) * 1e6 / _RECORDS
 
 
-async def cost_us(settings: Settings, seconds: float) -> tuple[float, float]:
-    """Return processor microseconds for each write, and writes per second."""
-    with tempfile.TemporaryDirectory() as place, Cluster(Path(place), settings=settings) as cluster:
-        cluster.ready()
-        async with AsyncClient(cluster.endpoints) as client:
-            done, until = 0, time.perf_counter() + seconds
-
-            async def write(writer: int) -> None:
-                nonlocal done
-                number = 0
-                while time.perf_counter() < until:
-                    number += 1
-                    await client.kv.put(b"%d/%d" % (writer, number % 500), b"v" * 200)
-                    done += 1
-
-            before = server_cpu_s(pids(cluster))
-            await asyncio.gather(*map(write, range(_WRITERS)))
-            return (server_cpu_s(pids(cluster)) - before) * 1e6 / done, done / seconds
+async def turns(
+    sides: tuple[Side, Side], seconds: float, turn_s: float, say: Callable[[str], None]
+) -> list[tuple[float, float]]:
+    """Return processor microseconds for each write with and without, of each pair of turns."""
+    found = []
+    until, order = time.perf_counter() + seconds, list(sides)
+    # The first turn of both is for caches and connections.
+    for side in order:
+        await side.write(turn_s)
+    for side in order:
+        side.used_s()
+    while time.perf_counter() < until:
+        # Neither is always the second one.
+        order.reverse()
+        writes = {side: await side.write(turn_s) for side in order}
+        used_s = {side: side.used_s() for side in order}
+        one, other = (used_s[side] * 1e6 / writes[side] for side in sides)
+        say(f"with: {one:.1f}, without: {other:.1f} us/write")
+        found.append((one, other))
+    return found
 
 
 async def main() -> None:
-    """Measure both in turns, and print the medians."""
+    """Let both take turns, and print by how much they differ."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--of", choices=[*WITHOUT], default="healing")
-    arguments.add_argument("--seconds", type=float, default=20)
-    arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--seconds", type=float, default=240)
+    arguments.add_argument("--turn", type=float, default=2.0, help="seconds of a turn")
     asked = arguments.parse_args()
-    found: dict[str, list[float]] = {"without": [], "with": []}
-    cases: list[tuple[str, Settings]] = [("with", {}), ("without", WITHOUT[asked.of])]
-    for _ in range(asked.rounds):
-        # Neither is always the second one.
-        cases.reverse()
-        for name, settings in cases:
-            each, rate = await cost_us(settings, asked.seconds)
-            found[name].append(each)
-            print(f"{name}: {each:.1f} us/write at {rate:.0f} writes/s", flush=True)
-    ratio = median(found["with"]) / median(found["without"])
-    if asked.of == "recorder":
+    of_recorder = asked.of == "recorder"
+    async with AsyncExitStack() as stack:
+        with_, without = [
+            await stack.enter_async_context(founded(settings, looked_after=looked_after))
+            for settings, looked_after in (({}, not of_recorder), (WITHOUT[asked.of], False))
+        ]
+        pairs = await turns((with_, without), asked.seconds, asked.turn, partial(print, flush=True))
+    if of_recorder:
         print(f"a record: {record_us():.2f} us; a write has at most 4 on three nodes")
-    print(f"{asked.of}: {100 * (ratio - 1):+.1f} % of processor time for each write")
+    low, middle, high = quantiles((one / other for one, other in pairs), n=4)
+    print(
+        f"{asked.of}: {100 * (middle - 1):+.1f} % of processor time for each write"
+        f" (quartiles {100 * (low - 1):+.1f} and {100 * (high - 1):+.1f} %,"
+        f" {len(pairs)} pairs of turns, {with_.writes} and {without.writes} writes)"
+    )
 
 
 if __name__ == "__main__":

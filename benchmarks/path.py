@@ -9,8 +9,10 @@ call cost, from the nodes' metrics.
 one call the functions that are called, the tasks that are made, the blocks of memory that it holds
 while it is in flight, and the time of each stage: a folder of `quorate`, or a library.
 
+`--traced` is the share of calls that the nodes trace, whose spans the process that asks takes.
+
 python benchmarks/path.py [--only LOADS] [--seconds S] [--profile leader|follower] [--top N]
-                          [--directory DIR] [--json]
+                          [--traced RATIO] [--directory DIR] [--json]
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ import sys
 import time
 import urllib.request
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,6 +40,7 @@ from figures import names, run, show
 from google.protobuf.message import Message
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster.cluster import Settings
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 from quorate.v1 import batch_pb2, kv_pb2
@@ -291,13 +297,31 @@ def ready(node: NodeProcess) -> bool:
         return False
 
 
+@contextmanager
+def tracing(ratio: float | None) -> Iterator[Settings]:
+    """Collect spans, and give the settings of nodes that send them."""
+    if ratio is None:
+        yield {}
+        return
+    take = grpc.unary_unary_rpc_method_handler(lambda request, context: b"")
+    service = "opentelemetry.proto.collector.trace.v1.TraceService"
+    server = grpc.server(ThreadPoolExecutor(1))
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(service, {"Export": take}),)
+    )
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield {"traces": {"endpoint": f"http://127.0.0.1:{port}", "ratio": ratio}}
+    server.stop(None).wait()
+
+
 async def measured(options: argparse.Namespace) -> tuple[list[Figures], list[dict[str, Any]]]:
     """Return what each load cost, and what the profiled node saw of it."""
     found: list[Figures] = []
     seen: list[dict[str, Any]] = []
-    with TemporaryDirectory(dir=options.directory) as place:
+    with TemporaryDirectory(dir=options.directory) as place, tracing(options.traced) as settings:
         directory = Path(place)
-        with Cluster(directory) as cluster:
+        with Cluster(directory, settings=settings) as cluster:
             nodes = Nodes(cluster.ready(), directory, options.profile)
             try:
                 await asyncio.to_thread(nodes.start)
@@ -338,6 +362,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
     parser.add_argument("--profile", choices=("leader", "follower"), default=None)
     parser.add_argument("--top", type=int, default=0, help="functions that the profile prints")
+    parser.add_argument("--traced", type=float, default=None, metavar="RATIO")
     parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

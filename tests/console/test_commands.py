@@ -40,7 +40,7 @@ def commands() -> Iterator[Sequence[str]]:
 @pytest.mark.parametrize("given", list(commands()), ids=" ".join)
 def test_a_command_takes_its_words(given: Sequence[str]) -> None:
     fields = Words(given)
-    words = fields.of(dict.fromkeys((*fields.arguments, *fields.options), "7"))
+    words = fields.of({**dict.fromkeys(fields.names, "7"), "end": "orders/0=7"})
     command: click.Command = Commands(CATALOG).load(words[0])
     rest = words[1:]
     while isinstance(command, click.Group):

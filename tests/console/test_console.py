@@ -22,6 +22,7 @@ from quorate_connector.client import SyncConnectors
 from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definition
 from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.topics_pb2 import Topic
+from quorate_offset.client import SyncOffsets
 
 from tests.console.browser import DESKTOP, PHONE, Browser, browser
 
@@ -192,6 +193,21 @@ def test_pages_show_what_their_callers_may_read(tmp_path: Path) -> None:
         assert (status, "There are no alarms" in shown) == (200, True)
         assert page(cluster, "/console/auth/users", made.text)[0] == 200
         assert page(cluster, "/console/auth/users", bob)[0] == 403
+
+
+def test_the_lag_of_consumers_is_shown_for_an_end_that_is_given(
+    cluster: Cluster, q: Client, chromium: Browser
+) -> None:
+    tenant = tenant_pb2.CreateTenant(name="consumers")
+    q.call("/quorate.v1.TenantService/Create", tenant, tenant_pb2.Tenant)
+    SyncOffsets(q).commit("consumers", "billing", "orders", 0, 42)
+
+    chromium.open(f"http://{cluster.nodes['node1'].http_address}/console/pages/offset")
+    chromium.follow("offsets")
+    chromium.shows("42")
+    chromium.write("end", "orders/0=50")
+    chromium.click("//button[text()='Show']")
+    chromium.shows("orders\t0\t42\t50\t8")
 
 
 def test_a_browser_shows_every_page_without_an_error(cluster: Cluster, chromium: Browser) -> None:

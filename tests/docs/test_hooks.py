@@ -23,8 +23,8 @@ def test_every_hook_has_a_heading_with_its_arguments() -> None:
     }
 
 
-def test_there_are_fourteen() -> None:
-    assert len(hook_names()) == 14
+def test_there_are_fifteen() -> None:
+    assert len(hook_names()) == 15
 
 
 def test_the_page_is_what_the_specifications_give(monkeypatch: pytest.MonkeyPatch) -> None:

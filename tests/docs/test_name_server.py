@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 import pytest
+from quorate.plugin import ColumnFamily, Resource
 from quorate.testing.cluster import Cluster
+from quorate.testing.installed import declarations_of
 from quorate_name_server import plugin
 from quorate_name_server.cli.name_server import name_server
 from quorate_name_server.cli.rocketmq import rocketmq
@@ -40,9 +42,9 @@ async def test_the_example_looks_a_route_up(cluster: Cluster) -> None:
 def test_the_families_are_those_that_are_told() -> None:
     families = {
         (family.row.DESCRIPTOR.name, family.name)
-        for family in plugin.quorate_column_families()
+        for family in declarations_of(plugin, ColumnFamily)
         if family.row is not None
-    } | {(each.row.DESCRIPTOR.name, each.family) for each in plugin.quorate_resources()}
+    } | {(each.row.DESCRIPTOR.name, each.family) for each in declarations_of(plugin, Resource)}
 
     assert set(re.findall(r"^\| `(\w+)`: .+ \| `([\w.]+)` \|$", TEXT, re.MULTILINE)) == families
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import click
 import pytest
+from quorate.plugin import Resource
 from quorate.testing.cluster import Cluster
+from quorate.testing.installed import declarations_of
 from quorate.v1 import cluster_pb2
 from quorate_storage_engine import plugin
 from quorate_storage_engine.cli import engine as command
@@ -57,7 +59,8 @@ async def test_a_lost_master_is_replaced_as_the_page_tells(cluster: Cluster) -> 
 
 def test_the_families_and_services_are_those_that_are_told() -> None:
     rows = {
-        (resource.row.DESCRIPTOR.name, resource.family) for resource in plugin.quorate_resources()
+        (resource.row.DESCRIPTOR.name, resource.family)
+        for resource in declarations_of(plugin, Resource)
     }
 
     assert set(re.findall(r"^\| `(\w+)`: .+ \| `([\w.]+)` \|$", TEXT, re.MULTILINE)) == rows

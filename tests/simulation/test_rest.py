@@ -259,3 +259,14 @@ def test_what_rests_is_as_fresh_as_the_last_heartbeat_of_the_node(sim: Simulatio
     isolate(sim, leader(sim))
     run(sim, 1.0)
     assert leader(sim).shard.staleness().age_ms <= 1_000 * IDLE.timing.quorum_window_s
+
+
+def test_a_replica_without_others_rests_too() -> None:
+    with Simulation(1, replace(IDLE, nodes=1)) as sim:
+        sim.cluster.start()
+        run(sim, ASLEEP_S)
+        assert rest(sim)
+        assert written(sim, leader(sim))
+        assert not rest(sim)
+        run(sim, ASLEEP_S)
+        assert rest(sim)

@@ -168,7 +168,7 @@ def batches(prefix: str, partition: int, rows: int) -> Iterator[Any]:
     """Yield the rows of a partition, the same ones every time."""
     import pyarrow as pa
 
-    ids = range(partition, rows, PARTITIONS)
+    ids = range(partition * rows // PARTITIONS, (partition + 1) * rows // PARTITIONS)
     columns = {
         "tenant": pa.array([TENANT] * len(ids)),
         "client_id": pa.array([f"{prefix}-{number:06}" for number in ids]),
@@ -176,6 +176,16 @@ def batches(prefix: str, partition: int, rows: int) -> Iterator[Any]:
         "payload": pa.array([b"%06d" % number for number in ids], pa.binary()),
     }
     yield pa.record_batch(columns)
+
+
+def columns_of(prefix: str) -> list[str]:
+    """Return the columns of the same rows as expressions of Spark over a range."""
+    return [
+        f"'{TENANT}' as tenant",
+        f"concat('{prefix}-', lpad(id, 6, '0')) as client_id",
+        f"{EXPIRY_S}L as expiry_interval_s",
+        "cast(lpad(id, 6, '0') as binary) as payload",
+    ]
 
 
 def known(client: Client) -> None:

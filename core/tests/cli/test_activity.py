@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, strategies as st
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.parser import text_string_to_metric_families
 from quorate.cli.activity import Activity
 from quorate.cli.samples import bucket_of, samples_in
 
@@ -24,7 +28,7 @@ quorate_raft_term{{shard="kv/0"}} 7
 
 
 def moment(at_s: float, **counts: int) -> Activity:
-    return Activity(at_s=at_s, samples={"n1": samples_in(METRICS.format(**counts))})
+    return Activity(at_s=at_s, samples={"n1": samples_in(METRICS.format(**counts), ("quorate_",))})
 
 
 BEFORE = moment(10.0, quick=90, writes=100, commands=500, calls=50, failed=0)
@@ -82,6 +86,26 @@ def test_samples_are_of_the_metrics_that_are_asked_for() -> None:
     text = METRICS.format(quick=1, writes=1, commands=1, calls=1, failed=1)
 
     assert samples_in(text, ("quorate_raft_",)) == {"quorate_raft_term": [({"shard": "kv/0"}, 7.0)]}
+
+
+LABELS = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=8)
+
+
+@given(st.lists(st.tuples(LABELS, LABELS, st.floats(allow_nan=False)), max_size=4))
+def test_samples_are_read_as_prometheus_reads_them(
+    values: list[tuple[str, str, float]],
+) -> None:
+    family = GaugeMetricFamily("toy", "A toy.", labels=["a", "b_2"])
+    for first, second, value in values:
+        family.add_metric([first, second], value)
+    registry = CollectorRegistry()
+    registry.register(type("Toys", (), {"collect": lambda _: [family]})())
+    text = generate_latest(registry).decode()
+    [read] = text_string_to_metric_families(text)
+
+    assert samples_in(text, ("toy",)).get("toy", []) == [
+        (each.labels, each.value) for each in read.samples
+    ]
 
 
 @pytest.mark.parametrize(

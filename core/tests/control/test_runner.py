@@ -178,6 +178,14 @@ def test_it_runs_on_each_shard_where_it_says_so(stage: Stage, start: Start, runs
     assert [ref for _, ref in runs.begun] == [ShardRef("toy", 0, 1), ShardRef("toy", 1, 1)]
 
 
+def test_runs_that_began_together_come_apart(stage: Stage, start: Start, runs: Runs) -> None:
+    start(scope="each_shard", interval_s=64.0)
+    stage.pass_time(130.0)
+
+    by_shard = [[at for at, ref in runs.begun if ref.shard == number] for number in (0, 1)]
+    assert by_shard == [[0.0, 64.0, 128.0], [0.0, 63.5, 127.5]]
+
+
 def test_its_interval_may_come_from_the_node(stage: Stage, start: Start, runs: Runs) -> None:
     intervals = iter([1.0, 3.0, 60.0])
     start(interval_s=lambda _: next(intervals))
@@ -207,7 +215,7 @@ def test_a_run_is_cancelled_as_soon_as_its_term_has_gone(
         shard.leads = False
     else:
         shard.term = 2
-    stage.pass_time(0.06)
+    stage.pass_time(0.11)
 
     assert runs.cancelled == 1
     assert [ref.term for ref in runs.open] == ([] if gone == "leadership" else [2])

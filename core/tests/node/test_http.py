@@ -47,8 +47,8 @@ async def asked(path: Path, what: str) -> tuple[int, str]:
     return await asyncio.to_thread(ask, path, what)
 
 
-async def scraped(path: Path) -> Samples:
-    status, text = await asked(path, "/metrics")
+async def scraped(path: Path, query: str = "") -> Samples:
+    status, text = await asked(path, f"/metrics{query}")
     assert status == 200
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
@@ -70,6 +70,17 @@ async def test_a_node_that_is_ready_says_so(nodes: Nodes) -> None:
 
     with pytest.raises(OSError, match="refused"):
         ask(path, "/livez")
+
+
+async def test_metrics_are_shown_by_what_their_names_begin_with(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path):
+        everything = {name for name, _ in await scraped(path)}
+        names = ("quorate_rpc_calls_total", "quorate_log_", "process_open_fds")
+        some = {name for name, _ in await scraped(path, f"?names={','.join(names)}")}
+
+    assert {each for each in everything if each.startswith(names)} <= some
+    assert len(some) < len(everything) / 5
 
 
 async def test_a_node_without_a_majority_lives_and_tells_what_it_waits_for(nodes: Nodes) -> None:

@@ -38,7 +38,7 @@ def port_of(path: Path) -> int:
 
 
 async def execute(path: Path, text: str) -> command_pb2.CommandAnswer:
-    """Send a command to a node through its socket."""
+    """Send a command through a node's socket; again when a leader cannot tell its outcome."""
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port_of(path)}") as channel:
         stub = Stub(channel, command_pb2.DESCRIPTOR.services_by_name["CommandService"])
         command = command_pb2.Command(
@@ -46,9 +46,12 @@ async def execute(path: Path, text: str) -> command_pb2.CommandAnswer:
             payload=StringValue(value=text).SerializeToString(),
         )
         request = command_pb2.ExecuteRequest(commands=[command])
-        [answer] = (await stub.Execute(request, timeout=20, wait_for_ready=True)).answers
-        assert isinstance(answer, command_pb2.CommandAnswer)
-        return answer
+        async with asyncio.timeout(60):
+            while True:
+                [answer] = (await stub.Execute(request, timeout=20, wait_for_ready=True)).answers
+                assert isinstance(answer, command_pb2.CommandAnswer)
+                if "OUTCOME_UNKNOWN" not in str(answer.status):
+                    return answer
 
 
 async def test_what_a_node_was_told_is_there_when_it_starts_again(nodes: Nodes) -> None:

@@ -15,6 +15,9 @@ class Loop:
         self.now = 0.0
         self.due: tuple[float, Callable[[], None]] | None = None
 
+    def time(self) -> float:
+        return self.now
+
     def call_later(self, delay_s: float, callback: Callable[[], None]) -> Loop:
         self.due = self.now + delay_s, callback
         return self
@@ -48,6 +51,14 @@ def test_each_sample_is_how_late_the_loop_was(loop: Loop, lag: LoopLag) -> None:
     assert list(lag.late.buckets())[-1] == (float("inf"), 3)
     assert lag.late.total == pytest.approx(0.32)
     assert lag.longest_s == pytest.approx(0.3)
+
+
+def test_it_looks_at_multiples_of_its_interval(loop: Loop, lag: LoopLag) -> None:
+    for late_s in (0.0, 0.03, 0.26):
+        loop.turn(late_s)
+        assert loop.due is not None
+        assert 10 * loop.due[0] == pytest.approx(round(10 * loop.due[0]))
+        assert 0.05 <= loop.due[0] - loop.now <= 0.15
 
 
 def test_a_stop_is_forgotten_after_a_while(loop: Loop, lag: LoopLag) -> None:

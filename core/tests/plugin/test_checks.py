@@ -197,10 +197,11 @@ def a_hook_that_resembles_none(site: Site) -> list[str]:
     return [
         of(
             "estranged",
-            "frobnicate is not a hook; rename or remove it; the hooks are quorate_raft_groups, "
-            "quorate_column_families, quorate_resources, quorate_commands, quorate_data_routes, "
-            "quorate_queries, quorate_caches, quorate_controllers, quorate_grpc_services, "
-            "quorate_metrics, quorate_lifespan, quorate_config_sections, quorate_cli_commands, "
+            "frobnicate is not a hook; rename or remove it; the hooks are quorate_declarations, "
+            "quorate_raft_groups, quorate_column_families, quorate_resources, "
+            "quorate_commands, quorate_data_routes, quorate_queries, quorate_caches, "
+            "quorate_controllers, quorate_grpc_services, quorate_metrics, "
+            "quorate_lifespan, quorate_config_sections, quorate_cli_commands, "
             "quorate_extensions",
         )
     ]
@@ -779,7 +780,7 @@ def a_family_whose_rows_no_command_goes_by(site: Site) -> list[str]:
         of(
             "placeless",
             "column family placeless.rows has no shard_key, and every command of the plugin in "
-            "group placeless has one: its rows would be left behind when shards grow; give it "
+            "group placeless has one: its rows would stay when shards grow; give it "
             "shard_key: from the key of a row to the shard key of the commands that write it",
         )
     ]

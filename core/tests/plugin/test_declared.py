@@ -5,7 +5,18 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from quorate.plugin import NodeApi, hookimpl, hookspecs
+from google.protobuf.empty_pb2 import Empty
+from quorate.plugin import (
+    ColumnFamily,
+    Extension,
+    ExtensionPoint,
+    Metric,
+    NodeApi,
+    RaftGroup,
+    Timer,
+    hookimpl,
+    hookspecs,
+)
 from quorate.plugin.catalog import build
 from quorate.plugin.declared import declare, hook_names
 from quorate.plugin.problems import PluginProblem
@@ -15,6 +26,7 @@ if TYPE_CHECKING:
 
 #: The order in which a plugin's hooks are called is part of the plugin API.
 ORDER = [
+    "quorate_declarations",
     "quorate_raft_groups",
     "quorate_column_families",
     "quorate_resources",
@@ -52,9 +64,39 @@ def test_every_hook_is_called_once_plugin_by_plugin_and_the_lifespan_is_not(site
     assert fired == [(plugin, hook) for plugin in sorted(plugins) for hook in ORDER]
 
 
-def test_there_are_fourteen_hooks_and_each_has_a_specification() -> None:
+def test_there_are_fifteen_hooks_and_each_has_a_specification() -> None:
     assert sorted(hook_names()) == sorted([*ORDER, "quorate_lifespan"])
     assert all(getattr(hookspecs, f"{hook}").quorate_spec for hook in hook_names())
+
+
+def test_one_hook_declares_what_the_others_do(site: Site) -> None:
+    family = ColumnFamily(name="mixed.rows", group="mixed")
+    metric = Metric(name="quorate_mixed_rows_total", kind="counter", help="Rows.")
+    group, point = RaftGroup(name="mixed"), ExtensionPoint(name="mixed.things", type=int)
+    extension = Extension(point="mixed.things", name="one", value=1)
+    timer = Timer(name="mixed.end", group="mixed", due=lambda keys: Empty())
+    more = ColumnFamily(name="mixed.more", group="mixed")
+    site.add(
+        "mixed",
+        quorate_declarations=[extension, metric, family, point, timer, group],
+        quorate_column_families=[more],
+    )
+    declared = declare(site.plugins()[0])
+    assert declared.problems == ()
+    assert (declared.groups, declared.families) == ((group,), (family, more))
+    assert (declared.metrics, declared.timers) == ((metric,), (timer,))
+    assert (declared.points, declared.extensions) == ((point,), (extension,))
+
+
+def test_a_wrong_declaration_may_have_been_of_any_kind(site: Site) -> None:
+    site.add("mixed", quorate_declarations=[RaftGroup(name="mixed"), 7])
+    declared = declare(site.plugins()[0])
+    assert [str(each) for each in declared.problems] == [
+        "mixed (acme-mixed 1.2.3): quorate_declarations returned an item of type int; return a "
+        "list or tuple of declarations"
+    ]
+    assert declared.failed == frozenset(ORDER)
+    assert declared.groups == (RaftGroup(name="mixed"),)
 
 
 def test_a_plugin_without_hooks_declares_nothing(site: Site) -> None:

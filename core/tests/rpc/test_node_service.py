@@ -434,6 +434,17 @@ async def test_membership_is_told(nodes: dict[str, Node]) -> None:
     await asking.stop()
 
 
+async def test_only_some_memberships_are_asked_for_at_a_time(nodes: dict[str, Node]) -> None:
+    asking = NodeMembership(nodes["b"].channels, nodes["b"].loop)
+    asked = [asking.ask(SHARD, "a") for _ in range(1_000)]
+    assert sum(1 for each in asked if not each.done()) == 16
+    answers = await asyncio.gather(*asked)
+    assert [each for each in answers if each is not None] == [nodes["a"].membership] * 16
+
+    assert await asking.ask(SHARD, "a") == nodes["a"].membership
+    await asking.stop()
+
+
 async def test_whoever_was_removed_is_told_the_members_and_nothing_else(
     nodes: dict[str, Node], stub: Any
 ) -> None:

@@ -4,7 +4,9 @@ from math import inf, nan
 
 import pytest
 from pydantic import ValidationError
+from quorate.plugin import CliCommand, Metric, RaftGroup
 from quorate.plugin.catalog import Catalog
+from quorate.testing.installed import declarations_of
 from quorate_connector import plugin
 from quorate_connector.api import ConnectorType
 from quorate_connector.config import ConnectorConfig
@@ -28,7 +30,7 @@ INTERNAL = {
 def test_the_names_that_are_kept_for_ever(catalog: Catalog) -> None:
     families = {each.name: each.row for each in catalog.declared["connector"].families}
 
-    assert [group.name for group in plugin.quorate_raft_groups()] == ["mqtt"]
+    assert [group.name for group in declarations_of(plugin, RaftGroup)] == ["mqtt"]
     assert {name for name, row in families.items() if row is not None} == {
         "connector.assignments",
         "connector.connectors",
@@ -63,14 +65,14 @@ def test_the_names_that_operators_see(catalog: Catalog) -> None:
         "connector.tenant_deletion",
         "connector.worker_liveness",
     }
-    assert {metric.name for metric in plugin.quorate_metrics()} == {
+    assert {metric.name for metric in declarations_of(plugin, Metric)} == {
         "quorate_connector_assigned_total",
         "quorate_connector_reclaimed_total",
         "quorate_connector_released_total",
         "quorate_connector_tasks",
         "quorate_connector_workers",
     }
-    assert [each.name for each in plugin.quorate_cli_commands()] == ["connector"]
+    assert [each.name for each in declarations_of(plugin, CliCommand)] == ["connector"]
 
 
 def test_the_names_that_stand_in_rows_and_definitions(catalog: Catalog) -> None:

@@ -1,6 +1,8 @@
 """What other processes rely on: names that stand in logs, on disks and in other plugins."""
 
+from quorate.plugin import RaftGroup
 from quorate.plugin.catalog import Catalog
+from quorate.testing.installed import declarations_of
 from quorate_mqtt import plugin
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
 
@@ -22,7 +24,7 @@ FAMILIES = {
 def test_the_names_that_are_kept_for_ever(catalog: Catalog) -> None:
     families = {family.name for family in catalog.declared["mqtt"].families}
 
-    assert [group.name for group in plugin.quorate_raft_groups()] == ["mqtt"]
+    assert [group.name for group in declarations_of(plugin, RaftGroup)] == ["mqtt"]
     assert families >= FAMILIES
 
 

@@ -443,7 +443,7 @@ async def test_one_commit_whose_answer_was_not_kept_has_an_unknown_outcome(
         return BatchReply(items=1, forgotten=[0])
 
     monkeypatch.setattr(memory, "execute_all", execute_all)
-    with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
+    with pytest.raises(OutcomeUnknownError, match="no longer keeps the answer"):
         await Offsets(memory).commit(tenant, "g", "x", 0, 1, expected_offset=0)
 
 
@@ -475,7 +475,7 @@ async def test_a_subscription_group_whose_answer_was_not_kept_has_an_unknown_out
 
     monkeypatch.setattr(memory, "execute_all", execute_all)
     change = SubscriptionGroupChange(tenant=tenant, group="g")
-    with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
+    with pytest.raises(OutcomeUnknownError, match="no longer keeps the answer"):
         await SubscriptionGroups(memory).put(change)
 
 

@@ -295,7 +295,7 @@ async def test_a_mark_whose_answer_was_not_kept_is_committed_once_more() -> None
     async with cluster.committer() as committer:
         for group in ("f", "g", "h"):
             committer.mark("t", group, "a", 0, 1)
-        with pytest.raises(OutcomeUnknownError, match="did not keep the answer"):
+        with pytest.raises(OutcomeUnknownError, match="no longer keeps the answer"):
             await committer.flush()
         assert committer.dirty == 1
 

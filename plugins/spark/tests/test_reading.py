@@ -11,7 +11,7 @@ from quorate.v1.view_pb2 import PackedRows
 
 if TYPE_CHECKING:
     from quorate.testing.cluster import Cluster
-    from quorate_spark.source.reading import TableReader
+    from quorate_spark.source.reading import FilteredReader
 
 pytestmark = pytest.mark.ci
 
@@ -42,13 +42,15 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[PackedRows]:
     return given
 
 
-def reader(node: Cluster, low: bytes, high: bytes, **options: str) -> TableReader:
+def reader(node: Cluster, low: bytes, high: bytes, **options: str) -> FilteredReader:
     """Return a reader of keys between two."""
     from pyspark.sql.datasource import GreaterThanOrEqual, LessThan
     from quorate_spark.source.options import read_options
-    from quorate_spark.source.reading import TableReader
+    from quorate_spark.source.reading import FilteredReader
 
-    made = TableReader(read_options({"table": "kv.pairs", "endpoints": node.endpoints, **options}))
+    made = FilteredReader(
+        read_options({"table": "kv.pairs", "endpoints": node.endpoints, **options})
+    )
     filters = [GreaterThanOrEqual(("key",), low), LessThan(("key",), high)]
     assert list(made.pushFilters(filters)) == []
     return made

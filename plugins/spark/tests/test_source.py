@@ -275,6 +275,20 @@ def test_filters_of_the_key_are_pushed_down(spark: SparkSession, save: Save, pai
 
 
 @pytest.mark.ci
+def test_a_spark_that_passes_no_filters_reads_all_and_filters_itself(
+    spark: SparkSession, save: Save, pairs: Pairs
+) -> None:
+    save(numbered(spark, "alone", 30), load_id="alone")
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "false")
+    try:
+        rows = pairs("alone")
+        assert found(rows) == wanted("alone", 30)
+        assert "Filter (" in explained(rows)
+    finally:
+        spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+
+
+@pytest.mark.ci
 def test_a_table_without_rows_in_a_range(spark: SparkSession, pairs: Pairs) -> None:
     assert pairs("nothing is here").count() == 0
 

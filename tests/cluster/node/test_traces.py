@@ -20,6 +20,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from quorate.client import AsyncClient, Client
 from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2
 
@@ -27,6 +28,7 @@ pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
 PUT = "quorate.v1.KvService/Put"
 GET = "quorate.v1.KvService/Get"
+EXECUTE = "quorate.v1.CommandService/Execute"
 STAGES = {"append", "replicate", "apply"}
 
 
@@ -138,7 +140,7 @@ def collected() -> Iterator[Collected]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, collected: Collected) -> Iterator[Cluster]:
-    settings = {
+    settings: Settings = {
         "traces": {"endpoint": f"http://127.0.0.1:{collected.port}", "ratio": 0.0},
         # Every write is slow, so that the log and the flight recorder tell of it.
         "timing": {"slow_write_ms": 1},
@@ -197,8 +199,8 @@ def test_the_spans_of_an_application_go_on_in_the_nodes(
     application = Application()
     order(cluster.endpoints, application.provider)
     trace = application.trace("order")
-    until(lambda: set(collected.of(trace)) >= STAGES or None)
-    [served] = collected.of(trace)["quorate.v1.CommandService/Execute"]
+    until(lambda: set(collected.of(trace)) >= {EXECUTE, *STAGES} or None)
+    [served] = collected.of(trace)[EXECUTE]
     assert {served.parent} == application.ids("quorate.v1.PutPair")
 
 
@@ -217,10 +219,9 @@ def exemplars(node: NodeProcess, name: str) -> set[str]:
     )
     with urlopen(asked, timeout=20) as answer:
         assert answer.headers["Content-Type"].startswith("application/openmetrics-text")
-        families = {
-            each.name: each for each in text_string_to_metric_families(answer.read().decode())
-        }
-    samples = families[name].samples
+        text = answer.read().decode()
+    shown = text_string_to_metric_families(text)  # type: ignore[no-untyped-call]
+    [samples] = [each.samples for each in shown if each.name == name]
     return {each.exemplar.labels["trace_id"] for each in samples if each.exemplar}
 
 
@@ -278,8 +279,8 @@ async def test_an_entry_is_linked_with_each_call_that_it_holds(
     holding = {entry.id: entry.links for entry in entries()}
     assert len(queues) == 60
     for queue in queues:
-        [entry] = queue.links
-        assert queue.parent in holding[entry]
+        [linked] = queue.links
+        assert queue.parent in holding[linked]
 
 
 async def test_commands_that_share_a_call_are_linked_with_the_one_that_names_its_trace(

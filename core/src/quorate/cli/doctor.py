@@ -8,7 +8,7 @@ import resource
 import shutil
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -39,7 +39,7 @@ _SYNCS: Final = 100
 _FILES: Final = 65_536
 
 #: The metrics that are looked at, by what their names begin with.
-_NAMES: Final = (
+NAMES: Final = (
     *("quorate_tls_end_", "quorate_log_sync_", "process_open_fds", "process_max_fds"),
     *("quorate_loop_longest_", "quorate_rocksdb_write_stopped", "quorate_audit_lost_"),
     "quorate_limits_refused_",
@@ -66,7 +66,7 @@ def command(terminal: Terminal, here: bool) -> None:
     found.
     """
     findings = list(of_machine(terminal.settings())) if here else []
-    findings += of_cluster(terminal.ask(gather))
+    findings += of_cluster(terminal.ask(lambda client: gather(client, NAMES)))
     terminal.print(map(asdict, findings))
     if not findings and not terminal.json:
         click.echo("Nothing to do.")
@@ -85,12 +85,15 @@ class Reports:
     quotas: Iterable[Mapping[str, Any]]
 
 
-async def gather(client: AsyncClient) -> Reports:
-    """Ask every node for its status, and those that answer for their metrics and quotas."""
+async def gather(client: AsyncClient, names: Sequence[str] = ()) -> Reports:
+    """Ask every node for its status, and those that answer for their metrics and quotas.
+
+    The metrics are those whose names begin with any of `names`; without them all.
+    """
     topology, statuses = await look(client)
     answering = [name for name, each in statuses.items() if not isinstance(each, Silent)]
     quotas, metrics = await asyncio.gather(
-        quota_rows(client, answering, QuorateError), texts_of(client, statuses)
+        quota_rows(client, answering, QuorateError), texts_of(client, statuses, names)
     )
     return Reports(topology=topology, statuses=statuses, metrics=metrics, quotas=quotas)
 
@@ -107,7 +110,7 @@ def of_cluster(reports: Reports) -> Iterator[Finding]:
             found = f"its metrics cannot be read: {getattr(metrics, 'reason', metrics)}"
             yield Finding(node, found, f"let this machine reach {status.http_address}")
         else:
-            yield from of_metrics(node, samples_in(metrics, _NAMES), now_s=time.time())
+            yield from of_metrics(node, samples_in(metrics, NAMES), now_s=time.time())
     yield from of_quotas(reports.quotas)
 
 

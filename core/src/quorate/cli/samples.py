@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 from urllib.request import urlopen
 
 from quorate.cli.statuses import PATIENCE_S, Silent, Status
@@ -14,31 +15,48 @@ from quorate.cli.statuses import PATIENCE_S, Silent, Status
 if TYPE_CHECKING:
     from quorate.client import AsyncClient, Tls
 
+_SAMPLE: Final = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
+_LABEL: Final = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = re.compile(r"\\(.)")
+_ESCAPES: Final = {"n": "\n"}
+
 #: The values of metrics by their labels.
 Samples = Mapping[str, Sequence[tuple[Mapping[str, str], float]]]
 
 
 async def texts_of(
-    client: AsyncClient, statuses: Mapping[str, Status]
+    client: AsyncClient, statuses: Mapping[str, Status], names: Sequence[str]
 ) -> Mapping[str, str | OSError]:
-    """Return what each node that answers says of itself, or why that cannot be read."""
+    """Return the metrics of each node that answers, or why they cannot be read.
+
+    They are those whose names begin with any of `names`, without them all, and perhaps others.
+    """
     answering = {name: each for name, each in statuses.items() if not isinstance(each, Silent)}
     texts = await asyncio.gather(
-        *(asyncio.to_thread(_read, each.http_address, client.tls) for each in answering.values())
+        *(
+            asyncio.to_thread(_read, each.http_address, client.tls, names)
+            for each in answering.values()
+        )
     )
     return dict(zip(answering, texts, strict=True))
 
 
-def samples_in(text: str, names: tuple[str, ...] = ("",)) -> Samples:
-    """Return the samples whose names begin with any of these."""
-    from prometheus_client.parser import text_string_to_metric_families
+def samples_in(text: str, names: tuple[str, ...]) -> Samples:
+    """Return the samples whose names begin with any of these.
 
-    wanted = "".join(f"{line}\n" for line in text.splitlines() if line.startswith(names))
+    The parser of prometheus_client takes twenty times as long: too long for thousands of buckets.
+    """
     found: defaultdict[str, list[tuple[Mapping[str, str], float]]] = defaultdict(list)
-    for family in text_string_to_metric_families(wanted):
-        for sample in family.samples:
-            found[sample.name].append((sample.labels, sample.value))
+    for line in text.split("\n"):
+        if line.startswith(names) and (sample := _SAMPLE.fullmatch(line)):
+            name, labels, value = sample.groups()
+            found[name].append((dict(_labels(labels or "")), float(value)))
     return found
+
+
+def _labels(text: str) -> Iterator[tuple[str, str]]:
+    for name, value in _LABEL.findall(text):
+        yield name, _ESCAPED.sub(lambda at: _ESCAPES.get(at[1], at[1]), value)
 
 
 def bucket_of(buckets: Sequence[tuple[float, float]], share: float) -> tuple[float, float]:
@@ -56,11 +74,13 @@ def bucket_of(buckets: Sequence[tuple[float, float]], share: float) -> tuple[flo
     return 0.0, 0.0
 
 
-def _read(address: str, tls: Tls | None) -> str | OSError:
+def _read(address: str, tls: Tls | None, names: Sequence[str]) -> str | OSError:
     context = ssl.create_default_context(cafile=str(tls.ca)) if tls else None
     if tls and tls.cert and tls.key and context:
         context.load_cert_chain(tls.cert, tls.key)
     url = f"http{'s' if tls else ''}://{address}/metrics"
+    if names:
+        url += f"?names={','.join(names)}"
     try:
         with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
             text: str = answer.read().decode()

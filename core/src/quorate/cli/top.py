@@ -73,7 +73,7 @@ async def _looks(client: AsyncClient, every_s: float) -> AsyncGenerator[Parts, N
         while True:
             topology = await client.topology()
             found = await statuses.of_members(topology)
-            texts = await texts_of(client, found)
+            texts = await texts_of(client, found, NAMES)
             view = view_of(topology, found, at_s=time.monotonic(), before=view)
             read = {node: text for node, text in texts.items() if isinstance(text, str)}
             samples = {node: samples_in(text, NAMES) for node, text in read.items()}

@@ -167,7 +167,7 @@ class Calls:
             address = self._leader(group, shard_key) or self._topology.any_address()
             try:
                 return await self._connections.to(address).call(
-                    method, request, response, deadline - loop.time()
+                    method, request, response, deadline - loop.time(), None
                 )
             except AttemptError as failure:
                 attempts = attempts or Attempts(self._topology, deadline, kind)
@@ -188,7 +188,9 @@ class Calls:
         failed: AttemptError | None = None
         for address in self._addresses(group, shard_key):
             begun = False
-            answers = self._connections.to(address).stream(method, request, response, timeout_s)
+            answers = self._connections.to(address).stream(
+                method, request, response, timeout_s, None
+            )
             try:
                 async for answer in answers:
                     begun = True
@@ -239,7 +241,7 @@ class NodeCalls:
         try:
             address = await self._topology.address_of(self._node, deadline - loop.time())
             answer = self._connections.to(address).call(
-                method, request, response, deadline - loop.time()
+                method, request, response, deadline - loop.time(), None
             )
             return await (answer if traces is None else traces.during(method[1:], answer))
         except AttemptError as failure:
@@ -252,7 +254,9 @@ class NodeCalls:
         check_call(method, request, response)
         try:
             address = await self._topology.address_of(self._node, self._timeout_s)
-            answers = self._connections.to(address).stream(method, request, response, timeout_s)
+            answers = self._connections.to(address).stream(
+                method, request, response, timeout_s, None
+            )
             async for answer in answers:
                 yield answer
         except AttemptError as failure:

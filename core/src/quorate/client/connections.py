@@ -14,6 +14,7 @@ from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.tls import Files, Tls, why_refused
 from quorate.client.tokens import BearerToken
+from quorate.observe.requests import SPAN_KEY
 
 if TYPE_CHECKING:
     from quorate.observe.traces import Traces
@@ -73,11 +74,16 @@ class Connection:
         return not self._closed and self._channel.get_state() in _FAILED
 
     async def call(
-        self, method: str, request: Message, response: type[R], timeout_s: float, span: str = ""
+        self,
+        method: str,
+        request: Message,
+        response: type[R],
+        timeout_s: float,
+        span: str | None = "",
     ) -> R:
         """Ask once; raises `AttemptError`, which says whether anything can have been done.
 
-        `span` is the name of the one to be in, the caller's by default.
+        `span` is the name of the one that it is a part of, if any; None: the caller's.
         """
         timeout_s = await self.stands(timeout_s)
         calling = self._channel.unary_unary(
@@ -99,7 +105,7 @@ class Connection:
         request: Message,
         response: type[R],
         timeout_s: float | None,
-        span: str = "",
+        span: str | None = "",
     ) -> AsyncGenerator[R, None]:
         """Ask once, and yield what is answered; raises `AttemptError`."""
         await self.stands(CONNECT_S if timeout_s is None else timeout_s)
@@ -119,9 +125,11 @@ class Connection:
         finally:
             answers.cancel()
 
-    def _metadata(self, span: str) -> tuple[tuple[str, str], ...] | None:
+    def _metadata(self, span: str | None) -> tuple[tuple[str, str], ...] | None:
+        if span is None and self._traces is not None:
+            span = self._traces.here()
         own = None if self._token is None else self._token.metadata()
-        return own if self._traces is None else (*(own or ()), *self._traces.metadata(span))
+        return (*(own or ()), (SPAN_KEY, span)) if span else own
 
     async def close(self) -> None:
         """End it, and every call on it."""

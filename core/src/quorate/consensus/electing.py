@@ -36,7 +36,7 @@ class Electing(Following):
             self._wake()
         if self.role != LEADER and not self.resting and now >= self.election_deadline:
             self._draw_election_deadline()
-            if self._may_campaign() and not self._leaves_it_to_others(now):
+            if self._is_admitted(now):
                 self._campaign(pre=True)
 
     def _step_down(self, term: int, leader: Peer | None) -> None:
@@ -49,6 +49,7 @@ class Electing(Following):
         self.set_role(FOLLOWER)
         self.leader = leader
         self._ballot = None
+        self._end_candidacy()
         self._handover = None
         self._followers = {}
         self._snapshots_needed.clear()
@@ -75,6 +76,28 @@ class Electing(Following):
     def _may_campaign(self) -> bool:
         configuration = self.log.configuration
         return configuration is not None and self.me in configuration.voters
+
+    def stand(self) -> None:
+        """Stand for election now, unless there is a leader: another replica has made room."""
+        self._call(self._stand)
+
+    def _stand(self) -> None:
+        if self.resting or self._has_leader():
+            self._end_candidacy()
+        else:
+            # So a leader that is heard before the next turn ends the candidacy.
+            self.leader = None
+            self.election_deadline = self.clock()
+
+    def _is_admitted(self, now: float) -> bool:
+        if not self._may_campaign() or self._leaves_it_to_others(now):
+            self._end_candidacy()
+            return False
+        return self.liveness is None or self.liveness.candidates.admit(self)
+
+    def _end_candidacy(self) -> None:
+        if self.liveness is not None:
+            self.liveness.candidates.leave(self)
 
     def _leaves_it_to_others(self, now: float) -> bool:
         patience_s = _OTHERS_TIMEOUTS * self.timing.election_max_s
@@ -155,6 +178,7 @@ class Electing(Following):
         self.set_role(LEADER)
         self.leader = self.me
         self._ballot = None
+        self._end_candidacy()
         for token, _ in self._forwarded_reads.values():
             self._read_outcomes.append(ReadOutcome(token, None))
         self._forwarded_reads.clear()

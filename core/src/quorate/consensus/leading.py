@@ -172,6 +172,9 @@ class Leading(Resting):
         self.heartbeat_deadline = self.timing.next_heartbeat(now)
         self._round_due = float("inf")
         rest = self._offer(now)
+        if rest is not None and not self._followers:
+            # Nobody has to agree.
+            self._fall_asleep([])
         for follower in self._followers.values():
             if rest is not None:
                 self._send(follower.peer, rest)

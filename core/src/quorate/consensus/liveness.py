@@ -6,6 +6,7 @@ A replica at rest relies on it instead of on heartbeats of its own (see `resting
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, Protocol
 
+from quorate.consensus.candidates import Candidates
 from quorate.consensus.timing import Timing
 
 
@@ -45,6 +46,8 @@ class Liveness:
         self, clock: Callable[[], float], timing: Timing, epoch: int, send: Callable[[int], None]
     ) -> None:
         self.epoch = epoch
+        #: The replicas of this node that stand for election.
+        self.candidates: Final = Candidates()
         self._clock: Final = clock
         self._silent_s: Final = timing.quorum_window_s
         self._late_s: Final = 2 * timing.heartbeat_s

@@ -55,24 +55,28 @@ class Resting(State):
     def rests_by(
         self, liveness: Liveness, driven: Callable[[Callable[[], None]], None] | None = None
     ) -> None:
-        """Rest from now on when the shard is idle; `driven` makes the calls of `rouse`."""
+        """Rest from now on when the shard is idle; `driven` makes the calls of `liveness`."""
         self.liveness = liveness
         self._driven = driven
 
     def rouse(self, node: str) -> None:
         """Wake: a node that it relies on has changed."""
-        if self._driven is None:
-            self._wake()
-        else:
-            self._driven(self._wake)
+        self._call(self._wake)
 
     def retire(self) -> None:
         """Rest no more: this replica ends. Who rests under it must hear of that."""
         if self.liveness is None:
             return
+        self.liveness.candidates.leave(self)
         self.liveness.forget(self)
         if self._offered:
             self.liveness.renew()
+
+    def _call(self, act: Callable[[], None]) -> None:
+        if self._driven is None:
+            act()
+        else:
+            self._driven(act)
 
     def _fall_asleep(self, nodes: Iterable[str]) -> None:
         assert self.liveness is not None
@@ -115,6 +119,10 @@ class Resting(State):
             self.election_deadline += timeout
 
     def _back_to_work(self, now: float) -> None:
+        raise NotImplementedError
+
+    def stand(self) -> None:
+        """Stand for election now, unless there is a leader: another replica has made room."""
         raise NotImplementedError
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, cast
@@ -22,9 +22,12 @@ R = TypeVar("R", bound=Message)
 _log = logging.getLogger(__name__)
 
 #: Interval of the check for leadership and term; the fence takes effect at once.
-TICK_S: Final = 0.05
+TICK_S: Final = 0.1
 #: Minimum pause between two runs of a controller.
 _BREATH_S: Final = 0.05
+#: The runs for so many shards that begin together, as after a start, are spread over half of their
+#: interval from the second run on: a thousand in a row would stop the node for a while.
+_APART: Final = 64
 #: Delay before a family is watched again after a failure.
 _REWATCH_S: Final = 1.0
 
@@ -134,6 +137,10 @@ class Runner:
     def status(self) -> Sequence[ControllerStatus]:
         """Return the status of each controller per shard that this node leads."""
         return [self._posts[key].status() for key in sorted(self._posts)]
+
+    def failing(self, failures: int) -> Iterator[ControllerStatus]:
+        """Yield the status of each controller that has failed so many times in a row here."""
+        return (post.status() for post in self._posts.values() if post.failures >= failures)
 
     def _permission(self, name: str) -> asyncio.Event:
         if name not in self._allowed:
@@ -284,6 +291,11 @@ class _Post:
             self.task.cancel()
         return self.task
 
+    @property
+    def failures(self) -> int:
+        """How many times in a row it has failed."""
+        return self._backoff.failures
+
     def status(self) -> ControllerStatus:
         """Return the status."""
         return ControllerStatus(
@@ -316,6 +328,8 @@ class _Post:
                     raise
                 await pause(self._loop, self._failed(error))
                 continue
+            if not self._runs:
+                wait_s *= 1 - self.ref.shard % _APART / (2 * _APART)
             self._backoff.succeeded()
             self._error = None
             self._runs += 1

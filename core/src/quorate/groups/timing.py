@@ -3,12 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from math import floor
 from typing import Any, Final
 
 _log = logging.getLogger(__name__)
 
 #: Deadlines closer together than this share a call.
 _TOGETHER_S: Final = 0.005
+#: The part of an interval by which a timer may ring early.
+_EARLY: Final = 0.05
 FIRST_PAUSE_S: Final = 0.01
 LONGEST_PAUSE_S: Final = 0.2
 
@@ -52,16 +55,25 @@ async def pause(loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
         timer.cancel()
 
 
+async def until_beat(loop: asyncio.AbstractEventLoop, interval_s: float) -> None:
+    """Sleep until the next multiple of an interval on the clock of the loop.
+
+    What a node does regularly then comes in the same turns: each wakes a process that rests.
+    """
+    now = loop.time()
+    await pause(loop, (floor(now / interval_s + _EARLY) + 1) * interval_s - now)
+
+
 async def every(
     loop: asyncio.AbstractEventLoop, interval_s: float, act: Callable[[], None], failed: str
 ) -> None:
-    """Act at an interval until cancelled; an exception is logged with `failed`."""
+    """Act at an interval, as `until_beat`, until cancelled; `failed` is logged with exceptions."""
     while True:
         try:
             act()
         except Exception:  # noqa: BLE001 - one failure must not be the last act
             _log.exception(failed)
-        await pause(loop, interval_s)
+        await until_beat(loop, interval_s)
 
 
 async def end(*tasks: asyncio.Task[Any] | None) -> None:

@@ -25,7 +25,7 @@ from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, Unrea
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import heir_of
 from quorate.groups.shard_creation import Submit
-from quorate.groups.timing import end, pause
+from quorate.groups.timing import end, pause, until_beat
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.control_pb2 import MoveReplica, ShardMember, ShardRow
@@ -175,7 +175,7 @@ class Repairs:
                     await self._step(shard, row, damage)
                 except _PASSING as error:
                     _log.info("the repair of shard %s waits: %s", shard, error)
-            await pause(self._loop, _LOOK_S)
+            await until_beat(self._loop, _LOOK_S)
 
     def _look_at_note(self, shard: ShardId) -> None:
         """Go on with a repair that was begun before this node started."""

@@ -23,7 +23,7 @@ from quorate.apply.outcomes import RowsDifferError
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end, pause
+from quorate.groups.timing import end, pause, until_beat
 from quorate.healing.repairs import Repairs
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
@@ -142,13 +142,14 @@ class Scrub:
 
     def _reading(self, engine: Engine, shard: Shard | None) -> Iterator[int]:
         """Read the files as `FileSums` does, once it is known that they are all there."""
-        gone = next((path for path in engine.tables() if not path.exists()), None)
+        tables = engine.tables()
+        gone = next((path for path in tables if not path.exists()), None)
         # A compaction may have removed it.
         if gone is not None and gone in engine.tables():
             raise DamagedError(f"The file {gone} is gone.")
         if shard is not None:
             shard.data.check_pointer()
-        for directory in {path.parent for path in engine.tables()}:
+        for directory in {path.parent for path in tables}:
             if engine not in self._sums:
                 self._sums[engine] = FileSums(directory)
             yield from self._sums[engine].read()
@@ -169,11 +170,13 @@ class Scrub:
                 if led and self._shards.level(CORE) >= CHECKED_FROM:
                     turn += 1
                     await self._begin(led[turn % len(led)])
-            await pause(self._loop, _LOOK_S)
+            await until_beat(self._loop, _LOOK_S)
 
     def _is_due(self, shard: Shard) -> bool:
-        peers = () if shard.configuration is None else shard.configuration.peers
-        return len(peers) > 1 and not shard.resting and shard.id not in self._own
+        if shard.resting or shard.id in self._own:
+            return False
+        configuration = shard.configuration
+        return configuration is not None and len(configuration.peers) > 1
 
     async def _begin(self, shard: Shard) -> None:
         family, key = self._next.get(shard.id, ("", b""))

@@ -542,9 +542,9 @@ class Node:
         await authority_known(self._watching.caches)
         await self._readiness.told(hosted)
         # What one shard lacks keeps nobody from the others.
-        await asyncio.gather(*map(self._readiness.tried, hosted))
+        await self._readiness.tried(hosted)
         await self._serving.welcome()
-        await asyncio.gather(*map(self._readiness.caught_up, hosted))
+        await self._readiness.caught_up(hosted)
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)
 
 

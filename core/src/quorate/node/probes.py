@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from time import perf_counter
 from types import SimpleNamespace
@@ -65,6 +65,8 @@ class Probes:
         found = self._ask(self._read, _METRICS_WITHIN_S)
         if found is None:
             return _silent(_METRICS_WITHIN_S)
+        if names := asked.query.get("names"):
+            found = [each for each in found if _is_named(each.name, names.split(","))]
         # Exemplars are in that of OpenMetrics alone, which Prometheus prefers.
         encode, content_type = choose_encoder(asked.accept)
         content = encode(SimpleNamespace(collect=lambda: found))
@@ -115,6 +117,11 @@ class Probes:
 
     async def _waited_for(self) -> Sequence[str]:
         return self._missing()
+
+
+def _is_named(family: str, names: Iterable[str]) -> bool:
+    """Return whether samples of a family have names that begin with any of these."""
+    return any(family.startswith(each) or each.startswith(family) for each in names)
 
 
 def _silent(for_s: float) -> Answer:

@@ -153,10 +153,11 @@ async def _live(
 
 
 async def _serve(node: Node) -> None:
+    # From the beginning: a start with a thousand shards makes many objects, all of which stay.
+    gc.set_threshold(*COLLECTING)
     await node.start()
     await node.ready()
     tell("READY=1")
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*COLLECTING)
     await node.ended()

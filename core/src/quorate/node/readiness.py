@@ -149,19 +149,29 @@ class Readiness:
                 self._caught_up.update({shard.id for shard in left} - {each.id for each in untold})
                 left, until = untold, self._loop.time() + _UNTOLD_S
 
-    async def caught_up(self, shard: Shard) -> None:
-        """Return once a shard has what its leader had committed, or its replica here has ended."""
-        while not await self.tried(shard):
-            pass
+    async def caught_up(self, hosted: Sequence[Shard]) -> None:
+        """Return once shards have what their leaders had committed, or end here."""
+        while hosted:
+            hosted = await self.tried(hosted)
 
-    async def tried(self, shard: Shard) -> bool:
-        """Give a shard some time to catch up; False: it has not, and it is worth waiting."""
+    async def tried(self, hosted: Sequence[Shard]) -> Sequence[Shard]:
+        """Give shards some time to catch up; return those that have not, and are worth waiting."""
+        caught_up = await asyncio.gather(*map(self._tried, hosted))
+        late = [shard for shard, is_good in zip(hosted, caught_up, strict=True) if not is_good]
+        if late:
+            _log.warning(
+                "not ready: %d shards have not caught up with their leaders: %s",
+                len(late),
+                ", ".join(str(shard.id) for shard in late),
+            )
+        return late
+
+    async def _tried(self, shard: Shard) -> bool:
         if shard.id in self._caught_up:
             return True
         try:
             await shard.read_barrier(_TELL_S)
-        except ReadTimeoutError as error:
-            _log.warning("not ready: shard %s: %s", shard.id, error)
+        except ReadTimeoutError:
             return False
         except UnreadableError:
             # Why it ended is said where replicas stop; the node goes on without it.

@@ -170,13 +170,12 @@ class NodeReports:
             yield f"shard {each} {why}"
         for alarms in self._more_alarms:
             yield from alarms()
-        for status in self._runner.status():
-            if status.failures >= _FAILURES:
-                text = f"controller {status.name} of shard {status.shard} keeps failing"
-                yield f"{text}: {status.error}"
-        for shard in _in_order(self._shards):
-            if shard.shortage is not None:
-                yield shard.shortage
+        for status in self._runner.failing(_FAILURES):
+            text = f"controller {status.name} of shard {status.shard} keeps failing"
+            yield f"{text}: {status.error}"
+        # All shards are on one disk.
+        yield from {shard.shortage for shard in self._shards.all() if shard.shortage is not None}
+        for shard in self._shards.leading():
             if shard.clock_alarm is not None:
                 yield f"shard {shard.id}: {shard.clock_alarm}"
 

@@ -58,7 +58,8 @@ class Collector(SpanProcessor):
         ending.start()
         ending.join(within_s)
         if ending.is_alive():
-            self._sending.shutdown()
+            # Exporters differ in whether this ends an attempt at once, or waits for it.
+            Thread(target=self._sending.shutdown, name="spans", daemon=True).start()
 
     def provider(self, node: str) -> TracerProvider:
         """Return what gives a node's spans to this collector."""

@@ -34,8 +34,10 @@ class LoopLag:
 
     def start(self) -> None:
         """Begin."""
-        self._due = self._clock() + _EVERY_S
-        self._timer = self._loop.call_later(_EVERY_S, self._woken)
+        # Together with what the node does at such intervals.
+        delay_s = 1.5 * _EVERY_S - (self._loop.time() + _EVERY_S / 2) % _EVERY_S
+        self._due = self._clock() + delay_s
+        self._timer = self._loop.call_later(delay_s, self._woken)
 
     def stop(self) -> None:
         """Stop."""

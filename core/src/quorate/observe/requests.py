@@ -10,6 +10,8 @@ from typing import Final
 
 from quorate.observe.recorder import Recorder
 
+#: The key of the metadata that names the span of a caller, and says whether its trace is wanted.
+SPAN_KEY: Final = "traceparent"
 #: Differs in each process.
 _PREFIX: Final = secrets.token_hex(4)
 _numbers: Final = count(1)

@@ -15,14 +15,9 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, SpanContext, SpanKind, StatusCode, TracerProvider
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from quorate.observe.requests import trace_of
+from quorate.observe.requests import SPAN_KEY, trace_of
 
 T = TypeVar("T")
-
-Metadata = tuple[tuple[str, str], ...]
-
-#: The key of the metadata that names the span of a caller, and says whether its trace is wanted.
-_KEY: Final = "traceparent"
 
 _FORM: Final = TraceContextTextMapPropagator()
 _KINDS: Final = {
@@ -42,11 +37,6 @@ class Span:
         #: What others name it by, and the id of its trace.
         self.name: Final = name_of(span)
         self.trace: Final = trace_of(self.name)
-
-    @property
-    def metadata(self) -> Metadata:
-        """What tells whoever is called that it is in this span."""
-        return metadata_of(self.name)
 
     def end(self, at_s: float | None = None, *, failure: str = "", **attributes: str | int) -> None:
         """End it, now or at a time in s since 1970; with a `failure` unless all went well."""
@@ -98,7 +88,7 @@ class Traces:
 
         One that a node makes is if the call is that it makes it for.
         """
-        sent = next((value for key, value in metadata if key == _KEY), "")
+        sent = next((value for key, value in metadata if key == SPAN_KEY), "")
         parent = sent if isinstance(sent, str) and (by_node or self._follows) else ""
         if parent and (known := _named(parent)).is_valid:
             wanted = known.trace_flags.sampled
@@ -113,9 +103,9 @@ class Traces:
         with self._tracer.start_as_current_span(what, kind=SpanKind.CLIENT):
             return await answer
 
-    def metadata(self, name: str) -> Metadata:
-        """Return what tells whoever is called in which span that is, the caller's by default."""
-        return metadata_of(name or name_of(trace.get_current_span()))
+    def here(self) -> str:
+        """Return the name of the span that the caller is in, if any."""
+        return name_of(trace.get_current_span())
 
     def current(self) -> trace.Span:
         """Return the span that the caller is in, if any."""
@@ -134,20 +124,15 @@ class Traces:
         return name_of((recorded or known or [trace.INVALID_SPAN])[0])
 
 
-def metadata_of(name: str) -> Metadata:
-    """Return what tells whoever is called in which span that is."""
-    return ((_KEY, name),) if name else ()
-
-
 def name_of(span: trace.Span) -> str:
     """Return the text that names a span; "" if there is none."""
     carrier: dict[str, str] = {}
     _FORM.inject(carrier, trace.set_span_in_context(span, Context()))
-    return carrier.get(_KEY, "")
+    return carrier.get(SPAN_KEY, "")
 
 
 def _context(name: str) -> Context:
-    return _FORM.extract({_KEY: name}, Context())
+    return _FORM.extract({SPAN_KEY: name}, Context())
 
 
 def _named(name: str) -> SpanContext:

@@ -41,6 +41,7 @@ from quorate.plugin.declarations import (
     Timer,
     constant_key,
 )
+from quorate.plugin.hookspecs import Declaration
 from quorate.plugin.invalid_items import CheckedItems, propose_valid, split_invalid
 from quorate.plugin.markers import hookimpl
 from quorate.plugin.node import (
@@ -103,6 +104,7 @@ __all__ = [
     "ConsolePage",
     "Controller",
     "DataRoute",
+    "Declaration",
     "EmittedEvent",
     "Event",
     "Extension",

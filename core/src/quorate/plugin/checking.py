@@ -32,8 +32,7 @@ def check_each(field: str, items: Sequence[I], check: Callable[[I, str], None]) 
 
 def check_count(field: str, items: Sequence[object], most: int) -> None:
     """Refuse a batch of more than `most` items; one without items is right everywhere."""
-    if len(items) > most:
-        raise Invalid(field, f"must be at most {most}, not {len(items)}")
+    check_most(field, len(items), most)
 
 
 def check_name(field: str, name: str) -> None:
@@ -69,6 +68,18 @@ def check_description(field: str, description: str) -> None:
     check_longest(field, description, LONGEST_DESCRIPTION)
 
 
+def check_most(field: str, value: int, most: int) -> None:
+    """Refuse a number that is too large."""
+    if value > most:
+        raise Invalid(field, f"must be at most {most}, not {value}")
+
+
+def check_range(field: str, value: int, most: int) -> None:
+    """Refuse a number that is not from 1 to `most`."""
+    if not 1 <= value <= most:
+        raise Invalid(field, f"must be from 1 to {most}, not {value}")
+
+
 def check_bytes(field: str, value: bytes, most: int) -> None:
     """Refuse a value of too many bytes."""
     if len(value) > most:
@@ -83,8 +94,7 @@ def check_choice(field: str, value: int, choices: EnumTypeWrapper) -> None:
 
 def check_page_size(field: str, size: int) -> None:
     """Refuse a page that is too large."""
-    if size > LARGEST_PAGE:
-        raise Invalid(field, f"must be at most {LARGEST_PAGE}, not {size}")
+    check_most(field, size, LARGEST_PAGE)
 
 
 @lru_cache(maxsize=1_024)

@@ -329,8 +329,9 @@ class ConsoleAction:
 
     #: What its page is called, such as `Pause a connector`.
     title: str
-    #: The words of the command. `{name}` stands for an argument that is asked for, or taken from a
-    #: row with a column of that name; `--option={name}` is left out when nothing is given for it.
+    #: The words of the command, which must not prompt. `{name}` stands for an argument that is
+    #: asked for, or taken from a row with a column of that name; `--option={name}` is left out when
+    #: nothing is given for it.
     command: Sequence[str]
     #: The words of a command that only reads and shows what is going to happen, or to what; empty:
     #: the help of the command says it all.
@@ -344,7 +345,9 @@ class ConsolePage:
     #: What the page and the link to it are called.
     title: str
     #: What the tables show, by their titles: commands of the plugin that only read and print rows
-    #: on their `Console`, with their arguments. They ask with the rights of the page's reader.
+    #: on their `Console`, with their arguments. They ask with the rights of the page's reader. What
+    #: stands for `{name}` in them, as in a `ConsoleAction`, is asked for; the table is shown once
+    #: all of it is given, also by a link from a row of another table that has such columns.
     tables: Mapping[str, Sequence[str]]
     #: What can be done there, by verbs such as `pause`: on each row that has a column for every
     #: argument, and below the tables. They are done with the rights of who confirms them.

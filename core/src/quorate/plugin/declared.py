@@ -2,7 +2,7 @@
 
 import difflib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, fields
 from types import ModuleType
@@ -87,6 +87,27 @@ _REFUSED_OPTIONS: Final = (
 )
 _LIFESPAN: Final = "quorate_lifespan"
 _RESOURCES: Final = "quorate_resources"
+_ANY: Final = "quorate_declarations"
+#: What each hook returns, in the order in which they are called.
+_KINDS: Final[Mapping[str, tuple[type[object], ...]]] = {
+    _ANY: (
+        *(RaftGroup, ColumnFamily, Resource, Command, DataRoute, Query, Cache, Controller, Timer),
+        *(GrpcService, Metric, ConfigSection, CliCommand, ExtensionPoint, Extension),
+    ),
+    "quorate_raft_groups": (RaftGroup,),
+    "quorate_column_families": (ColumnFamily,),
+    _RESOURCES: (Resource,),
+    "quorate_commands": (Command,),
+    "quorate_data_routes": (DataRoute,),
+    "quorate_queries": (Query,),
+    "quorate_caches": (Cache,),
+    "quorate_controllers": (Controller, Timer),
+    "quorate_grpc_services": (GrpcService,),
+    "quorate_metrics": (Metric,),
+    "quorate_config_sections": (ConfigSection,),
+    "quorate_cli_commands": (CliCommand,),
+    "quorate_extensions": (ExtensionPoint, Extension),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,37 +150,26 @@ def declare(plugin: Plugin) -> Declared:
     if plugin.module is None:
         return Declared(plugin=plugin, problems=plugin.problems, failed=frozenset(hook_names()))
     hooks = _Hooks(plugin, plugin.module)
-    groups = hooks.ask("quorate_raft_groups", RaftGroup)
-    families = hooks.ask("quorate_column_families", ColumnFamily)
-    resources = _only(Resource, hooks.ask("quorate_resources", Resource))
-    commands = hooks.ask("quorate_commands", Command)
-    routes = hooks.ask("quorate_data_routes", DataRoute)
-    queries = hooks.ask("quorate_queries", Query)
-    caches = hooks.ask("quorate_caches", Cache)
-    controllers = hooks.ask("quorate_controllers", Controller, Timer)
-    services = hooks.ask("quorate_grpc_services", GrpcService)
-    metrics = hooks.ask("quorate_metrics", Metric)
-    sections = hooks.ask("quorate_config_sections", ConfigSection)
-    cli_commands = hooks.ask("quorate_cli_commands", CliCommand)
-    extensions = hooks.ask("quorate_extensions", ExtensionPoint, Extension)
+    found = [item for hook, kinds in _KINDS.items() for item in hooks.ask(hook, *kinds)]
+    resources = _only(Resource, found)
     derived = hooks.derived(resources)
     return Declared(
         plugin=plugin,
-        groups=_only(RaftGroup, groups),
+        groups=_only(RaftGroup, found),
         resources=resources,
-        families=(*_only(ColumnFamily, families), *derived.families),
-        commands=(*_only(Command, commands), *derived.commands),
-        routes=(*_only(DataRoute, routes), *derived.routes),
-        queries=(*_only(Query, queries), *derived.queries),
-        caches=_only(Cache, caches),
-        controllers=(*_only(Controller, controllers), *derived.controllers),
-        timers=_only(Timer, controllers),
-        services=(*_only(GrpcService, services), *derived.services),
-        metrics=_only(Metric, metrics),
-        sections=_only(ConfigSection, sections),
-        cli_commands=_only(CliCommand, cli_commands),
-        points=_only(ExtensionPoint, extensions),
-        extensions=(*_only(Extension, extensions), *derived.extensions),
+        families=(*_only(ColumnFamily, found), *derived.families),
+        commands=(*_only(Command, found), *derived.commands),
+        routes=(*_only(DataRoute, found), *derived.routes),
+        queries=(*_only(Query, found), *derived.queries),
+        caches=_only(Cache, found),
+        controllers=(*_only(Controller, found), *derived.controllers),
+        timers=_only(Timer, found),
+        services=(*_only(GrpcService, found), *derived.services),
+        metrics=_only(Metric, found),
+        sections=_only(ConfigSection, found),
+        cli_commands=_only(CliCommand, found),
+        points=_only(ExtensionPoint, found),
+        extensions=(*_only(Extension, found), *derived.extensions),
         lifespan=hooks.lifespan if _LIFESPAN in hooks.implemented else None,
         problems=(*plugin.problems, *hooks.problems),
         failed=frozenset(hooks.failed),
@@ -195,7 +205,8 @@ class _Hooks:
                 hook, f"{hook} raised {type(error).__name__}: {error}", "repair the hook", error
             )
             return ()
-        wanted = "a list or tuple of " + " and ".join(kind.__name__ for kind in kinds)
+        named = "declarations" if hook == _ANY else " and ".join(each.__name__ for each in kinds)
+        wanted = f"a list or tuple of {named}"
         if not isinstance(answer, Sequence) or isinstance(answer, str | bytes):
             self._fail(hook, f"{hook} returned {type(answer).__name__}", f"return {wanted}")
             return ()
@@ -272,7 +283,8 @@ class _Hooks:
         return answers[0] if answers else None
 
     def _fail(self, hook: str, what: str, fix: str, cause: BaseException | None = None) -> None:
-        self.failed.add(hook)
+        # What it returns may be of any kind.
+        self.failed.update(_KINDS if hook == _ANY else (hook,))
         self.problems.append(self.plugin.problem(what, fix, cause))
 
 

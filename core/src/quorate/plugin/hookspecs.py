@@ -1,4 +1,4 @@
-"""The fourteen hooks of a plugin.
+"""The fifteen hooks of a plugin.
 
 Each is called once, at boot, in the order of the plugins' names, one implementation at a time, so
 that every answer and every error has an owner. All are pure and do no I/O, except the lifespan.
@@ -8,7 +8,7 @@ client call those of every installed plugin.
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, TypeAlias
 
 from quorate.plugin.declarations import (
     Cache,
@@ -29,6 +29,37 @@ from quorate.plugin.declarations import (
 from quorate.plugin.markers import hookspec
 from quorate.plugin.node import NodeApi
 from quorate.plugin.resource import Resource
+
+#: What the hook ``quorate_declarations`` may return.
+Declaration: TypeAlias = (
+    RaftGroup
+    | ColumnFamily
+    | Resource[Any]
+    | Command[Any]
+    | DataRoute[Any]
+    | Query[Any]
+    | Cache
+    | Controller
+    | Timer
+    | GrpcService
+    | Metric
+    | ConfigSection
+    | CliCommand
+    | ExtensionPoint
+    | Extension
+)
+
+# Everything: all that the plugin declares, in one list.
+
+
+@hookspec
+def quorate_declarations() -> Sequence[Declaration]:
+    """Return declarations of any kind: those that other hooks would return, kind by kind.
+
+    Of each kind the order is kept. Refused: what the hook of its kind refuses.
+    """
+    raise NotImplementedError
+
 
 # Vocabulary: what the plugin stores, and the words for changing and reading it.
 

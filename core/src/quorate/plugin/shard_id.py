@@ -1,6 +1,7 @@
 """The name of a shard."""
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple, Self
 
 _NAME: Final = re.compile(r"([a-z][a-z0-9_-]*)/(0|[1-9][0-9]*)", re.ASCII)
@@ -15,10 +16,15 @@ class ShardId(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read what `str` gives; raises `ValueError` for anything else."""
-        found = _NAME.fullmatch(text)
-        if found is None:
-            raise ValueError(f"{text!r} names no shard: write <group>/<number>, as in offset/3")
-        return cls(found[1], int(found[2]))
+        return cls(*_parsed(text))
 
     def __str__(self) -> str:
         return f"{self.group}/{self.number}"
+
+
+@lru_cache(4_096)
+def _parsed(text: str) -> tuple[str, int]:
+    found = _NAME.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} names no shard: write <group>/<number>, as in offset/3")
+    return found[1], int(found[2])

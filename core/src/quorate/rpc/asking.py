@@ -20,6 +20,8 @@ from quorate.rpc.status import DETAILS_KEY, error_of
 from quorate.v1 import node_pb2
 
 _ANSWER_S: Final = 2.0
+#: Questions about members that are under way at the same time.
+_TOGETHER: Final = 16
 #: How often clocks are asked, and how old a reading may be.
 _EVERY_S: Final = 5.0
 _FORGOTTEN_S: Final = 30.0
@@ -107,7 +109,15 @@ class NodeMembership:
         self._asking: Final[set[asyncio.Task[Membership | None]]] = set()
 
     def ask(self, shard: ShardId, node: str) -> asyncio.Future[Membership | None]:
-        """Return the membership that a node knows; None where it knows none, or is silent."""
+        """Return the membership that a node knows; None where it knows none, or is silent.
+
+        It is None at once while many are asked for: all shards of a node may ask together, again
+        and again.
+        """
+        if len(self._asking) >= _TOGETHER:
+            unasked: asyncio.Future[Membership | None] = self._loop.create_future()
+            unasked.set_result(None)
+            return unasked
         asking = self._loop.create_task(self._ask(shard, node))
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)

@@ -111,7 +111,8 @@ class NodeForwarder:
         try:
             route = await self._channels.route(node, request.timeout_s)
             timeout_s = request.timeout_s + GRACE_S
-            metadata = (*route.metadata, *(() if span is None else span.metadata))
+            named = () if span is None else ((requests.SPAN_KEY, span.name),)
+            metadata = (*route.metadata, *named)
             async for part in route.stub.Query(asked, timeout=timeout_s, metadata=metadata):
                 as_of = AsOf(part.revision, part.age_ms, part.published)
                 rows += part.rows

@@ -1,9 +1,17 @@
 """The catalog of installed plugins that a test names."""
 
 from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import installed
+
+D = TypeVar("D")
+
+
+def declarations_of(module: Any, kind: type[D]) -> list[D]:
+    """Return what the hook `quorate_declarations` of a plugin's module declares of a kind."""
+    return [each for each in module.quorate_declarations() if isinstance(each, kind)]
 
 
 def catalog_of(names: Sequence[str]) -> Catalog:

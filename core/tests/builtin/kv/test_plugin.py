@@ -1,14 +1,18 @@
 """What other processes rely on: names that stand in logs and on disks."""
 
 from quorate.builtin.kv import plugin
+from quorate.plugin import ColumnFamily, Command, Timer
+from quorate.testing.installed import declarations_of
 
 
 def test_the_names_that_are_kept_for_ever() -> None:
-    families = [(family.name, family.group) for family in plugin.quorate_column_families()]
-    commands = [command.message.DESCRIPTOR.full_name for command in plugin.quorate_commands()]
+    families = [(family.name, family.group) for family in declarations_of(plugin, ColumnFamily)]
+    commands = [
+        command.message.DESCRIPTOR.full_name for command in declarations_of(plugin, Command)
+    ]
 
     assert families == [("kv.pairs", "metadata")]
-    assert [each.name for each in plugin.quorate_controllers()] == ["kv.ttl"]
+    assert [each.name for each in declarations_of(plugin, Timer)] == ["kv.ttl"]
     assert sorted(commands) == [
         "quorate.v1.CommitPairs",
         "quorate.v1.CommitPairsBatch",
@@ -23,6 +27,8 @@ def test_the_names_that_are_kept_for_ever() -> None:
 
 
 def test_clients_cannot_do_what_the_timer_does() -> None:
-    internal = {each.message.__name__ for each in plugin.quorate_commands() if not each.public}
+    internal = {
+        each.message.__name__ for each in declarations_of(plugin, Command) if not each.public
+    }
 
     assert internal == {"ExpirePairs"}

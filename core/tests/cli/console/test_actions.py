@@ -22,7 +22,7 @@ from quorate.v1 import auth_pb2
 
 TOY = ConsolePage(
     title="Toys",
-    tables={"All": ("toy", "list")},
+    tables={"All": ("toy", "list"), "One": ("toy", "show", "{name}")},
     actions={
         "break": ConsoleAction(
             title="Break a toy",
@@ -44,6 +44,12 @@ class Toys:
         @click.pass_obj
         def list_toys(console: Any) -> None:
             console.print([{"name": "ball", "colour": "red"}])
+
+        @toy.command("show")
+        @click.argument("name")
+        @click.pass_obj
+        def show_toy(console: Any, name: str) -> None:
+            console.print([{"weight": f"that of {name}"}])
 
         @toy.command("break")
         @click.argument("name")
@@ -114,6 +120,16 @@ def test_a_row_has_links_to_what_can_be_done_about_it(console: ConsoleSite) -> N
     page = console(Request("pages/toy", {}, "secret")).body.decode()
 
     assert f'href="/console/{BREAK}?{urlencode({"name": "ball"})}">break</a>' in page
+
+
+def test_a_table_is_shown_when_what_it_asks_for_is_given(console: ConsoleSite) -> None:
+    page = console(Request("pages/toy", {}, "secret")).body.decode()
+    assert '<input name="name" value="">' in page
+    assert "weight" not in page
+    assert 'href="/console/pages/toy?name=ball">one</a>' in page
+
+    page = console(Request("pages/toy", {"name": "ball"}, "secret")).body.decode()
+    assert "that of ball" in page
 
 
 def test_what_is_going_to_run_is_shown_and_nothing_done(console: ConsoleSite, toys: Toys) -> None:

@@ -46,7 +46,7 @@ def test_the_longest_stage_of_a_slow_write_is_marked() -> None:
 
 
 def test_of_each_timer_the_next_deadline_of_all_nodes_is_shown_and_a_late_one_marked() -> None:
-    texts = {
+    texts: dict[str, str | OSError] = {
         "n1": 'quorate_timer_next_seconds{timer="expiry"} 30\n',
         "n2": 'quorate_timer_next_seconds{timer="expiry"} 7\n'
         'quorate_timer_next_seconds{timer="wills"} -60\n',

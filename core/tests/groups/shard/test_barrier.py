@@ -106,6 +106,30 @@ def test_a_question_without_an_answer_holds_the_next_one_up_for_a_while(bench: B
     assert bench.times == [0.0, RETRY_S]
 
 
+def test_without_a_leader_it_asks_less_and_less_often_and_at_once_when_there_is_one(
+    bench: Bench,
+) -> None:
+    [read] = bench.read()
+    bench.world.run(0.0)
+    for pause_s in (RETRY_S, 2 * RETRY_S, 4 * RETRY_S, 8 * RETRY_S, 10 * RETRY_S, 10 * RETRY_S):
+        asked_at = bench.world.now
+        bench.answer(None)
+        bench.world.run(asked_at + pause_s + LINGER_S)
+        assert round(bench.asked[-1][0] - asked_at, 2) == pytest.approx(pause_s)
+    bench.answer(None)
+    bench.barrier.led()
+    bench.world.run(bench.world.now)
+    bench.answer()
+    assert read.done()
+
+    bench.read()
+    bench.world.run(bench.world.now)
+    asked_at = bench.world.now
+    bench.answer(None)
+    bench.world.run(asked_at + RETRY_S + LINGER_S)
+    assert round(bench.asked[-1][0] - asked_at, 2) == pytest.approx(RETRY_S)
+
+
 def test_the_answer_ends_the_wait_of_those_who_wait_for_others(bench: Bench) -> None:
     bench.read(2)
     bench.world.run(0.0)

@@ -12,7 +12,9 @@ from quorate.plugin.checking import (
     check_choice,
     check_count,
     check_each,
+    check_most,
     check_name,
+    check_range,
     check_text,
 )
 
@@ -128,7 +130,7 @@ def check_reports(command: tasks_pb2.ReportTasks) -> None:
     """Refuse a report of nobody, and one that says what no worker can say."""
     check_identity("worker", command.worker)
     _check_epoch("worker_epoch", command.worker_epoch)
-    _check_time("timeout_ms", command.timeout_ms)
+    check_most("timeout_ms", command.timeout_ms, LONGEST_MS)
     check_count("reports", command.reports, MOST_REPORTS)
     for position, report in enumerate(command.reports):
         path = f"reports[{position}]."
@@ -149,7 +151,7 @@ def check_cursor(item: tasks_pb2.StoreCursor, path: str) -> None:
 def check_drain(item: tasks_pb2.DrainWorker, path: str) -> None:
     """Refuse to drain nobody, or to wait for ever."""
     check_identity(f"{path}worker", item.worker)
-    _check_time(f"{path}release_timeout_ms", item.release_timeout_ms)
+    check_most(f"{path}release_timeout_ms", item.release_timeout_ms, LONGEST_MS)
 
 
 def check_undrain(item: tasks_pb2.UndrainWorker, path: str) -> None:
@@ -166,15 +168,10 @@ def _check_definition(definition: pb.Definition, path: str) -> None:
     if not definition.type:
         raise Invalid(f"{path}type", "must not be empty")
     check_bytes(f"{path}config", definition.config, LARGEST_CONFIG)
-    _check_range(f"{path}tasks_max", definition.tasks_max, MOST_TASKS)
-    _check_range(f"{path}failures_max", definition.failures_max, MOST_FAILURES)
-    _check_range(f"{path}backoff_ms", definition.backoff_ms, LONGEST_BACKOFF_MS)
+    check_range(f"{path}tasks_max", definition.tasks_max, MOST_TASKS)
+    check_range(f"{path}failures_max", definition.failures_max, MOST_FAILURES)
+    check_range(f"{path}backoff_ms", definition.backoff_ms, LONGEST_BACKOFF_MS)
     _check_labels(f"{path}labels", definition.labels)
-
-
-def _check_range(field: str, value: int, most: int) -> None:
-    if not 1 <= value <= most:
-        raise Invalid(field, f"must be from 1 to {most}, not {value}")
 
 
 def _check_labels(field: str, labels: Sequence[pb.Label]) -> None:
@@ -192,8 +189,3 @@ def _check_labels(field: str, labels: Sequence[pb.Label]) -> None:
 def _check_epoch(field: str, epoch: int) -> None:
     if epoch == 0:
         raise Invalid(field, "must be the epoch that the row has")
-
-
-def _check_time(field: str, time_ms: int) -> None:
-    if time_ms > LONGEST_MS:
-        raise Invalid(field, f"must be at most {LONGEST_MS}, not {time_ms}")

@@ -7,7 +7,12 @@ import pytest
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, create_model
 from quorate.plugin import Invalid
 from quorate_connector.api import ConnectorType, SecretRef
-from quorate_connector.types.checking import LARGEST_CONFIG, checked, progress_of
+from quorate_connector.types.checking import (
+    LARGEST_CONFIG,
+    checked,
+    clear_text,
+    progress_of,
+)
 from quorate_connector.types.shipped import SHIPPED
 
 TYPES = {each.name: each for each in SHIPPED}
@@ -307,6 +312,13 @@ def test_what_only_resembles_a_secret_is_accepted() -> None:
         "passwords": {"ada": "file:/run/secrets/ada"},
     }
     assert json.loads(checked(types, "loose", json.dumps(config).encode()))["dsn"] == config["dsn"]
+
+
+@pytest.mark.parametrize("text", ["v", ":", "a://:", "Bearer ", "-----BEGIN ", "a://a"])
+def test_a_long_value_is_searched_once(text: str) -> None:
+    # A search that began anew at each place would take hours.
+    value = text * (1_000_000 // len(text))
+    assert [*clear_text({"dsn": value, "url": f"a://{value}"})] == []
 
 
 def test_all_secrets_are_named_at_once() -> None:

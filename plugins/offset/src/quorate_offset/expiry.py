@@ -5,7 +5,16 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from quorate.builtin.resource.api import value_of
-from quorate.plugin import Controller, Metric, NodeApi, Rejected, ShardRef, Txn, answer_each
+from quorate.plugin import (
+    Consistency,
+    Controller,
+    Metric,
+    NodeApi,
+    Rejected,
+    ShardRef,
+    Txn,
+    answer_each,
+)
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_offset.config import OffsetConfig
@@ -41,9 +50,9 @@ class OffsetSettings(BaseModel):
     group_expire_s: int = Field(default=WEEK_S, ge=0, le=100 * 366 * 24 * 3_600)
 
 
-async def read_settings(node: NodeApi) -> OffsetSettings:
+async def read_settings(node: NodeApi, consistency: Consistency = "linearizable") -> OffsetSettings:
     """Return what is set; raises `Rejected` for a resource that cannot be read."""
-    value = await value_of(node, PATH)
+    value = await value_of(node, PATH, consistency)
     if value is None:
         return OffsetSettings()
     try:
@@ -58,15 +67,12 @@ async def read_settings(node: NodeApi) -> OffsetSettings:
 
 async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
     """Expire the groups of a shard that have not changed for as long as the setting says."""
-    set_now = await read_settings(node)
-    until_ms = node.logical_ms(shard) - set_now.group_expire_s * 1_000
-    if not set_now.group_expire_s or until_ms < 0:
+    # Most looks find none: they ask nobody else, and wake no shard at rest.
+    if not await _idle(node, shard, await read_settings(node, "stale")):
         return
-    query = ListIdleGroupsQuery(shard=shard.shard, changed_until_ms=until_ms, limit=TOGETHER)
+    set_now = await read_settings(node)
     for _ in range(MOST_COMMANDS):
-        # What this replica has is enough: the command names the revision at which it was idle.
-        answers = node.read_shards(query, IdleGroup, shards=[shard.shard], consistency="stale")
-        idle = [found async for each in answers for found in each.rows]
+        idle = await _idle(node, shard, set_now)
         if not idle:
             return
         command = ExpireGroups(
@@ -79,6 +85,16 @@ async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
         node.count(EXPIRED.name, sum(1 for each in reply.replies if each))
         if reply.refusals or len(idle) < TOGETHER:
             return
+
+
+async def _idle(node: NodeApi, shard: ShardRef, set_now: OffsetSettings) -> list[IdleGroup]:
+    until_ms = node.logical_ms(shard) - set_now.group_expire_s * 1_000
+    if not set_now.group_expire_s or until_ms < 0:
+        return []
+    query = ListIdleGroupsQuery(shard=shard.shard, changed_until_ms=until_ms, limit=TOGETHER)
+    # What this replica has is enough: the command names the revision at which it was idle.
+    answers = node.read_shards(query, IdleGroup, shards=[shard.shard], consistency="stale")
+    return [found async for each in answers for found in each.rows]
 
 
 EXPIRY: Final = Controller(

@@ -1,25 +1,18 @@
-"""What the plugin declares: every hook that it implements, and nothing else."""
+"""What the plugin declares."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Final
 
 from quorate.plugin import (
     CliCommand,
-    ColumnFamily,
-    Command,
     ConfigSection,
     ConsolePage,
-    Controller,
-    DataRoute,
+    Declaration,
     Extension,
-    ExtensionPoint,
-    GrpcService,
-    Metric,
-    Query,
     RaftGroup,
-    Resource,
-    Timer,
     hookimpl,
 )
 
@@ -27,75 +20,38 @@ from quorate_offset import expiry, families, resources, tenants
 from quorate_offset.config import OffsetConfig
 from quorate_offset.offsets import service, tables
 
-
-@hookimpl
-def quorate_raft_groups() -> Sequence[RaftGroup]:
-    return [RaftGroup(name=families.GROUP)]
-
-
-@hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    return families.FAMILIES
-
-
-@hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
-    return [resources.SUBSCRIPTION_GROUP]
+_PAGE: Final = ConsolePage(
+    title="Groups of consumers",
+    tables={
+        "Groups": ("offset", "groups", "--limit", "200"),
+        "Offsets": ("offset", "show", "{tenant}", "{group}"),
+        # Where partitions end is known to brokers.
+        "Lag": ("offset", "lag", "--end={end}", "{tenant}", "{group}"),
+    },
+)
 
 
 @hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    return resources.COMMANDS
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return resources.ROUTES
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return [*resources.QUERIES, *tenants.DELETION.queries]
-
-
-@hookimpl
-def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [expiry.EXPIRY, *tenants.DELETION.controllers]
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [service.OFFSET]
-
-
-@hookimpl
-def quorate_metrics() -> Sequence[Metric]:
-    return [service.COMMITTED, service.ROWS_READ, service.GROUPS_LISTED, expiry.EXPIRED]
-
-
-@hookimpl
-def quorate_config_sections() -> Sequence[ConfigSection]:
-    return [ConfigSection(model=OffsetConfig)]
-
-
-@hookimpl
-def quorate_cli_commands() -> Sequence[CliCommand]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [
+        RaftGroup(name=families.GROUP),
+        *families.FAMILIES,
+        resources.SUBSCRIPTION_GROUP,
+        *resources.COMMANDS,
+        *resources.ROUTES,
+        *resources.QUERIES,
+        expiry.EXPIRY,
+        *tenants.DELETION.queries,
+        *tenants.DELETION.controllers,
+        *tenants.DELETION.extensions,
+        service.OFFSET,
+        *(service.COMMITTED, service.ROWS_READ, service.GROUPS_LISTED, expiry.EXPIRED),
+        ConfigSection(model=OffsetConfig),
         CliCommand(
             name="offset",
             help="See, reset and delete the offsets of groups of consumers.",
             load=lambda: import_module("quorate_offset.cli").offset,
-        )
-    ]
-
-
-@hookimpl
-def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    page = ConsolePage(
-        title="Groups of consumers", tables={"Groups": ("offset", "groups", "--limit", "200")}
-    )
-    return [
-        *tenants.DELETION.extensions,
+        ),
         tables.EXTENSION,
-        Extension(point="cluster.console_pages", name="offset", value=page),
+        Extension(point="cluster.console_pages", name="offset", value=_PAGE),
     ]

@@ -2,10 +2,11 @@
 
 import json
 from asyncio import run
+from typing import Any
 
 import pytest
 from google.protobuf.empty_pb2 import Empty
-from quorate.plugin import Rejected
+from quorate.plugin import Consistency, Rejected
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.resource_pb2 import DeleteResource, PutResource, StoredResource
@@ -143,6 +144,28 @@ def test_a_look_asks_its_own_shard_alone(node: MemoryNode) -> None:
     run(expire_idle_groups(node, node.leader("offset", 0)))
 
     assert 0 < left(node) < len(GROUPS)
+
+
+def test_a_look_that_finds_none_asks_no_leader(
+    node: MemoryNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    read = node.read
+
+    def watched(*message: Any, consistency: Consistency = "linearizable") -> Any:
+        asked.append(consistency)
+        return read(*message, consistency=consistency)
+
+    monkeypatch.setattr(node, "read", watched)
+    commit(node, *GROUPS)
+    expire(node)
+    assert asked == ["stale"] * 4
+
+    # What is deleted goes by the newest setting, whatever this node has.
+    run(node.advance(WEEK_MS))
+    expire(node)
+    assert asked[4:] == ["stale", "linearizable"] * 4
+    assert left(node) == 0
 
 
 def test_a_leader_of_an_earlier_term_expires_nothing(node: MemoryNode) -> None:

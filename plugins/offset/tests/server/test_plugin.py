@@ -1,6 +1,8 @@
 """What other processes rely on: names that stand in logs, on disks and on dashboards."""
 
+from quorate.plugin import Metric
 from quorate.plugin.catalog import Catalog
+from quorate.testing.installed import declarations_of
 from quorate_offset import plugin
 
 
@@ -31,7 +33,7 @@ def test_the_names_that_operators_see(catalog: Catalog) -> None:
         "offset.expiry",
         "offset.tenant_deletion",
     ]
-    assert [metric.name for metric in plugin.quorate_metrics()] == [
+    assert [metric.name for metric in declarations_of(plugin, Metric)] == [
         "quorate_offset_commits_total",
         "quorate_offset_sync_rows_read_total",
         "quorate_offset_sync_groups_total",

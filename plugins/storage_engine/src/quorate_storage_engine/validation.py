@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_each as check_items, check_longest
+from quorate.plugin.checking import check_each as check_items, check_longest, check_range
 
 from quorate_storage_engine.v1 import commands_pb2 as pb
 from quorate_storage_engine.v1.rows_pb2 import ShardConfig, StorageType
@@ -89,10 +89,7 @@ def check_acknowledge_drops(command: pb.AcknowledgeDrops) -> None:
 
 
 def _check_config(path: str, config: ShardConfig) -> None:
-    if not 1 <= config.replicas <= MOST_REPLICAS:
-        raise Invalid(
-            f"{path}replicas", f"must be from 1 to {MOST_REPLICAS}, not {config.replicas}"
-        )
+    check_range(f"{path}replicas", config.replicas, MOST_REPLICAS)
     if not 1 <= config.min_in_sync_replicas <= config.replicas:
         raise Invalid(
             f"{path}min_in_sync_replicas",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from quorate_zookeeper.tree import changing
 from quorate_zookeeper.wire import jute
 from quorate_zookeeper.wire.codes import Error, Op
 
@@ -93,6 +95,17 @@ async def test_events_of_a_multi_come_in_its_order_with_one_zxid(peer: Peer) -> 
         ),
     )
     assert events(peer) == [(CREATED, "/a"), (DATA, "/a"), (CREATED, "/a/b"), (DELETED, "/a/b")]
+    assert {each.zxid for each in peer.seen if isinstance(each, Event)} == {reply.zxid}
+
+
+async def test_all_events_of_a_large_multi_come_before_its_reply(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changing, "_AT_A_TIME", 3)
+    await watch(peer, "/", RECURSIVE)
+    paths = [f"/n{number}" for number in range(9)]
+    reply = await peer.ask(Op.MULTI, multi(*((Op.CREATE, create(path)) for path in paths)))
+    assert events(peer) == [(CREATED, path) for path in paths]
     assert {each.zxid for each in peer.seen if isinstance(each, Event)} == {reply.zxid}
 
 

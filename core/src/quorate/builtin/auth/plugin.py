@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any, Final
 
 from quorate.builtin.auth import roles
@@ -16,6 +17,7 @@ from quorate.plugin import (
     ColumnFamily,
     Command,
     DataRoute,
+    Declaration,
     GrpcService,
     Invalid,
     Reader,
@@ -278,51 +280,25 @@ _ENABLE: Final = pb.SwitchAuth(enabled=True, administrator=_KEPT)
 
 
 @hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
-    return [USER, ROLE, BINDING, TOKEN]
-
-
-@hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [
+        *(USER, ROLE, BINDING, TOKEN),
         ColumnFamily(name=SECRETS, group=GROUP, row=pb.TokenSecret),
         ColumnFamily(name=SWITCH, group=GROUP, row=pb.AuthSwitch),
-    ]
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    return [
         Command(
             message=pb.SwitchAuth,
             group=GROUP,
             shard_key=lambda _: b"",
             validate=check_switch,
             examples=(_ENABLE, pb.SwitchAuth()),
-        )
-    ]
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [DataRoute(message=pb.SwitchAuth, apply=switch)]
-
-
-@hookimpl
-def quorate_caches() -> Sequence[Cache]:
-    return [
+        ),
+        DataRoute(message=pb.SwitchAuth, apply=switch),
         Cache(
             name="auth.rows",
             group=GROUP,
             families=(USERS, TOKENS, SECRETS, ROLES, BINDINGS, SWITCH),
             factory=AuthRows,
-        )
-    ]
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [
+        ),
         GrpcService(
             service=_service("AuthService"),
             servicer=AuthServicer,
@@ -330,15 +306,10 @@ def quorate_grpc_services() -> Sequence[GrpcService]:
                 **dict.fromkeys(("Enable", "Disable"), Access(right="admin")),
                 "Status": Access(right="identity"),
             },
-        )
+        ),
+        CliCommand(
+            name="auth",
+            help="Say who may do what.",
+            load=lambda: import_module("quorate.builtin.auth.cli").command,
+        ),
     ]
-
-
-@hookimpl
-def quorate_cli_commands() -> Sequence[CliCommand]:
-    def load() -> Any:
-        from quorate.builtin.auth.cli import command
-
-        return command
-
-    return [CliCommand(name="auth", help="Say who may do what.", load=load)]

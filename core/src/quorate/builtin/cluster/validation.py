@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_longest
 from quorate.v1 import cluster_pb2 as pb
 
 LONGEST_TEXT: Final = 255
@@ -56,8 +57,7 @@ def check_text(field: str, text: str) -> None:
 
 def check_wanted(field: str, text: str) -> None:
     """Refuse a text, which may be empty, that no broker can have."""
-    if len(text) > LONGEST_TEXT:
-        raise Invalid(field, f"must have at most {LONGEST_TEXT} characters, not {len(text)}")
+    check_longest(field, text, LONGEST_TEXT)
     if not text.isprintable():
         raise Invalid(field, "must not hold control characters or line breaks")
 

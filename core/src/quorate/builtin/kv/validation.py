@@ -5,6 +5,7 @@ from typing import Final
 
 from quorate.builtin.kv.families import LONGEST_KEY, quoted, shard_of
 from quorate.plugin import Invalid
+from quorate.plugin.checking import check_bytes, check_most
 from quorate.v1 import kv_pb2 as pb
 
 #: Ten years: a deadline must fit into 64 bits, and a longer life is none with an end.
@@ -19,14 +20,13 @@ def check_key(key: bytes, field: str = "key") -> None:
     """Refuse a key that is empty or too long."""
     if not key:
         raise Invalid(field, "must not be empty")
-    _check_length(key, field)
+    check_bytes(field, key, LONGEST_KEY)
 
 
 def check_put(command: pb.PutPair, path: str = "") -> None:
     """Refuse a put without a key, or with a time to live that is none."""
     check_key(command.key, f"{path}key")
-    if command.ttl_ms > LONGEST_TTL_MS:
-        raise Invalid(f"{path}ttl_ms", f"must be at most {LONGEST_TTL_MS}, not {command.ttl_ms}")
+    check_most(f"{path}ttl_ms", command.ttl_ms, LONGEST_TTL_MS)
 
 
 def check_puts(command: pb.PutPairs) -> None:
@@ -100,10 +100,10 @@ def check_keys(keys: Sequence[bytes]) -> None:
 
 def check_list(request: pb.ListPairsRequest) -> None:
     """Refuse a list that is bounded by what no key can be, or that ends before it starts."""
-    _check_length(request.prefix, "prefix")
-    _check_length(request.start, "start")
-    _check_length(request.end, "end")
-    _check_length(request.page_token, "page_token")
+    check_bytes("prefix", request.prefix, LONGEST_KEY)
+    check_bytes("start", request.start, LONGEST_KEY)
+    check_bytes("end", request.end, LONGEST_KEY)
+    check_bytes("page_token", request.page_token, LONGEST_KEY)
     if request.end and request.end < request.start:
         raise Invalid("end", f"{quoted(request.end)} lies before start, {quoted(request.start)}")
 
@@ -117,8 +117,3 @@ def _changed(operation: pb.PairOperation, path: str) -> tuple[str, bytes]:
         check_put(operation.put, f"{path}.put.")
     key: bytes = getattr(operation, kind).key
     return f"{path}.{kind}.key", key
-
-
-def _check_length(key: bytes, field: str) -> None:
-    if len(key) > LONGEST_KEY:
-        raise Invalid(field, f"must have at most {LONGEST_KEY} bytes, not {len(key)}")

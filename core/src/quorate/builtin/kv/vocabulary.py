@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
-from quorate.builtin.kv import queries
+from quorate.builtin.kv import apply, queries
 from quorate.builtin.kv.families import GROUP, shard_of
 from quorate.builtin.kv.validation import (
     check_all_named,
@@ -16,7 +16,7 @@ from quorate.builtin.kv.validation import (
     check_put,
     check_puts,
 )
-from quorate.plugin import Access, Command, Items, Query
+from quorate.plugin import Access, Command, DataRoute, Items, Query
 from quorate.plugin.access import Place
 from quorate.v1 import kv_pb2 as pb
 
@@ -132,6 +132,21 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
         items=Items.of("keys", shard_key=shard_of, key=bytes),
         examples=(pb.ExpirePairs(keys=[b"locks/leader"]),),
     ),
+)
+
+ROUTES: Final[Sequence[DataRoute[Any]]] = tuple(
+    DataRoute(message=message, apply=handler)
+    for message, handler in (
+        (pb.PutPair, apply.put_pair),
+        (pb.PutPairs, apply.put_pairs),
+        (pb.DeletePair, apply.delete_pair),
+        (pb.DeletePairs, apply.delete_pairs),
+        (pb.TouchPair, apply.touch_pair),
+        (pb.TouchPairs, apply.touch_pairs),
+        (pb.CommitPairs, apply.commit_pairs),
+        (pb.CommitPairsBatch, apply.commit_pairs_batch),
+        (pb.ExpirePairs, apply.expire_pairs),
+    )
 )
 
 QUERIES: Final[Sequence[Query[Any]]] = (

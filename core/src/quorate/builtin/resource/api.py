@@ -1,11 +1,13 @@
 """What other plugins read of resources: their settings."""
 
 from quorate.builtin.resource.plugin import RESOURCES
-from quorate.plugin import NodeApi, keys
+from quorate.plugin import Consistency, NodeApi, keys
 from quorate.plugin.resource import read_rows
 
 
-async def value_of(node: NodeApi, path: str) -> bytes | None:
+async def value_of(
+    node: NodeApi, path: str, consistency: Consistency = "linearizable"
+) -> bytes | None:
     """Return the value of the resource with this path; None if there is none."""
-    [resource] = await read_rows(node, RESOURCES, [keys.pack(path)])
+    [resource] = await read_rows(node, RESOURCES, [keys.pack(path)], consistency)
     return None if resource is None else resource.value

@@ -9,9 +9,9 @@ from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSION
 from quorate.plugin import (
     Access,
     ColumnFamily,
+    Declaration,
     Invalid,
     NodeApi,
-    Query,
     Remake,
     Resource,
     Stored,
@@ -135,19 +135,11 @@ BINDING: Final = Resource(
 
 
 @hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
+def quorate_declarations() -> Sequence[Declaration]:
     # A tenant's bindings go before its schemas, which stay while they are bound.
-    return [BINDING, SCHEMA]
-
-
-@hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
     return [
+        *(BINDING, SCHEMA),
         ColumnFamily(name=VERSIONS, group=GROUP, row=pb.SchemaVersion),
         ColumnFamily(name=BOUND, group=GROUP),
+        *QUERIES,
     ]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return QUERIES

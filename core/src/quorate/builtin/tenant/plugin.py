@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import Final
 
 from quorate.builtin.tenant.quotas import QUOTAS, USAGES
 from quorate.plugin import (
     Access,
     CliCommand,
-    Extension,
+    Declaration,
     ExtensionPoint,
     Invalid,
     NodeApi,
@@ -23,7 +23,7 @@ from quorate.plugin import (
     keys,
     write_row,
 )
-from quorate.plugin.checking import check_count, check_description, check_name
+from quorate.plugin.checking import check_description, check_most, check_name
 from quorate.plugin.invalid_items import CheckedItems
 from quorate.plugin.resource.tenants import CASCADES, TENANTS as FAMILY
 from quorate.v1 import tenant_pb2 as pb
@@ -39,8 +39,7 @@ MOST_DELETIONS: Final = 100
 def check_tenant(tenant: pb.CreateTenant | pb.PutTenant | pb.UpdateTenant, path: str) -> None:
     """Refuse more words or limits than a row may have."""
     check_description(f"{path}description", tenant.description)
-    if len(tenant.limits) > MOST_LIMITS:
-        raise Invalid(f"{path}limits", f"must be at most {MOST_LIMITS}, not {len(tenant.limits)}")
+    check_most(f"{path}limits", len(tenant.limits), MOST_LIMITS)
     for name in sorted(tenant.limits):
         check_name(f"{path}limits[{name[:128]!r}]", name)
 
@@ -140,7 +139,7 @@ class Deletions:
 
 
 def _check_deletions(request: pb.DeleteTenantsRequest) -> None:
-    check_count("deletions", request.deletions, MOST_DELETIONS)
+    check_most("deletions", len(request.deletions), MOST_DELETIONS)
     seen: set[str] = set()
     for position, deletion in enumerate(request.deletions):
         field = f"deletions[{position}].name"
@@ -196,21 +195,13 @@ TENANTS: Final = Resource(
 
 
 @hookimpl
-def quorate_resources() -> Sequence[Resource[Any]]:
-    return [TENANTS, QUOTAS, USAGES]
-
-
-@hookimpl
-def quorate_cli_commands() -> Sequence[CliCommand]:
+def quorate_declarations() -> Sequence[Declaration]:
     return [
+        *(TENANTS, QUOTAS, USAGES),
         CliCommand(
             name="tenant",
             help="See and change tenants, their quotas and those of callers.",
             load=lambda: import_module("quorate.builtin.tenant.cli").tenant,
-        )
+        ),
+        ExtensionPoint(name=CASCADES, type=TenantCascade),
     ]
-
-
-@hookimpl
-def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [ExtensionPoint(name=CASCADES, type=TenantCascade)]

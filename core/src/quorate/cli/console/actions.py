@@ -213,7 +213,7 @@ class Actions:
     ) -> Page:
         given = request.form or {}
         words = Words(action.command)
-        values = {name: given.get(name, "") for name in (*words.arguments, *words.options)}
+        values = {name: given.get(name, "") for name in words.names}
         if not self._confirmed(given.get(_CONFIRMATION, ""), request.password, path, values):
             text = "Nothing was done: this page is too old, or was confirmed before."
             again = anchor(Link("Look at it again", path, values), "/console")
@@ -258,7 +258,7 @@ class Actions:
 
 
 def _values(words: Words, query: Mapping[str, str]) -> dict[str, str]:
-    values = {name: query.get(name, "") for name in (*words.arguments, *words.options)}
+    values = {name: query.get(name, "") for name in words.names}
     if _NOW in values:
         values[_NOW] = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return values
@@ -267,5 +267,5 @@ def _values(words: Words, query: Mapping[str, str]) -> dict[str, str]:
 def _link(verb: str, path: str, action: ConsoleAction, row: Row) -> Link:
     """Return a link to the page of an action that knows what a row says."""
     words = Words(action.command)
-    named = {name: row[name] for name in (*words.arguments, *words.options) if row.get(name)}
+    named = {name: row[name] for name in words.names if row.get(name)}
     return Link(verb.replace("-", " "), path, {name: str(each) for name, each in named.items()})

@@ -44,7 +44,7 @@ class ActivityPages:
     def rates(self, client: Client) -> Page:
         """Show what is called and written, how often, and how long it takes."""
         _, statuses = client.thread.run(look(client.asynchronous))
-        texts = client.thread.run(texts_of(client.asynchronous, statuses))
+        texts = client.thread.run(texts_of(client.asynchronous, statuses, NAMES))
         samples = {
             node: samples_in(text, NAMES)
             for node, text in texts.items()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quorate.cli.console.actions import Actions
 from quorate.cli.console.html import Bad, Link, Page, Share, Strong, Trend, note
-from quorate.cli.doctor import gather, of_cluster
+from quorate.cli.doctor import NAMES, gather, of_cluster
 from quorate.cli.samples import samples_in, texts_of
 from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import (
@@ -148,7 +148,7 @@ class Cluster:
         """Show what does not go on as it should, and what to do about it."""
         found = [
             {"where": each.where, "found": Bad(each.found), "what to do": each.advice}
-            for each in of_cluster(client.thread.run(gather(client.asynchronous)))
+            for each in of_cluster(client.thread.run(gather(client.asynchronous, NAMES)))
         ]
         foot = "" if found else note("There is nothing to do.")
         return Page(title="What to do", tables=[("", found)], foot=foot)
@@ -156,7 +156,7 @@ class Cluster:
     def controllers(self, client: Client) -> Page:
         """Show what controllers do, those that fail first, and when timers are due."""
         _, statuses = client.thread.run(look(client.asynchronous))
-        texts = client.thread.run(texts_of(client.asynchronous, statuses))
+        texts = client.thread.run(texts_of(client.asynchronous, statuses, (_TIMERS,)))
         rows: list[dict[str, object]] = [
             {**row, "failures": Bad(row["failures"]) if row["failures"] else 0}
             for row in controller_rows(statuses)

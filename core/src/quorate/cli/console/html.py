@@ -162,6 +162,8 @@ def _cell(name: str, value: object, root: str) -> str:
     kind = "bad" if bad else "number" if isinstance(value, (int, float)) else ""
     if isinstance(value, bool):
         kind = ""
+    if isinstance(value, Links):
+        kind = "links"
     return f"<td{f' class={kind}' if kind else ''}>{_shown(name, value, root)}</td>"
 
 

@@ -101,6 +101,7 @@ class Words:
         #: The names of what has to be given, and of what may be.
         self.arguments: Final = tuple(self._arguments)
         self.options: Final = tuple(self._options)
+        self.names: Final = (*self.arguments, *self.options)
 
     def of(self, values: Mapping[str, str]) -> list[str]:
         """Return the words with values in place of the fields; no value is taken for an option."""

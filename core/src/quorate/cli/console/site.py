@@ -16,8 +16,8 @@ from quorate.cli.console import activity
 from quorate.cli.console.actions import OF_CLUSTER, Actions, backup_into
 from quorate.cli.console.activity import ActivityPages
 from quorate.cli.console.cluster import Cluster
-from quorate.cli.console.html import Link, Page, document, note
-from quorate.cli.console.printed import Commands
+from quorate.cli.console.html import Link, Page, document, form, note
+from quorate.cli.console.printed import Commands, Words
 from quorate.cli.console.rows import rows_page, title_of
 from quorate.cli.failures import Failure
 from quorate.observe.http import Answer, Request
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from quorate.plugin.catalog import Catalog
 
 _log = logging.getLogger(__name__)
+
+#: A row of a table.
+Row = Mapping[str, object]
 
 ROOT: Final = "/console"
 #: A page runs what is of its own site, and nothing else.
@@ -158,23 +161,28 @@ class ConsoleSite:
             case ["quotas"]:
                 return self._cluster.quotas(client)
         if (page := self._pages.get(path)) is not None:
-            return self._of_plugin(client, path.removeprefix("pages/"), page)
+            return self._of_plugin(client, path, page, request.query)
         if (resource := self._resources.get(path)) is not None:
             return rows_page(client, resource, request.query, ROOT)
         return None
 
-    def _of_plugin(self, client: Client, name: str, page: ConsolePage) -> Page:
+    def _of_plugin(
+        self, client: Client, path: str, page: ConsolePage, query: Mapping[str, str]
+    ) -> Page:
         """Return a page of a plugin: what its commands print, and what can be done there."""
-        tables = [
-            (
-                title,
-                self._actions.offered_by_columns(
-                    self._commands.run(client, words).rows, f"{name}/"
-                ),
-            )
-            for title, words in page.tables.items()
-        ]
-        return Page(title=page.title, tables=tables, foot=self._actions.links(ROOT, f"{name}/"))
+        prefix = f"{path.removeprefix('pages/')}/"
+        words = {title: Words(each) for title, each in page.tables.items()}
+        names = dict.fromkeys(name for each in words.values() for name in each.names)
+        given = {name: query.get(name, "") for name in names}
+        tables = []
+        for title, each in words.items():
+            if all(given[name] for name in each.names):
+                rows: Sequence[Row] = self._commands.run(client, each.of(given)).rows
+                if not each.names:
+                    rows = _with_links(rows, path, words)
+                tables.append((title, self._actions.offered_by_columns(rows, prefix)))
+        foot = self._actions.links(ROOT, prefix)
+        return Page(title=page.title, tables=tables, head=form(given), foot=foot)
 
     def _menu(self) -> Iterator[tuple[str, Sequence[Link]]]:
         yield (
@@ -232,3 +240,14 @@ def _actions(
     for path, page in pages.items():
         for verb, action in page.actions.items():
             yield f"{path.removeprefix('pages/')}/{verb}", action
+
+
+def _with_links(rows: Sequence[Row], path: str, tables: Mapping[str, Words]) -> Sequence[Row]:
+    """Return rows with a link to the tables of the page that ask for columns of theirs."""
+    for title, words in tables.items():
+        if rows and words.names and {*words.names} <= rows[0].keys():
+            return [
+                {**row, "": Link(title.lower(), path, {n: str(row[n]) for n in words.names})}
+                for row in rows
+            ]
+    return rows

@@ -34,6 +34,7 @@ FAILED: Final = "PUBLICATION_FAILED"
 CLOSED_S: Final = 10.0
 _LOOK_S: Final = 0.5
 _AGAIN_S: Final = 0.05
+_MARKS_S: Final = 5.0
 _STEP_S: Final = 5.0
 #: Transient errors; a final refusal is `Rejected` or `Invalid`.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
@@ -62,6 +63,10 @@ class Publications:
         self._loop: Final = loop
         self._tasks: Final[dict[ShardId, asyncio.Task[None]]] = {}
         self._looking: asyncio.Task[None] | None = None
+        #: The leaders whose marks were looked at, and when to look at the same again: what closes a
+        #: shard has a task, unless another node led it.
+        self._marked: Iterable[Shard] = ()
+        self._marks_due = float("-inf")
         #: The changes of metadata/0 when no publication was in progress; -1: one may be.
         self._quiet = -1
 
@@ -122,7 +127,11 @@ class Publications:
 
     def _look_at_marks(self) -> None:
         self._look()
-        for shard in self._leading():
+        leading, now = self._leading(), self._loop.time()
+        if leading is self._marked and now < self._marks_due:
+            return
+        self._marked, self._marks_due = leading, now + _MARKS_S
+        for shard in leading:
             if shard.applier.published.closing:
                 self._begin(shard, shard.applier.published.name)
 

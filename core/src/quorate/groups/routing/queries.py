@@ -137,11 +137,11 @@ def parts(
 ) -> list[QueryPart]:
     """Split a query by shard, or by those of some numbers; raises `UnknownShardError`."""
     if numbers is not None:
-        known = slot_map.shards(query.group)
-        if strange := set(numbers).difference(each.number for each in known):
-            raise UnknownShardError(query.group, min(strange))
+        wanted = [ShardId(query.group, number) for number in sorted(set(numbers))]
+        if strange := next((each for each in wanted if not slot_map.serves(each)), None):
+            raise UnknownShardError(*strange)
         if query.shard_key is None and query.items is None:
-            return [_planned(slot_map, each, message) for each in known if each.number in numbers]
+            return [_planned(slot_map, each, message) for each in wanted]
         found = parts(query, message, slot_map)
         return [part for part in found if part.shard.number in numbers]
     shard_key = None if query.shard_key is None else query.shard_key(message)

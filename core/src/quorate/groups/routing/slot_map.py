@@ -41,7 +41,8 @@ class SlotMap:
             for row in rows
             if row.merged_into
         }
-        forming = set[ShardId]()
+        #: Those without slots: not yet, or not any more.
+        self._idle: Final = set[ShardId]()
         self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
         self._slots[METADATA.group].update(dict.fromkeys(slots_in(even_cut(1)[0]), METADATA))
         for row in rows:
@@ -49,7 +50,7 @@ class SlotMap:
             self._members[shard] = tuple(Peer(each.node, each.replica) for each in replicas_of(row))
             self._versions[shard] = row.version
             if is_forming(row) or row.merged_into:
-                forming.add(shard)
+                self._idle.add(shard)
                 continue
             owners = self._slots.setdefault(row.group, _Owners(row.group))
             for slot in slots_in(row.slots):
@@ -57,7 +58,9 @@ class SlotMap:
         self._shards: Final = {
             group: tuple(
                 sorted(
-                    each for each in self._members if each.group == group and each not in forming
+                    each
+                    for each in self._members
+                    if each.group == group and each not in self._idle
                 )
             )
             for group in self._slots
@@ -92,6 +95,10 @@ class SlotMap:
         while found in self.merged:
             found = self.merged[found]
         return found
+
+    def serves(self, shard: ShardId) -> bool:
+        """Whether it is one of the shards of its group."""
+        return shard in self._members and shard not in self._idle
 
     def holders(self, group: str) -> Mapping[int, ShardId]:
         """Return the shards of a group by their slots.

@@ -11,6 +11,10 @@ from quorate.groups.refusals import LeaderlessError, ReadTimeoutError
 from quorate.groups.timing import Alarm
 from quorate.plugin.shard_id import ShardId
 
+#: The longest pause between two attempts without a leader, as a multiple of the first: all shards
+#: of a node may be without one.
+_LONGEST: Final = 10
+
 
 class _Reader(NamedTuple):
     future: asyncio.Future[int]
@@ -47,6 +51,8 @@ class Barrier:
         self._is_leaderless: Final = is_leaderless
         self._linger_s: Final = linger_s
         self._retry_s: Final = retry_s
+        #: Until the next attempt after one without an answer.
+        self._pause_s = retry_s
         self._applied = applied
         self._tokens: Final = count(1)
         self._arriving: list[_Reader] = []
@@ -89,14 +95,23 @@ class Barrier:
         for outcome in outcomes:
             readers = self._asked.pop(outcome.token, [])
             if outcome.index is not None:
+                self._pause_s = self._retry_s
                 self._wait(outcome.index, readers)
                 continue
             if self._is_leaderless():
                 self._give_up(readers)
             self._arriving += [reader for reader in readers if not reader.future.done()]
             if self._arriving and self._asking is None:
-                self._asking = self._loop.call_later(self._retry_s, self._ask)
+                self._asking = self._loop.call_later(self._pause_s, self._ask)
+                self._pause_s = min(2 * self._pause_s, _LONGEST * self._retry_s)
         self._gather()
+
+    def led(self) -> None:
+        """Ask at once what was not answered for want of a leader: one is known now."""
+        self._pause_s = self._retry_s
+        if self._arriving and not self._asked:
+            self._cancel()
+            self._asking = self._loop.call_soon(self._ask)
 
     def applied(self, index: int) -> None:
         """Record the applied index, which only grows, also by a snapshot."""

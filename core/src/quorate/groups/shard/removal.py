@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil
 from typing import Final
 
+from quorate.consensus.driver import Alarms
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
 from quorate.consensus.replica import Replica
-from quorate.groups.timing import Alarm
 from quorate.plugin.shard_id import ShardId
 
 #: After this many election timeouts without a leader a replica asks for the members.
 _ELECTIONS: Final = 10
+#: Replicas look at multiples of this part of that time, so that those of a node look together.
+_PARTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class RemovalWatch:
         replica: Replica,
         loop: asyncio.AbstractEventLoop,
         ask_members: AskMembers | None,
+        alarms: Alarms,
         *,
         removed: Callable[[RemovedError], None],
     ) -> None:
@@ -62,16 +66,25 @@ class RemovalWatch:
         self._ask_members: Final = ask_members
         self._removed: Final = removed
         self._patience_s: Final = _ELECTIONS * replica.timing.election_max_s
-        self._alarm: Final = Alarm(loop, self._look)
+        self._alarms: Final = alarms
+        self._stopped = False
 
     def start(self) -> None:
         """Start."""
         if self._ask_members is not None:
-            self._alarm.by(self._clock() + self._patience_s)
+            self._look_at(self._clock() + self._patience_s)
 
     def stop(self) -> None:
         """Stop."""
-        self._alarm.stop()
+        self._stopped = True
+
+    def _look_at(self, due: float) -> None:
+        part_s = self._patience_s / _PARTS
+        self._alarms.set(ceil(due / part_s) * part_s - self._clock(), self._ring)
+
+    def _ring(self, _: int) -> None:
+        if not self._stopped:
+            self._look_at(self._look(self._clock()))
 
     def _look(self, now: float) -> float:
         replica, ask_members = self._replica, self._ask_members

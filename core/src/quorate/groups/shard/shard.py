@@ -225,6 +225,7 @@ class Shard:
             linger_s=settings.linger_s,
             retry_s=settings.timing.heartbeat_s,
         )
+        alarms = alarms or Alarms(loop)
         self._driver: Final = Driver(self.replica, _Host(self), loop, alarms)
         if liveness is not None:
             self.replica.rests_by(liveness, self._driver.call)
@@ -256,7 +257,7 @@ class Shard:
         )
         self._freshness: Final = Freshness()
         self._removal: Final = RemovalWatch(
-            shard, self.replica, loop, ask_members, removed=self.fail
+            shard, self.replica, loop, ask_members, alarms, removed=self.fail
         )
         #: Followers of applied entries, which have a call of their own in the loop.
         self._followers: Final[dict[object, Callable[[int], None]]] = {}
@@ -659,6 +660,7 @@ class Shard:
         if self.replica.term != self._led_term and self.replica.leader is not None:
             self._led_term = self.replica.term
             self.leaders += 1
+            self._barrier.led()
             _log.info(
                 "shard %s is led by %s in term %d",
                 self.id,

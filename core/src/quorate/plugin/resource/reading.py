@@ -335,18 +335,25 @@ class Reads:
 
 
 async def read_rows(
-    node: NodeApi, resource: Resource[R], wanted: Sequence[bytes]
+    node: NodeApi,
+    resource: Resource[R],
+    wanted: Sequence[bytes],
+    consistency: Consistency = "linearizable",
 ) -> list[R | None]:
     """Return the rows of keys in their order; None where there is no row."""
-    return await read_family(node, resource.family, resource.row, wanted)
+    return await read_family(node, resource.family, resource.row, wanted, consistency)
 
 
 async def read_family(
-    node: NodeApi, family: str, row: type[R], wanted: Sequence[bytes]
+    node: NodeApi,
+    family: str,
+    row: type[R],
+    wanted: Sequence[bytes],
+    consistency: Consistency = "linearizable",
 ) -> list[R | None]:
     """Return the rows of keys of a resource's family, for what its resource itself names."""
     query = query_of(row.DESCRIPTOR.file.package, "Read", family, ReadRows)
-    found = await node.read(query(keys=wanted), StoredRow)
+    found = await node.read(query(keys=wanted), StoredRow, consistency=consistency)
     return [row.FromString(each.value) if each.key else None for each in found.rows]
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Invalid, Items, NodeApi, Query, Reader, keys, read_range
-from quorate.plugin.checking import check_name
+from quorate.plugin import Items, NodeApi, Query, Reader, keys, read_range
+from quorate.plugin.checking import check_count, check_name
 
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.sessions.families import SUBSCRIPTIONS
@@ -65,8 +65,7 @@ def find_subscriptions(
 
 
 def _check(request: pb.GatherSubscriptionsRequest) -> None:
-    if len(request.clients) > MOST_CLIENTS:
-        raise Invalid("clients", f"must be at most {MOST_CLIENTS}, not {len(request.clients)}")
+    check_count("clients", request.clients, MOST_CLIENTS)
     for position, client in enumerate(request.clients):
         check_name(f"clients[{position}].tenant", client.tenant)
         check_identity(f"clients[{position}].client_id", client.client_id)

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from quorate.plugin import Access, Column, Invalid, Rejected, Resource, Table, Txn, Verb, keys
-from quorate.plugin.checking import check_bytes, check_name
+from quorate.plugin.checking import check_bytes, check_most, check_name
 from quorate.plugin.resource import column_of, from_columns
 
 from quorate_mqtt.names import check_identity, check_qos, check_topic_filter
@@ -26,10 +26,7 @@ def check_set(command: pb.SetSubscription, path: str) -> None:
     check_qos(f"{path}qos", command.qos)
     if command.retain_handling not in pb.RetainHandling.values():
         raise Invalid(f"{path}retain_handling", f"{command.retain_handling} is none that is known")
-    if command.identifier > LARGEST_IDENTIFIER:
-        raise Invalid(
-            f"{path}identifier", f"must be at most {LARGEST_IDENTIFIER}, not {command.identifier}"
-        )
+    check_most(f"{path}identifier", command.identifier, LARGEST_IDENTIFIER)
     check_bytes(f"{path}properties", command.properties, LARGEST_PROPERTIES)
     if command.no_local and group_of(command.filter):
         raise Invalid(f"{path}no_local", "must not be set for a shared subscription")

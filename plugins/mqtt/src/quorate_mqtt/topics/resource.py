@@ -20,7 +20,13 @@ from quorate.plugin import (
     remove_row,
     write_row,
 )
-from quorate.plugin.checking import check_choice, check_description, check_name
+from quorate.plugin.checking import (
+    check_choice,
+    check_description,
+    check_most,
+    check_name,
+    check_range,
+)
 from quorate.plugin.resource import column_of, from_columns
 
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
@@ -45,9 +51,7 @@ def check_topic(topic: pb.Topic, path: str = "") -> None:
     if topic.source not in _SOURCES:
         raise Invalid(f"{path}source", f"{topic.source} is no source that this version knows")
     check_growth(topic, path)
-    if not 1 <= topic.replication <= MOST_COPIES:
-        reason = f"must be from 1 to {MOST_COPIES}, not {topic.replication}"
-        raise Invalid(f"{path}replication", reason)
+    check_range(f"{path}replication", topic.replication, MOST_COPIES)
     _check_config(f"{path}config", topic.config)
 
 
@@ -59,16 +63,12 @@ def check_update(update: pb.UpdateTopicRequest, path: str) -> None:
 
 def check_growth(growth: pb.GrowTopicRequest | pb.Topic, path: str) -> None:
     """Refuse a number of partitions that no topic can have."""
-    if not 1 <= growth.partitions <= MOST_PARTITIONS:
-        reason = f"must be from 1 to {MOST_PARTITIONS}, not {growth.partitions}"
-        raise Invalid(f"{path}partitions", reason)
+    check_range(f"{path}partitions", growth.partitions, MOST_PARTITIONS)
 
 
 def _check_config(field: str, config: pb.TopicConfig) -> None:
     for name in ("segment_bytes", "records", "retention_s"):
-        value = getattr(config, name)
-        if value > _LARGEST:
-            raise Invalid(f"{field}.{name}", f"must be at most {_LARGEST}, not {value}")
+        check_most(f"{field}.{name}", getattr(config, name), _LARGEST)
 
 
 _COLUMNS: Final = (

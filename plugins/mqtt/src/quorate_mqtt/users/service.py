@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from quorate.plugin import Invalid, Metric, NodeApi, Rejected, keys, split_invalid
+from quorate.plugin.checking import check_count
 from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -81,8 +82,7 @@ class UserServicer:
         self, request: pb.AuthenticateUsersRequest, context: object
     ) -> BatchReply:
         """Check the passwords of many users; a refused one does not affect the others."""
-        if len(request.logins) > MOST_LOGINS:
-            raise Invalid("logins", f"must be at most {MOST_LOGINS}, not {len(request.logins)}")
+        check_count("logins", request.logins, MOST_LOGINS)
         return await split_invalid("logins", request.logins, check_authentication).execute(
             self._authenticate
         )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_description, check_name
+from quorate.plugin.checking import check_bytes, check_description, check_name
 
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.v1 import users_pb2 as pb
@@ -34,7 +34,7 @@ def check_change(request: pb.UpdateUserRequest, path: str = "") -> None:
 def check_authentication(request: pb.AuthenticateRequest, path: str = "") -> None:
     """Refuse to authenticate nobody; an empty password is merely wrong."""
     _check_named(request.tenant, request.name, path)
-    _check_length(f"{path}password", request.password)
+    check_bytes(f"{path}password", request.password, LONGEST_PASSWORD)
 
 
 def check_new_user(new: pb.NewUser, path: str = "") -> None:
@@ -55,17 +55,12 @@ def check_password(field: str, password: bytes) -> None:
     """Refuse a password that is empty or too long."""
     if not password:
         raise Invalid(field, "must not be empty")
-    _check_length(field, password)
+    check_bytes(field, password, LONGEST_PASSWORD)
 
 
 def _check_named(tenant: str, name: str, path: str) -> None:
     check_name(f"{path}tenant", tenant)
     check_identity(f"{path}name", name)
-
-
-def _check_length(field: str, password: bytes) -> None:
-    if len(password) > LONGEST_PASSWORD:
-        raise Invalid(field, f"must have at most {LONGEST_PASSWORD} bytes, not {len(password)}")
 
 
 def _check_credential(field: str, credential: pb.Credential) -> None:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from quorate.plugin import Column, Extension, Invalid, Table, keys
+from quorate.plugin.checking import check_longest
 
 from quorate_offset.families import OFFSETS
 from quorate_offset.names import check_name
@@ -30,9 +31,7 @@ def to_item(
         raise Invalid("partition", f"must be from 0 to {_LARGEST_PARTITION}, not {partition}")
     if offset < 0:
         raise Invalid("offset", f"must not be negative, and is {offset}")
-    if len(metadata) > LONGEST_METADATA:
-        reason = f"must have at most {LONGEST_METADATA} characters, not {len(metadata)}"
-        raise Invalid("metadata", reason)
+    check_longest("metadata", metadata, LONGEST_METADATA)
     commit = OffsetCommit(topic=topic, partition=partition, offset=offset, metadata=metadata)
     return GroupCommit(tenant=tenant, group=group, commits=[commit])
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_longest, check_page_size
+from quorate.plugin.checking import check_longest, check_most, check_page_size
 
 from quorate_offset.names import LONGEST_NAME, check_name, name_fault
 from quorate_offset.v1 import (
@@ -108,8 +108,7 @@ def check_changes(request: requests.ListChangesRequest) -> None:
         raise Invalid("since", "names a shard twice")
     if any(each.revision > _LARGEST_REVISION for each in request.since):
         raise Invalid("since", f"a revision is at most {_LARGEST_REVISION}")
-    if request.limit > MOST_CHANGES:
-        raise Invalid("limit", f"must be at most {MOST_CHANGES}, not {request.limit}")
+    check_most("limit", request.limit, MOST_CHANGES)
 
 
 def check_group(tenant: str, group: str, path: str = "") -> None:

@@ -5,7 +5,8 @@ Nothing that needs gRPC is imported before it is used: Spark imports this in eve
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSource
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from quorate_spark.source.reading import TableReader
     from quorate_spark.source.sink import ChangeWriter
     from quorate_spark.source.writing import TableWriter
+
+#: What a process of Spark runs that passes filters.
+_FILTERING: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
 class QuorateSource(DataSource):
@@ -44,7 +48,7 @@ class QuorateSource(DataSource):
         """Return what reads on the driver and on executors."""
         from quorate_spark.source.errors import SourceError
         from quorate_spark.source.options import read_options
-        from quorate_spark.source.reading import TableReader, schema_of
+        from quorate_spark.source.reading import FilteredReader, TableReader, schema_of
 
         if "changes" in self.options:
             raise SourceError(
@@ -55,7 +59,9 @@ class QuorateSource(DataSource):
             raise SourceError(
                 f"the columns of {options.table} are its own: leave schema(...) out, and select"
             )
-        return TableReader(options)
+        main = getattr(sys.modules["__main__"], "__spec__", None)
+        filters = _FILTERING in sys.modules or (main is not None and main.name == _FILTERING)
+        return (FilteredReader if filters else TableReader)(options)
 
     def streamReader(self, schema: StructType) -> ChangeReader:
         """Return what reads the changes of a family."""

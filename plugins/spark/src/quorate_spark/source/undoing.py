@@ -19,8 +19,8 @@ from quorate_spark.source.uploading import opened_sets, set_name
 from quorate_spark.v1.queries_pb2 import LoadView
 
 _VIEWS: Final = "/quorate.v1.ViewService"
-#: Rows that are deleted with one command.
-_BATCH: Final = 1_000
+#: Rows that are deleted with one command: few, for a shard that is busy as well.
+_BATCH: Final = 250
 
 
 def abort(client: Client, load_id: str, progress: Callable[[int], object]) -> int:

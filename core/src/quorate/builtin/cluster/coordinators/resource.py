@@ -17,7 +17,7 @@ from quorate.plugin import (
     constant_key,
     split_invalid,
 )
-from quorate.plugin.checking import check_each
+from quorate.plugin.checking import check_bytes, check_count, check_each
 from quorate.plugin.singles import only_reply
 from quorate.v1 import coordinator_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
@@ -45,15 +45,8 @@ def check_assignment(wanted: pb.AssignCoordinator, path: str = "") -> None:
 
 def check_assignments(command: pb.AssignCoordinators) -> None:
     """Refuse a batch that is too long, or has a wrong item, and say which one it is."""
-    check_count(command)
+    check_count("coordinators", command.coordinators, MOST_ASSIGNMENTS)
     check_each("coordinators", command.coordinators, check_assignment)
-
-
-def check_count(command: pb.AssignCoordinators) -> None:
-    """Refuse a batch that is too long."""
-    count = len(command.coordinators)
-    if count > MOST_ASSIGNMENTS:
-        raise Invalid("coordinators", f"must be at most {MOST_ASSIGNMENTS}, not {count}")
 
 
 def check_key(field: str, key: str) -> None:
@@ -62,9 +55,7 @@ def check_key(field: str, key: str) -> None:
         raise Invalid(field, "must not be empty")
     if not key.isprintable():
         raise Invalid(field, "must not hold control characters or line breaks")
-    size = len(key.encode())
-    if size > LONGEST_KEY:
-        raise Invalid(field, f"must have at most {LONGEST_KEY} bytes, not {size}")
+    check_bytes(field, key.encode(), LONGEST_KEY)
 
 
 class CoordinatorReads:
@@ -80,7 +71,7 @@ class CoordinatorReads:
 
     async def GetBatch(self, request: pb.AssignCoordinators, context: object) -> BatchReply:
         """Return those of many keys; one that is refused does not keep the others from it."""
-        check_count(request)
+        check_count("coordinators", request.coordinators, MOST_ASSIGNMENTS)
         if not request.coordinators:
             return BatchReply()
         checked = split_invalid("coordinators", request.coordinators, check_assignment)

@@ -1,0 +1,1 @@
+"""Spark in processes of its own, for tests."""
