@@ -36,7 +36,10 @@ class Watching:
         self._loop: Final = loop
         self._read_timeout_s: Final = read_timeout_s
         self._feeds: Final = NodeFeeds(
-            channels, lambda shard: shards.slot_map.others(shard, shards.me.node), loop
+            channels,
+            lambda shard: shards.slot_map.others(shard, shards.me.node),
+            lambda shard: None if shards.get(shard) is None else self._watches,
+            loop,
         )
         self._watches: Watches | None = None
         self.caches: Final[Sequence[CacheKeeper]] = [

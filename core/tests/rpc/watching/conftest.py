@@ -228,7 +228,12 @@ class Node:
             rng=random.Random(1),
         )
         self.channels = NodeChannels(self.network, connect_s=5.0)
-        self.feeds = NodeFeeds(self.channels, lambda _: self.others, self.loop)
+        self.feeds = NodeFeeds(
+            self.channels,
+            lambda _: self.others,
+            lambda shard: self.fresh if shard in self.shards else None,
+            self.loop,
+        )
         self.fresh = self.of_cluster(CLUSTER)
         self.watch_service = WatchService(
             lambda: self.fresh,

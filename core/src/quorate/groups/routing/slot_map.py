@@ -58,9 +58,7 @@ class SlotMap:
         self._shards: Final = {
             group: tuple(
                 sorted(
-                    each
-                    for each in self._members
-                    if each.group == group and each not in self._idle
+                    each for each in self._members if each.group == group and each not in self._idle
                 )
             )
             for group in self._slots
