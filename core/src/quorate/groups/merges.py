@@ -180,7 +180,7 @@ class Merges:
             check_alike(shard, other, merge.common)
             await self._flush(shard)
             failpoint("merge.freezing")
-            version = (await self._row(other.id)).version + 1
+            version = await self._version(other.id, merge.number)
             await self._submit(other.id, FreezeShard(merge=merge.number, version=version))
             failpoint("merge.half_frozen")
             await other.read_barrier(_STEP_S)
@@ -207,6 +207,17 @@ class Merges:
         await self._submit(METADATA, done)
         failpoint("merge.finished")
         return True
+
+    async def _version(self, shard: ShardId, merge: int) -> int:
+        """Return the version with which a shard is frozen.
+
+        That must be lower than the one with which it goes on once the merge is taken back, which
+        may have happened since this step began.
+        """
+        row = await self._row(shard)
+        if row.merge.number != merge:
+            raise NotProposedError(f"the merge of shard {shard} has ended")
+        return row.version + 1
 
     def _other(self, shard: ShardId, row: ShardRow) -> Shard:
         other = self._get(ShardId(shard.group, row.merge.other))

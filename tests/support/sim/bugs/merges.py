@@ -108,3 +108,9 @@ def taken_back_without_new_versions(txn: ShardTxn, command: CancelMerge) -> None
         row.ClearField("merge")
         merges._put(txn, row)
     txn.delete(SHARDS, merges.keys.pack(new.group, new.number))
+
+
+@bug(Merges, "_version", GAP, PEACE)
+async def frozen_after_the_merge_was_taken_back(self: Merges, shard: ShardId, merge: int) -> int:
+    """What was taken back freezes nothing for good."""
+    return (await self._row(shard)).version + 1
