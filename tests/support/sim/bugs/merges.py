@@ -24,6 +24,7 @@ from tests.support.sim.bugs.catalogue import bug
 from tests.support.sim.bugs.splits import GAP, PEACE
 
 _add = first_state._add
+_has_left = NodeShards.has_left
 _look_at = Merges.look_at
 _run = evaluator._Turn.run
 _step = Merges._step
@@ -32,6 +33,12 @@ _step = Merges._step
 class _Everything(frozenset[str]):
     def issuperset(self, _: Any) -> bool:
         return True
+
+
+def _has_gone(self: NodeShards, shard: ShardId) -> bool:
+    """What was merged has not moved to other nodes."""
+    row = self.rows().get(shard)
+    return _has_left(self, shard) or (row is not None and bool(row.merged_into))
 
 
 @bug(evaluator._Turn, "run", GAP, PEACE, also=((proposer, "OF_FROZEN", _Everything()),))
@@ -83,7 +90,7 @@ async def map_changed_before_the_freeze(self: Merges, shard: Shard) -> bool:
     return await _step(self, shard)
 
 
-@bug(NodeShards, "is_merged", GAP, PEACE)
+@bug(NodeShards, "is_merged", GAP, PEACE, also=((NodeShards, "has_left", _has_gone),))
 def watches_of_merged_shards_not_told(self: NodeShards, shard: ShardId) -> bool:
     """A watch of a shard that was merged begins anew."""
     return False
