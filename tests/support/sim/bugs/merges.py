@@ -14,6 +14,7 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard import proposer
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
+from quorate.groups.timing import pause
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.engine.port import Engine
@@ -120,4 +121,6 @@ def taken_back_without_new_versions(txn: ShardTxn, command: CancelMerge) -> None
 @bug(Merges, "_version", GAP, PEACE)
 async def frozen_after_the_merge_was_taken_back(self: Merges, shard: ShardId, merge: int) -> int:
     """What was taken back freezes nothing for good."""
+    # Long enough for somebody to take it back meanwhile.
+    await pause(self._loop, 0.2)
     return (await self._row(shard)).version + 1
