@@ -34,7 +34,7 @@ TEXTS: Final = ["", "/=\n\x1b[31m", "x" * 70_000, "\udcff"]
 #: What is no address of a node, and addresses that nobody listens at.
 ENDPOINTS: Final = [*TEXTS[1:], ":", ":0", "h", "[::1", "127.0.0.1:", "::1:x", "::1:99999", ","]
 #: What goes on until Ctrl-C, or for seconds.
-ENDLESS: Final = {"bench", "status", "watch"}
+ENDLESS: Final = {"bench", "status", "top", "watch"}
 ENOUGH_S: Final = 0.3
 #: What a client takes at most to close on a busy machine.
 CLOSING_S: Final = 3.0

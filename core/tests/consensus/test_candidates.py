@@ -64,6 +64,14 @@ def test_one_that_failed_lets_those_that_wait_go_first(voters: list[Voter]) -> N
     assert standing(voters) == [0, 4]
 
 
+def test_one_that_asks_again_keeps_its_place(voters: list[Voter]) -> None:
+    for voter in voters:
+        voter.stand()
+    voters[2].stand()
+    voters[0].end()
+    assert standing(voters) == [1, 2]
+
+
 def test_any_number_may_have_found_leaders_before_they_are_called() -> None:
     candidates = Candidates(1)
     first = Voter(candidates)

@@ -12,25 +12,30 @@ from quorate.groups.shard.settings import ShardSettings
 from quorate.healing import full_disk as full_disk_module
 from quorate.healing.full_disk import FullDisk
 
-PEERS = {name: SimpleNamespace(node=name) for name in "abc"}
+PEERS = {name: SimpleNamespace(node=name) for name in "abcde"}
 
 
 class Led:
     """A shard that is led here; `refuses` to be handed over."""
 
-    def __init__(self, *, refuses: bool = False) -> None:
+    def __init__(self, *, refuses: bool = False, silent: str = "", voters: str = "abc") -> None:
         self.settings = ShardSettings()
         self.replica = self
         self.leads = True
         self.heirs: list[str] = []
         self._refuses = refuses
+        self._silent = silent
+        self._voters = voters
 
     def status(self) -> Any:
         followers = [
-            SimpleNamespace(peer=PEERS[name], match=match, silent_s=0.0)
-            for name, match in (("b", 7), ("c", 5))
+            SimpleNamespace(peer=PEERS[name], match=match, silent_s=9.0 * (name in self._silent))
+            for name, match in (("b", 7), ("c", 5), ("d", 3), ("e", 1))
+            if name in self._voters
         ]
-        configuration = SimpleNamespace(voters=list(PEERS.values()))
+        configuration = SimpleNamespace(
+            voters=[PEERS[name] for name in self._voters], majority=len(self._voters) // 2 + 1
+        )
         return SimpleNamespace(configuration=configuration, followers=followers)
 
     def transfer(self, node: str) -> None:
@@ -60,7 +65,7 @@ async def test_the_voter_that_needs_the_least_and_has_room_leads() -> None:
     one, two = Led(), Led(refuses=True)
     await look(one, two)
     assert (one.heirs, two.heirs) == (["b"], ["b"])
-    three = Led()
+    three = Led(voters="abcde")
     await look(three, full="b")
     assert three.heirs == ["c"]
 
@@ -72,9 +77,16 @@ async def test_nothing_is_handed_over_while_there_is_room_or_where_there_is_none
     assert one.heirs == two.heirs == []
 
 
+async def test_nothing_is_handed_over_to_one_that_no_majority_could_follow() -> None:
+    one, two, three, four = Led(), Led(silent="b"), Led(voters="ab"), Led(voters="a")
+    await look(one, full="b")
+    await look(two, three, four)
+    assert one.heirs == two.heirs == three.heirs == four.heirs == []
+
+
 async def test_shards_that_nobody_takes_do_not_keep_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(full_disk_module, "_AT_ONCE", 1)
-    kept, led = Led(), Led()
+    kept, waiting, led, later = Led(), Led(refuses=True), Led(), Led()
     kept.leads = False
-    await look(kept, led)
-    assert (kept.heirs, led.heirs) == ([], ["b"])
+    await look(kept, waiting, led, later)
+    assert (kept.heirs, waiting.heirs, led.heirs, later.heirs) == ([], ["b"], ["b"], [])

@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING
 from urllib.error import HTTPError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import grpc.aio
 import pytest
@@ -81,6 +81,16 @@ async def test_metrics_are_shown_by_what_their_names_begin_with(nodes: Nodes) ->
 
     assert {each for each in everything if each.startswith(names)} <= some
     assert len(some) < len(everything) / 5
+
+
+async def test_a_version_that_is_no_number_gets_plain_metrics(nodes: Nodes) -> None:
+    [path] = nodes.files(1)
+    accept = {"Accept": "application/openmetrics-text; version=new"}
+    async with nodes.started(path):
+        request = Request(f"http://127.0.0.1:{http_of(path)}/metrics", headers=accept)
+        answer = await asyncio.to_thread(urlopen, request, timeout=20)
+        with answer:
+            assert answer.headers["Content-Type"].startswith("text/plain")
 
 
 async def test_a_node_without_a_majority_lives_and_tells_what_it_waits_for(nodes: Nodes) -> None:

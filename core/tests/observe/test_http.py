@@ -179,7 +179,9 @@ def test_a_site_gets_the_forms_of_its_own_pages(sites: HttpServer, site: Site) -
     assert site.asked[1].form is None
 
 
-@pytest.mark.parametrize("origin", [None, "", "null", "http://evil.example", "http://127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "origin", [None, "", "null", "http://evil.example", "http://127.0.0.1:1", "http://["]
+)
 def test_a_form_of_a_strange_page_is_refused(
     sites: HttpServer, site: Site, origin: str | None
 ) -> None:
@@ -252,3 +254,14 @@ def test_no_answer_is_for_a_page_a_frame_or_a_cache(server: HttpServer, path: st
     assert headers["X-Frame-Options"] == "DENY"
     assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"
     assert headers["Cache-Control"] == "no-store"
+
+
+def test_a_length_that_is_no_length_is_refused(sites: HttpServer, site: Site) -> None:
+    host = f"127.0.0.1:{sites.port}"
+    with socket.create_connection(("127.0.0.1", sites.port), timeout=20) as caller:
+        headers = f"Host: {host}\r\nOrigin: http://{host}\r\nContent-Length: {'9' * 5_000}"
+        caller.sendall(f"POST /site/ HTTP/1.0\r\n{headers}\r\n\r\n".encode())
+        told = b"".join(iter(lambda: caller.recv(1_000), b""))
+
+    assert told.startswith(b"HTTP/1.0 413")
+    assert site.asked == []

@@ -101,6 +101,7 @@ class Exporter(SpanExporter):
 
     def __init__(self) -> None:
         self.lets = Event()
+        self.ended = Event()
         self.fails = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -110,7 +111,7 @@ class Exporter(SpanExporter):
         return SpanExportResult.SUCCESS
 
     def shutdown(self) -> None:
-        self.lets.set()
+        self.ended.set()
 
 
 @pytest.fixture
@@ -139,7 +140,7 @@ def test_its_end_waits_for_no_collector(exporter: Exporter) -> None:
     Traces(collector.provider("n1")).begin("a").end()
     collector.close(0.01)
     assert collector.counts["sent"] == 0
-    assert exporter.lets.wait(20)
+    assert exporter.ended.wait(20)
 
 
 def test_lost_spans_are_counted_and_reported_once(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from quorate.apply.entries import Copies, LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.config.sections import TlsSection
@@ -16,16 +20,23 @@ from quorate.groups.refusals import (
     NotProposedInTimeError,
     OutcomeUnknownError,
     UnansweredInTimeError,
+    UnreadableError,
 )
+from quorate.groups.routing.forwarding import ForwardedQuery
 from quorate.groups.routing.proposing import Result, Timed
+from quorate.observe import requests
+from quorate.observe.traces import Traces
 from quorate.plugin import Fence
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
 from quorate.rpc import forwarder
+from quorate.rpc.channels import UnreachableError
 from quorate.rpc.forward_serving import ForwardServing
 from quorate.v1 import node_pb2
 
 if TYPE_CHECKING:
+    from quorate.config.sections import LimitsSection
+
     from core.tests.rpc.conftest import FakeReplica, Node
 
 SHARD = ShardId("sample", 0)
@@ -324,3 +335,63 @@ async def test_what_lacks_an_answer_is_in_doubt(
 
     assert isinstance(first, Outcome)
     assert isinstance(second, OutcomeUnknownError)
+
+
+@pytest.fixture
+def spans() -> InMemorySpanExporter:
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def traces(spans: InMemorySpanExporter) -> Traces:
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    return Traces(provider)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+async def test_the_span_of_a_query_whose_answer_breaks_off_has_failed(
+    limits: LimitsSection, spans: InMemorySpanExporter, traces: Traces, broken: bool
+) -> None:
+    async def answer(*asked: Any, **options: Any) -> AsyncIterator[node_pb2.ShardQueryResponse]:
+        yield node_pb2.ShardQueryResponse(revision=1)
+        if broken:
+            raise UnreachableError("gone")
+
+    async def route(node: str, timeout_s: float) -> Any:
+        return SimpleNamespace(stub=SimpleNamespace(Query=answer), metadata=())
+
+    channels: Any = SimpleNamespace(route=route)
+    asking = forwarder.NodeForwarder(channels, asyncio.get_running_loop(), limits, traces)
+    requests.begin(None, traces.begin("call").name)
+    query = ForwardedQuery(
+        shard=SHARD,
+        type="a.Query",
+        payload=b"",
+        row="a.Row",
+        consistency="stale",
+        min_revision=0,
+        timeout_s=1.0,
+    )
+    [result] = await asyncio.gather(asking.query("a", query), return_exceptions=True)
+    assert isinstance(result, UnreadableError) is broken
+    [span] = spans.get_finished_spans()
+    assert span.status.description == ("unread" if broken else None)
+
+
+async def test_the_span_of_commands_that_nobody_waits_for_has_failed(
+    limits: LimitsSection, spans: InMemorySpanExporter, traces: Traces, forwarded: Make
+) -> None:
+    async def route(node: str, timeout_s: float) -> Any:
+        await asyncio.Event().wait()
+
+    channels: Any = SimpleNamespace(route=route)
+    asking = forwarder.NodeForwarder(channels, asyncio.get_running_loop(), limits, traces)
+    timed = forwarded("ann")
+    timed = timed._replace(command=timed.command._replace(span=traces.begin("call").name))
+    task = asyncio.ensure_future(asking.propose("a", SHARD, [timed]))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    [span] = spans.get_finished_spans()
+    assert span.status.description == "unanswered"

@@ -311,7 +311,7 @@ BREACHES: list[tuple[str, Break, str]] = [
     (
         "test_what_callers_need_is_found_in_examples",
         declared(commands=with_first(access=Access(right="write", key="town"))),
-        "access of the kit_sample.v1.WriteNote cannot be told: AttributeError('town')",
+        "access of the kit_sample.v1.WriteNote cannot be determined: AttributeError('town')",
     ),
     (
         "test_what_admins_alone_may_use_is_meant_for_them",

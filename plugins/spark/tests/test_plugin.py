@@ -19,8 +19,7 @@ def test_the_names_that_are_kept_for_ever() -> None:
         "quorate_spark.v1.EndAbortCommand",
         "quorate_spark.v1.ForgetLoadCommand",
     ]
-    [point] = plugin.quorate_extensions()
-    assert point.name == "spark.tables"
+    assert [each.name for each in plugin.quorate_extensions()] == ["spark.tables", "loads"]
 
 
 def test_the_commands_that_people_see() -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,11 +15,11 @@ from typing import Final
 
 from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
+from quorate.testing.waiting import until
 
 ROOT: Final = Path(__file__).parents[3]
 _DISTRIBUTIONS: Final = ("core", "plugins/spark", "plugins/mqtt")
 _PROGRAM_S: Final = 300
-_POLL_S: Final = 0.05
 _DEPLOY: Final = "org.apache.spark.deploy"
 _CONNECT: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 
@@ -42,12 +41,12 @@ def _part(log: Path, ready: str, command: list[str], python: Path) -> Iterator[N
     program = Program(log.name, log)
     program.start(command, _environment(python))
 
-    deadline = time.monotonic() + _PROGRAM_S
+    def said() -> bool | None:
+        assert program.runs, f"{log.name} ended: {program.said[-3_000:]}"
+        return ready in program.said or None
+
     try:
-        while ready not in program.said:
-            assert program.runs, f"{log.name} ended: {program.said[-3_000:]}"
-            assert time.monotonic() < deadline, f"{log.name} is not ready: {program.said[-3_000:]}"
-            time.sleep(_POLL_S)
+        until(said)
         yield
     finally:
         program.end(signal.SIGTERM)

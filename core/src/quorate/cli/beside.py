@@ -252,14 +252,9 @@ class Beside:
             each.family: each for plugin in catalog.declared.values() for each in plugin.resources
         }
         bindings = {name: bind(each) for name, each in resources.items()}
+        before, after = _finding(catalog, then), _finding(catalog, now)
         self._writers: Final = {
-            name: Writer(
-                catalog,
-                bindings.get(name),
-                by_family.get(name),
-                _finding(catalog, then),
-                _finding(catalog, now),
-            )
+            name: Writer(catalog, bindings.get(name), by_family.get(name), before, after)
             for name in catalog.families
         }
         owners = {_plugin(name) for name, writer in self._writers.items() if writer.writes}
@@ -398,12 +393,15 @@ def _differing(
 
 def _finding(catalog: Catalog, shards: Shards) -> Stored:
     """Return what finds the value of a row by its family and key."""
+    owned = {shard: slots_of(data) for shard, data in shards.items()}
 
-    def find(family: str, key: bytes) -> bytes | None:
-        group = catalog.families[family].group
+    def find(name: str, key: bytes) -> bytes | None:
+        family = catalog.families[name]
+        slot = _slot(family, key)
         for shard, data in shards.items():
-            if shard.group == group and family in data.families:
-                stored = data.get(family, key)
+            # Others may have rows that went to the owner of the slot.
+            if shard.group == family.group and name in data.families and slot in owned[shard]:
+                stored = data.get(name, key)
                 if stored is not None:
                     return value_of(stored)
         return None

@@ -35,7 +35,7 @@ from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 
 if TYPE_CHECKING:
-    # For the checker alone: neither the plugin nor OpenTelemetry need be installed.
+    # For the checker alone: neither the plugin nor OpenTelemetry needs to be installed.
     from opentelemetry.trace import TracerProvider
     from quorate_coordination.client import (
         Coordination,
@@ -57,7 +57,7 @@ class AsyncClient:
     """A cluster, as a broker sees it. It belongs to one event loop.
 
     No call is without a deadline. Whatever fails raises a `QuorateError`. With a `tracer_provider`
-    of OpenTelemetry each call is a span, below that in which it is made.
+    of OpenTelemetry each call is a span, below the one in which it is made.
     """
 
     def __init__(

@@ -83,7 +83,7 @@ class Connection:
     ) -> R:
         """Ask once; raises `AttemptError`, which says whether anything can have been done.
 
-        `span` is the name of the one that it is a part of, if any; None: the caller's.
+        `span` is the name of the span that it is part of, if any; None: the caller's.
         """
         timeout_s = await self.stands(timeout_s)
         calling = self._channel.unary_unary(

@@ -21,7 +21,7 @@ from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.plugin.resource import Resource
 
 if TYPE_CHECKING:
-    # For the checker alone: neither the plugin nor OpenTelemetry need be installed.
+    # For the checker alone: neither the plugin nor OpenTelemetry needs to be installed.
     from opentelemetry.trace import TracerProvider
     from quorate_coordination.client import (
         LockOptions,

@@ -1,8 +1,8 @@
 """How many replicas of a node stand for election at the same time.
 
-A node that starts with a thousand shards, or hears nothing more of a node that led them, would ask
-for more votes at once than all nodes can answer before the next attempts begin: no shard would
-have a leader for minutes.
+A node that starts with a thousand shards, or no longer hears the node that led them, would ask for
+more votes at once than all nodes can answer before the next attempts begin: no shard would have a
+leader for minutes.
 """
 
 from typing import Final, Protocol
@@ -20,7 +20,7 @@ _MOST: Final = 64
 
 
 class Candidates:
-    """Admits so many candidates; the others wait in their order."""
+    """Admits a limited number of candidates; the others wait in the order in which they came."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._most: Final = most
@@ -31,13 +31,16 @@ class Candidates:
         self._calling = False
 
     def admit(self, candidate: Candidate) -> bool:
-        """Whether a candidate may stand now; otherwise it is called, or asks again later.
+        """Return whether a candidate may stand now; otherwise it is called when there is room.
 
-        One whose last attempt failed lets the others go first.
+        One whose last attempt failed goes after those that wait.
         """
         if candidate in self._called:
             self._called.discard(candidate)
             return True
+        if candidate in self._waiting and len(self._standing) >= self._most:
+            # It keeps its place, however often it asks.
+            return False
         self.leave(candidate)
         if len(self._standing) >= self._most:
             self._waiting[candidate] = None
@@ -50,7 +53,7 @@ class Candidates:
         self._waiting.pop(candidate, None)
         self._called.discard(candidate)
         self._standing.discard(candidate)
-        # One that is called may leave at once.
+        # A candidate that is called may leave at once.
         if not self._calling:
             self._calling = True
             try:

@@ -72,7 +72,7 @@ class State(Inherited):
         #: When a read round extends to all followers; infinite: it need not.
         self._round_due = float("inf")
         self._leader_seen_at = float("-inf")
-        #: Whether it leaves it to others to stand for election, as long as one of them may be able.
+        #: Whether it lets others stand for election first, while one of them may be able to.
         self.reluctant: Callable[[], bool] = lambda: False
         #: Whether it may vote before it has a configuration: it is a member from the beginning, has
         #: never voted in another life, and only lacks the first state, which others have.

@@ -25,7 +25,7 @@ _log = logging.getLogger(__name__)
 TICK_S: Final = 0.1
 #: Minimum pause between two runs of a controller.
 _BREATH_S: Final = 0.05
-#: The runs for so many shards that begin together, as after a start, are spread over half of their
+#: Runs for this many shards that begin together, as after a start, are spread over half of their
 #: interval from the second run on: a thousand in a row would stop the node for a while.
 _APART: Final = 64
 #: Delay before a family is watched again after a failure.
@@ -139,7 +139,7 @@ class Runner:
         return [self._posts[key].status() for key in sorted(self._posts)]
 
     def failing(self, failures: int) -> Iterator[ControllerStatus]:
-        """Yield the status of each controller that has failed so many times in a row here."""
+        """Yield the status of each controller that has failed this many times in a row here."""
         return (post.status() for post in self._posts.values() if post.failures >= failures)
 
     def _permission(self, name: str) -> asyncio.Event:

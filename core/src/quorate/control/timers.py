@@ -83,9 +83,9 @@ class Timers:
         await end(self._task, *tasks)
 
     def next_s(self) -> Mapping[str, float]:
-        """Return in how many seconds the next deadline of each timer is due, of all shards led.
+        """Return in how many seconds each timer's next deadline in the shards led here is due.
 
-        What is due and not carried out yet has been so for a negative number of seconds.
+        The number is negative for a deadline that is overdue.
         """
         found: dict[str, float] = {}
         for term in self._terms.values():

@@ -58,7 +58,7 @@ async def pause(loop: asyncio.AbstractEventLoop, delay_s: float) -> None:
 async def until_beat(loop: asyncio.AbstractEventLoop, interval_s: float) -> None:
     """Sleep until the next multiple of an interval on the clock of the loop.
 
-    What a node does regularly then comes in the same turns: each wakes a process that rests.
+    What a node does regularly then shares turns, each of which wakes a process at rest.
     """
     now = loop.time()
     await pause(loop, (floor(now / interval_s + _EARLY) + 1) * interval_s - now)
@@ -67,7 +67,7 @@ async def until_beat(loop: asyncio.AbstractEventLoop, interval_s: float) -> None
 async def every(
     loop: asyncio.AbstractEventLoop, interval_s: float, act: Callable[[], None], failed: str
 ) -> None:
-    """Act at an interval, as `until_beat`, until cancelled; `failed` is logged with exceptions."""
+    """Act on each beat of an interval until cancelled; `failed` is logged with exceptions."""
     while True:
         try:
             act()

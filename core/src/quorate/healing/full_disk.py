@@ -6,23 +6,22 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
 from typing import Final
 
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.shard.transfer import heir_of
+from quorate.groups.shard.transfer import heir_of, is_majority_without
 from quorate.groups.timing import end, every
 
 _log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.25
-#: The most shards that are handed over in one look.
+#: The most transfers that begin in one look.
 _AT_ONCE: Final = 100
 
 
 class FullDisk:
-    """Clients write elsewhere, instead of being refused here, as long as a node has room.
+    """Clients write elsewhere, instead of being refused here, as long as a majority has room.
 
     `shortage` says why writes are refused here, if they are; `is_full` whether those of another
     node would be. The leaders come back as leaders are balanced.
@@ -59,12 +58,15 @@ class FullDisk:
             _log.warning("%s", why or "there is room on this node's disk again")
         if why is None:
             return
-        heirs = (
-            (shard, heir)
-            for shard in self._shards.leading()
-            if shard.leads and (heir := heir_of(shard, self._is_full))
-        )
-        for shard, heir in islice(heirs, _AT_ONCE):
-            # A transfer is under way, or the heir is no voter any more.
-            with suppress(RefusedError):
-                shard.transfer(heir)
+        begun = 0
+        for shard in self._shards.leading():
+            if begun == _AT_ONCE:
+                return
+            # Otherwise a new leader could commit nothing, and so not even answer reads.
+            if not shard.leads or not is_majority_without(shard, self._is_full):
+                continue
+            if (heir := heir_of(shard, self._is_full)) is not None:
+                # A transfer is under way, or the heir is no voter any more.
+                with suppress(RefusedError):
+                    shard.transfer(heir)
+                    begun += 1

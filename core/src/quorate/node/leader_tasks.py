@@ -133,7 +133,7 @@ async def hand_over(
 ) -> tuple[list[Shard], list[Shard]]:
     """Transfer every led shard that another voter can lead; return those, and those kept.
 
-    Nodes that are unfit get what no other can lead.
+    Unfit nodes get only what no other can lead.
     """
     deadline = loop.time() + timeout_s
     led = [shard for shard in shards if shard.stopped is None and shard.leads]

@@ -68,7 +68,11 @@ class Probes:
         if names := asked.query.get("names"):
             found = [each for each in found if _is_named(each.name, names.split(","))]
         # Exemplars are in that of OpenMetrics alone, which Prometheus prefers.
-        encode, content_type = choose_encoder(asked.accept)
+        try:
+            encode, content_type = choose_encoder(asked.accept)
+        except TypeError:
+            # The version that it asks for is no number.
+            encode, content_type = choose_encoder("")
         content = encode(SimpleNamespace(collect=lambda: found))
         return Answer(HTTPStatus.OK, content, content_type)
 

@@ -155,7 +155,7 @@ class Readiness:
             hosted = await self.tried(hosted)
 
     async def tried(self, hosted: Sequence[Shard]) -> Sequence[Shard]:
-        """Give shards some time to catch up; return those that have not, and are worth waiting."""
+        """Give shards some time to catch up; return those that have not, and are worth the wait."""
         caught_up = await asyncio.gather(*map(self._tried, hosted))
         late = [shard for shard, is_good in zip(hosted, caught_up, strict=True) if not is_good]
         if late:

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 
 _log = logging.getLogger(__name__)
 
-#: How long the collector may take for a batch, repeated attempts among it.
+#: How long the collector may take for a batch, repeated attempts included.
 _WITHIN_S: Final = 5.0
 _BATCH: Final = 512
 #: Between batches that are not full.
@@ -48,21 +48,21 @@ class Collector(SpanProcessor):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many spans came to which end."""
+        """How many spans were sent, failed, or were dropped."""
         sending = self._sending
         return {"sent": sending.sent, "failed": sending.failed, "dropped": self._dropped}
 
     def close(self, within_s: float) -> None:
-        """Send what waits, for a while; blocks."""
+        """Send the spans that wait, for at most this time; blocks."""
         ending = Thread(target=self._batches.shutdown, name="spans", daemon=True)
         ending.start()
         ending.join(within_s)
         if ending.is_alive():
-            # Exporters differ in whether this ends an attempt at once, or waits for it.
+            # Some exporters end an attempt at once, and others wait for it.
             Thread(target=self._sending.shutdown, name="spans", daemon=True).start()
 
     def provider(self, node: str) -> TracerProvider:
-        """Return what gives a node's spans to this collector."""
+        """Return the provider that hands a node's spans to this collector."""
         provider = TracerProvider(
             sampler=ALWAYS_ON,
             resource=Resource.create({"service.name": "quorate", "service.instance.id": node}),
@@ -93,9 +93,9 @@ class _Sending(SpanExporter):
         if self._fails is not (fails := result is not SpanExportResult.SUCCESS):
             self._fails = fails
             if fails:
-                _log.warning("spans are lost that the collector of traces.endpoint gets: %s", why)
+                _log.warning("spans for the collector at traces.endpoint are lost: %s", why)
             else:
-                _log.info("the collector of traces.endpoint takes spans again")
+                _log.info("the collector at traces.endpoint takes spans again")
         return result
 
     def shutdown(self) -> None:

@@ -1,6 +1,6 @@
-"""Traces: the spans of calls, as OpenTelemetry has them. It is imported where there are any.
+"""Traces: the spans of calls, by OpenTelemetry. It is imported only where calls are traced.
 
-A span is named by a text of W3C's Trace Context, `traceparent`, which callers send as metadata.
+A span is named by its `traceparent` of W3C's Trace Context, which callers send as metadata.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Span:
 class Traces:
     """Begins spans.
 
-    `ratio` is the share of the calls that are traced of those whose callers do not say whether they
-    are to be; with `follows` those are whose callers say so.
+    With `follows`, a caller may say whether its call is traced. Of all other calls, `ratio` is the
+    share that is.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Traces:
     ) -> Span | None:
         """Begin the span of a call that is served; None: it is not traced.
 
-        One that a node makes is if the call is that it makes it for.
+        A call between nodes is traced if the call that it is made for is.
         """
         sent = next((value for key, value in metadata if key == SPAN_KEY), "")
         parent = sent if isinstance(sent, str) and (by_node or self._follows) else ""
@@ -96,7 +96,7 @@ class Traces:
             wanted = not by_node and random.random() < self._ratio
         return self.begin(method, "server", parent=parent) if wanted else None
 
-    # Of a client, whose spans are below those of its application.
+    # For clients, whose spans are below those of their application.
 
     async def during(self, what: str, answer: Awaitable[T]) -> T:
         """Await an answer within a span; what it raises is the span's failure."""
@@ -112,9 +112,9 @@ class Traces:
         return trace.get_current_span()
 
     def shared(self, spans: Sequence[trace.Span | None]) -> str:
-        """Return the name of the span for which a call is made that serves several.
+        """Return the name of the span that a call belongs to which serves several.
 
-        It is the first one that is recorded; the others are linked with it.
+        It is the first one that is recorded; the others are linked to it.
         """
         known = [each for each in spans if each is not None]
         recorded = [each for each in known if each.is_recording()]

@@ -111,8 +111,8 @@ class NodeMembership:
     def ask(self, shard: ShardId, node: str) -> asyncio.Future[Membership | None]:
         """Return the membership that a node knows; None where it knows none, or is silent.
 
-        It is None at once while many are asked for: all shards of a node may ask together, again
-        and again.
+        It is None at once while many questions are under way: all shards of a node may ask
+        together, again and again.
         """
         if len(self._asking) >= _TOGETHER:
             unasked: asyncio.Future[Membership | None] = self._loop.create_future()

@@ -1,4 +1,4 @@
-"""Counts the calls of a server, by method and by how they ended, and has them traced."""
+"""Counts the calls of a server, by method and by how they ended, and traces them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class CallTally:
 
     def around(self, path: str, serve: Behaviour) -> Behaviour:
         """Count the calls of a method."""
-        # What comes on a stream, for days, belongs into no one trace.
+        # A stream may last for days: what arrives on it belongs to no single trace.
         traces = None if _takes_stream(path) else self._traces
         by_node = path[1:].partition("/")[0] in self._of_nodes
 

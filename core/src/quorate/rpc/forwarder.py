@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import grpc
@@ -86,8 +86,7 @@ class NodeForwarder:
         finally:
             room.release(run.weight, len(commands))
             if span is not None:
-                failed = [each for each in run.results if isinstance(each, Exception)]
-                span.end(failure=type(failed[0]).__name__ if failed else "")
+                span.end(failure=_failure(run.results))
         return [each for each in run.results if each is not None]
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
@@ -108,6 +107,7 @@ class NodeForwarder:
         span = self._span(requests.origin()[1], node, request.shard) if self._traces else None
         rows: list[bytes] = []
         as_of: AsOf | None = None
+        failure = "unread"
         try:
             route = await self._channels.route(node, request.timeout_s)
             timeout_s = request.timeout_s + GRACE_S
@@ -116,13 +116,14 @@ class NodeForwarder:
             async for part in route.stub.Query(asked, timeout=timeout_s, metadata=metadata):
                 as_of = AsOf(part.revision, part.age_ms, part.published)
                 rows += part.rows
+            failure = "unread" if as_of is None else ""
         except UnreachableError as error:
             raise UnreadableError(str(error)) from None
         except grpc.aio.AioRpcError as error:
             _raise_unread(node, request.shard, error)
         finally:
             if span is not None:
-                span.end(failure="unread" if as_of is None else "")
+                span.end(failure=failure)
         if as_of is None:
             raise UnreadableError(f"{node} closed the response without data")
         return ForwardedAnswers(as_of, rows)
@@ -150,6 +151,15 @@ class NodeForwarder:
                     run.expire(now)
                     again = min(again, run.due)
         return again if again < float("inf") else None
+
+
+def _failure(results: Iterable[Result | None]) -> str:
+    for each in results:
+        if each is None:
+            return "unanswered"
+        if isinstance(each, Exception):
+            return type(each).__name__
+    return ""
 
 
 def _raise_unread(node: str, shard: ShardId, error: grpc.aio.AioRpcError) -> NoReturn:

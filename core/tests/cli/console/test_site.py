@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any
 
@@ -46,3 +48,33 @@ def test_passwords_that_are_wrong_end_no_connection_of_others(
 
     assert statuses == [HTTPStatus.OK, *[HTTPStatus.UNAUTHORIZED] * 41, HTTPStatus.OK]
     assert sorted(site._clients) == ["", "right"]
+
+
+def test_a_connection_in_use_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy, let = threading.Event(), threading.Event()
+
+    def slow(_: Cluster, client: Connection) -> Page:
+        if client.token == "operator":
+            if busy.is_set():
+                raise RejectedError("UNAUTHENTICATED", "a node does not know the token yet")
+            busy.set()
+            assert let.wait(20)
+            assert not client.closed
+        return Page(title="Overview", tables=[])
+
+    monkeypatch.setattr("quorate.client.Client", Connection)
+    monkeypatch.setattr(Cluster, "overview", slow)
+    catalog = build([each for each in installed() if each.distribution == "quorate"])
+    site = ConsoleSite(catalog, "127.0.0.1:1", None)
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(site, Request("", {}, "operator"))
+        assert busy.wait(20)
+        for number in range(20):
+            site(Request("", {}, f"other{number}"))
+        assert site(Request("", {}, "operator")).status is HTTPStatus.UNAUTHORIZED
+        let.set()
+        assert answer.result().status is HTTPStatus.OK
+
+    for number in range(8):
+        site(Request("", {}, f"last{number}"))
+    assert list(site._clients) == [f"last{number}" for number in range(8)]

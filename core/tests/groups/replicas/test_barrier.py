@@ -114,6 +114,20 @@ def test_a_read_without_a_leader_waits_for_one(cluster: Cluster, new_row: NewRow
     assert cluster.result(read) >= index_of(outcome.revision)
 
 
+def test_a_read_is_answered_at_once_when_its_leader_is_heard_again(cluster: Cluster) -> None:
+    follower = cluster.followers[0]
+    term = follower.metadata.term
+    for passed in (1.0, 1.1, 1.2, 1.3):
+        cluster.isolate(follower)
+        read = follower.run(lambda: follower.metadata.read_barrier(10.0))
+        cluster.pass_time(passed)
+        cluster.heal()
+        healed_at = cluster.world.now
+        cluster.result(read)
+        assert cluster.world.now - healed_at < 0.2
+    assert follower.metadata.term == term
+
+
 @pytest.mark.parametrize("left", ["leader", "follower"])
 def test_an_impatient_read_ends_once_nobody_need_wait_for_a_leader(
     cluster: Cluster, left: str

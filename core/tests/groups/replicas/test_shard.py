@@ -595,6 +595,18 @@ def test_a_node_whose_disk_is_nearly_full_is_elected_only_if_nobody_else_is(
     cluster.until(lambda: first.metadata.leads or full.metadata.leads)
 
 
+def test_a_full_node_lets_a_new_leader_answer_reads(cluster: Cluster, new_row: NewRow) -> None:
+    cluster.propose(new_row("a", "1"))
+    caught_up(cluster)
+    first = cluster.leader
+    full, other = cluster.followers
+    full.free_bytes = 1_000
+    cluster.isolate(first)
+    cluster.until(lambda: other.metadata.leads)
+    for node in (full, other):
+        assert cluster.result(node.run(node.metadata.read_barrier))
+
+
 # What is counted.
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,7 +38,10 @@ class Node:
         self.answer: Membership | None = None
         self.asked: list[tuple[ShardId, str]] = []
         self.removed: list[RemovedError] = []
-        self.turns = 0
+        self.asked_at = Counter[float]()
+        #: The most questions that are asked at a time; the others are answered with None.
+        self.most = replicas
+        self.rng = Random(1)
         self.watches = [self.watch(number) for number in range(replicas)]
 
     def watch(self, number: int) -> RemovalWatch:
@@ -46,6 +51,9 @@ class Node:
             @property
             def leader_seen_at(self) -> float:
                 return node.heard_at
+
+            def draw_timeout(self) -> float:
+                return node.rng.uniform(self.timing.election_min_s, self.timing.election_max_s)
 
         log = SimpleNamespace(configuration=MEMBERS, configuration_index=1)
         replica: Any = Replica(me=ME, role=FOLLOWER, timing=Timing(), log=log)
@@ -59,9 +67,13 @@ class Node:
         )
 
     def ask(self, shard: ShardId, node: str) -> asyncio.Future[Membership | None]:
-        self.asked.append((shard, node))
         answer: asyncio.Future[Membership | None] = self.loop.create_future()
-        answer.set_result(self.answer)
+        if self.asked_at[self.world.now] < self.most:
+            self.asked_at[self.world.now] += 1
+            self.asked.append((shard, node))
+            answer.set_result(self.answer)
+        else:
+            answer.set_result(None)
         return answer
 
     def run(self, seconds: float) -> None:
@@ -113,3 +125,12 @@ def test_the_replicas_of_a_node_look_together(monkeypatch: pytest.MonkeyPatch) -
         node.heard_at = node.world.now
         node.run(1.0)
     assert len(timers) <= 13
+
+
+def test_each_replica_gets_its_question_asked_although_few_are_at_a_time() -> None:
+    node = Node(100)
+    node.most = 4
+    for each in node.watches:
+        each.start()
+    node.run(1_000.0)
+    assert len(set(node.asked)) == 100

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 
@@ -145,3 +146,17 @@ def read_bytes() -> int:
     """Return how many bytes this process has read from files, cached by the system or not."""
     counted = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(counted["rchar"])
+
+
+def test_a_database_whose_files_are_gone_lets_go_of_its_folder(tmp_path: Path) -> None:
+    engine = RocksEngine(tmp_path / "gone", ["a", "b"])
+    batch = Batch()
+    batch.put("a", b"k", b"v")
+    batch.put("b", b"k", b"v")
+    engine.write(batch)
+    shutil.rmtree(tmp_path / "gone")
+    with pytest.raises(DamagedError, match="close"):
+        engine.close()
+    another = RocksEngine(tmp_path / "gone", ["a", "b"])
+    assert another.get("a", b"k") is None
+    another.close()

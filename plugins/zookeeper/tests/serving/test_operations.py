@@ -416,7 +416,11 @@ async def test_hard_limits_are_kept_where_they_are_enforced(
         assert (await peer.ask(Op.CREATE, create("/q/b"))).error == refused
         assert (await peer.ask(Op.SET_DATA, set_data("/q/a", b"12345"))).error == refused
         # It counts what each change makes of it, not what the multi does.
-        changes = [(Op.SET_DATA, set_data("/q/a", data)) for data in (b"12345", b"1")]
+        changes = [(Op.SET_DATA, set_data("/q/a", data)) for data in (b"1", b"12345", b"1")]
         changed = await peer.ask(Op.MULTI, multi(*changes))
-        assert changed.record.int32() == (-1 if enforced else Op.SET_DATA)
+        if enforced:
+            errors = [0, refused, Error.RUNTIME_INCONSISTENCY]
+            assert changed.results == [(-1, error) for error in errors]
+        else:
+            assert changed.record.int32() == Op.SET_DATA
         assert (await peer.ask(Op.SET_DATA, set_data("/q/a", b"1"))).error == 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.resources import files
@@ -63,6 +65,8 @@ class ConsoleSite:
         self._commands: Final = Commands(catalog)
         #: By their tokens, the one that was used last at the end.
         self._clients: Final[dict[str, Client]] = {}
+        #: How many requests use each of them.
+        self._uses: Final = Counter[str]()
         self._lock: Final = threading.Lock()
         self._resources: Final = {
             each.family.replace(".", "/"): each
@@ -136,7 +140,10 @@ class ConsoleSite:
         return Answer(status, text.encode(), "text/html; charset=utf-8", _HEADERS)
 
     def _page(self, path: str, request: Request) -> Page | None:
-        client = self._client(request.password)
+        with self._client(request.password) as client:
+            return self._asked(client, path, request)
+
+    def _asked(self, client: Client, path: str, request: Request) -> Page | None:
         if path.startswith("actions/"):
             return self._actions.page(client, path, request)
         if request.form is not None:
@@ -210,24 +217,33 @@ class ConsoleSite:
     def _forget(self, token: str) -> None:
         """Keep no connection for a token that is not accepted."""
         with self._lock:
-            client = self._clients.pop(token, None)
+            client = None if self._uses[token] else self._clients.pop(token, None)
         if client is not None:
             client.close()
 
-    def _client(self, token: str) -> Client:
+    @contextmanager
+    def _client(self, token: str) -> Iterator[Client]:
+        """Use the client of a token; meanwhile it is not closed to make room for others."""
         from quorate.client import Client
 
         with self._lock:
             client = self._clients.pop(token, None)
             if client is None:
-                if len(self._clients) >= _CALLERS:
-                    oldest = next(iter(self._clients))
+                idle = [each for each in self._clients if not self._uses[each]]
+                for oldest in idle[: max(0, len(self._clients) - _CALLERS + 1)]:
                     self._clients.pop(oldest).close()
                 client = Client(
                     self._address, tls=self._tls, token=token or _NOBODY, timeout_s=_TIMEOUT_S
                 )
             self._clients[token] = client
-            return client
+            self._uses[token] += 1
+        try:
+            yield client
+        finally:
+            with self._lock:
+                self._uses[token] -= 1
+                if not self._uses[token]:
+                    del self._uses[token]
 
 
 def _actions(

@@ -63,8 +63,8 @@ class Publications:
         self._loop: Final = loop
         self._tasks: Final[dict[ShardId, asyncio.Task[None]]] = {}
         self._looking: asyncio.Task[None] | None = None
-        #: The leaders whose marks were looked at, and when to look at the same again: what closes a
-        #: shard has a task, unless another node led it.
+        #: The leaders whose marks were looked at, and when to look at the same ones again: what
+        #: closes a shard has a task here, unless another node led it.
         self._marked: Iterable[Shard] = ()
         self._marks_due = float("-inf")
         #: The changes of metadata/0 when no publication was in progress; -1: one may be.

@@ -57,6 +57,8 @@ class Barrier:
         self._tokens: Final = count(1)
         self._arriving: list[_Reader] = []
         self._asking: asyncio.Handle | None = None
+        #: When that is; minus infinity: in this turn of the loop.
+        self._asking_at = float("-inf")
         self._lingering: asyncio.Handle | None = None
         #: When that is over: a loop need not say when a timer rings that is due at once.
         self._lingering_until = float("inf")
@@ -80,6 +82,8 @@ class Barrier:
         reader = self._reader(timeout_s, patient=patient)
         if self._ended is None:
             self._arriving.append(reader)
+            if not patient and self._asking is not None:
+                self._ask_by(self._loop.time() + self._retry_s)
             self._gather()
         return reader.future
 
@@ -102,8 +106,7 @@ class Barrier:
                 self._give_up(readers)
             self._arriving += [reader for reader in readers if not reader.future.done()]
             if self._arriving and self._asking is None:
-                self._asking = self._loop.call_later(self._pause_s, self._ask)
-                self._pause_s = min(2 * self._pause_s, _LONGEST * self._retry_s)
+                self._ask_by(self._loop.time() + self._next_pause_s())
         self._gather()
 
     def led(self) -> None:
@@ -111,7 +114,7 @@ class Barrier:
         self._pause_s = self._retry_s
         if self._arriving and not self._asked:
             self._cancel()
-            self._asking = self._loop.call_soon(self._ask)
+            self._ask_soon()
 
     def applied(self, index: int) -> None:
         """Record the applied index, which only grows, also by a snapshot."""
@@ -120,7 +123,7 @@ class Barrier:
             self._serve(heappop(self._behind)[2])
 
     def refuse_behind(self, error: Exception) -> None:
-        """Fail the reads that wait for entries which do not come."""
+        """Fail the reads that wait for entries that will not come."""
         for *_, readers in self._behind:
             for reader in readers:
                 if not reader.future.done():
@@ -151,12 +154,29 @@ class Barrier:
         if self._asking is not None or not self._arriving:
             return
         if not self._asked and len(self._arriving) >= self._together:
-            self._asking = self._loop.call_soon(self._ask)
+            self._ask_soon()
             return
         due = self._loop.time() + (self._retry_s if self._asked else self._linger_s)
         if due < self._lingering_until:
             self._cancel()
             self._lingering, self._lingering_until = self._loop.call_at(due, self._ask), due
+
+    def _ask_soon(self) -> None:
+        self._asking, self._asking_at = self._loop.call_soon(self._ask), float("-inf")
+
+    def _ask_by(self, due: float) -> None:
+        if self._asking is not None:
+            if self._asking_at <= due:
+                return
+            self._asking.cancel()
+        self._asking, self._asking_at = self._loop.call_at(due, self._ask), due
+
+    def _next_pause_s(self) -> float:
+        """Return the next pause: a short one for those who do not wait long for a leader."""
+        if not all(reader.patient for reader in self._arriving):
+            return self._retry_s
+        pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, _LONGEST * self._retry_s)
+        return pause_s
 
     def _cancel(self) -> None:
         for handle in (self._asking, self._lingering):

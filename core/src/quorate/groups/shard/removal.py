@@ -96,7 +96,8 @@ class RemovalWatch:
             for peer in configuration.peers:
                 if peer != replica.me:
                     ask_members(self._shard, peer.node).add_done_callback(self._told)
-        return now + self._patience_s
+        # Few questions are asked at a time: the same replicas must not always come first.
+        return now + _ELECTIONS * replica.draw_timeout()
 
     def _told(self, answer: asyncio.Future[Membership | None]) -> None:
         if answer.cancelled() or answer.exception() is not None:

@@ -282,6 +282,8 @@ class Shard:
         self._resting = False
         #: The newest term with a known leader.
         self._led_term = 0
+        #: Whether a leader was known in the last turn.
+        self._is_led = False
         self._started_at: Final = loop.time()
         self._ended = False
 
@@ -348,11 +350,11 @@ class Shard:
     def receive(self, message: Message) -> None:
         """Process a message of a peer.
 
-        While the disk is nearly full, entries are dropped as if the network had lost them: the
+        While the disk is nearly full, commands are dropped as if the network had lost them: the
         node's log must not fail. Reads that wait for them are better answered by another replica.
         """
         self.received += 1
-        if isinstance(message.body, Append) and message.body.entries and self.shortage:
+        if isinstance(message.body, Append) and _has_commands(message.body) and self.shortage:
             self._refuse_behind()
             return
         self._driver.call(partial(self.replica.receive, message))
@@ -657,14 +659,19 @@ class Shard:
             self._record_role(self._recorder)
         self._tell_leads()
         self._hear_agreed()
-        if self.replica.term != self._led_term and self.replica.leader is not None:
+        leader = self.replica.leader
+        if leader is not None and not self._is_led:
+            # It may be the former one, in the same term.
+            self._barrier.led()
+        self._is_led = leader is not None
+        if leader is not None and self.replica.term != self._led_term:
             self._led_term = self.replica.term
             self.leaders += 1
             self._barrier.led()
             _log.info(
                 "shard %s is led by %s in term %d",
                 self.id,
-                self.replica.leader.node,
+                leader.node,
                 self.replica.term,
                 extra={"shard": str(self.id)},
             )
@@ -880,6 +887,11 @@ class _Host:
         self.reads: Final = shard._answered
         self.snapshots_needed: Final = partial(shard._send_snapshots, shard)
         self.stopped: Final = shard.fail
+
+
+def _has_commands(append: Append) -> bool:
+    """Whether it is more than the few bytes that a new leader or a member's change needs."""
+    return any(entry.kind == EntryKind.COMMAND for entry in append.entries)
 
 
 def replica_name(shard: ShardId, epoch: int) -> str:

@@ -6,6 +6,7 @@ from typing import Final
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
+from quorate.consensus.status import FollowerStatus
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import pause
@@ -14,16 +15,26 @@ _LOOK_S: Final = 0.02
 
 
 def heir_of(shard: Shard, unfit: Callable[[str], bool] = lambda node: False) -> str | None:
-    """Return the voter that needs the least to lead; None if none has been in touch lately."""
+    """Return the voter that needs the least to lead; None if none was in touch lately."""
+    ready = _in_touch(shard, unfit)
+    return max(ready, key=lambda each: each.match).peer.node if ready else None
+
+
+def is_majority_without(shard: Shard, unfit: Callable[[str], bool]) -> bool:
+    """Whether the other voters that are in touch and fit are a majority by themselves."""
+    configuration = shard.replica.status().configuration
+    return configuration is not None and len(_in_touch(shard, unfit)) >= configuration.majority
+
+
+def _in_touch(shard: Shard, unfit: Callable[[str], bool]) -> list[FollowerStatus]:
     status = shard.replica.status()
     voters = () if status.configuration is None else status.configuration.voters
     patience_s = shard.settings.timing.election_max_s
-    ready = [
+    return [
         each
         for each in status.followers
         if each.peer in voters and each.silent_s < patience_s and not unfit(each.peer.node)
     ]
-    return max(ready, key=lambda each: each.match).peer.node if ready else None
 
 
 async def transfer(

@@ -92,7 +92,7 @@ class Write:
 
     @property
     def spans(self) -> Sequence[str]:
-        """The spans in which its commands were sent that are traced."""
+        """The spans in which its traced commands were sent."""
         return [*dict.fromkeys([each.span for each in self.commands if each.span])]
 
     @property
@@ -306,9 +306,9 @@ class Flights:
 
 
 def _trace(traces: Traces, shard: ShardId, flight: Flight, fate: Fate, now: float) -> None:
-    """Make the spans of an entry that has ended: below the first call that it holds, and linked.
+    """Make the spans of an entry that has ended, below its first call and linked to the others.
 
-    Each call that is traced has a span of its own for the time in the queue.
+    Each traced call has a span of its own for the time in the queue.
     """
     parents = {span: write for write in flight.writes for span in write.spans}
     if not parents:

@@ -108,7 +108,7 @@ class RocksEngine:
             #: All families, those without a row too.
             self._names = wanted | on_disk
             self._orphans = tuple(sorted(on_disk - wanted))
-            self._database: Final = Rdict(
+            self._database = Rdict(
                 str(path),
                 self._options_of(_DEFAULT),
                 column_families={name: self._options_of(name) for name in opened},
@@ -309,14 +309,16 @@ class RocksEngine:
         if self._closed:
             return
         self._closed = True
-        try:
-            # RocksDB stays open, and its directory locked, while any of these objects lives.
-            self._columns.clear()
-            while self._stores:
-                self._stores.popitem()[1].close()
-            self._database.close()
-        except Exception as error:
-            raise self._fault(error, "close") from error
+        # RocksDB stays open, and its directory locked, while any of these objects lives. One whose
+        # rows cannot be flushed, as its files are gone, stays open until it is dropped.
+        self._columns.clear()
+        failures = []
+        while self._stores:
+            failures += _failure_of(self._stores.popitem()[1].close)
+        failures += _failure_of(self._database.close)
+        if failures:
+            del self._database
+            raise self._fault(failures[0], "close") from failures[0]
 
     # `bounds` lives as long as the cursor: rocksdict's cursor points into it without owning it, and
     # would use a wrong bound after the memory is reused.
@@ -520,6 +522,15 @@ def _options(budget: Budget, family: str = _DEFAULT) -> Options:
     options.set_stats_dump_period_sec(0)
     options.set_stats_persist_period_sec(0)
     return options
+
+
+def _failure_of(act: Callable[[], None]) -> list[Exception]:
+    """Do it; return why it failed, without what holds on to the object."""
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001 - the caller raises it
+        return [error.with_traceback(None)]
+    return []
 
 
 def _families_on_disk(path: Path, budget: Budget) -> list[str]:

@@ -307,16 +307,17 @@ class Tree:
             # As `_match`, without a call.
             if expected != version and expected != -1:
                 raise RefusedError(Error.BAD_VERSION)
+            size = 0 if data is None else len(data)
+            if self._has_quotas:
+                # Before it has an answer: this may refuse it.
+                self._use(path, 0, size - len(znode.node.data))
             znode.version = version = version + 1 if version != _LAST_VERSION else -1 - version
             znode.data = data
             happened(znode.change)
             answer(znode.begins)
-            size = 0 if data is None else len(data)
             answer(replies.end_of_stat(version, znode.middle, size, znode.ends))
         for path, znode in found.items():
             node, data = znode.node, znode.data
-            if self._has_quotas:
-                self._use(path, 0, len(data or b"") - len(node.data))
             if data is None:
                 node.ClearField("data")
             else:
