@@ -170,7 +170,8 @@ async def test_whoever_dies_at_any_step_a_merge_is_carried_out(tmp_path: Path, l
                 await asyncio.to_thread(victim.ready)
                 for each in halves:
                     await lead(client, each, "node1" if led else "node2")
-                shard = await merge(client, *halves, node="node1" if led else "node2")
+                one, other = halves
+                shard = await merge(client, one, other, "node1" if led else "node2")
                 assert await asyncio.to_thread(victim.wait) == -signal.SIGKILL, step
                 victim.failpoint = ""
                 written = {f"{step}{number}/k": step.encode() for number in range(20)}
