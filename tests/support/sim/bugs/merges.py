@@ -15,6 +15,7 @@ from quorate.groups.shard import proposer
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
 from quorate.groups.timing import pause
+from quorate.plugin import keys
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.engine.port import Engine
@@ -115,7 +116,7 @@ def taken_back_without_new_versions(txn: ShardTxn, command: CancelMerge) -> None
     for row in (base, other):
         row.ClearField("merge")
         merges._put(txn, row)
-    txn.delete(SHARDS, merges.keys.pack(new.group, new.number))
+    txn.delete(SHARDS, keys.pack(new.group, new.number))
 
 
 @bug(Merges, "_version", GAP, PEACE)

@@ -157,7 +157,7 @@ class SplitProcess(Process):
 
     def _open(self) -> None:
         first = self.disk.first_entry
-        self.shards.on_close(lambda shard: self.hosted.pop(str(shard.id), None))
+        self.shards.on_close(self._drop)
         self.shards.on_map(self.watches.grow)
         self.shards.on_map(partial(self._cluster.mapped, self))
         try:
@@ -171,6 +171,9 @@ class SplitProcess(Process):
             return
         self._timers.start()
         self.serves = True
+
+    def _drop(self, shard: Shard) -> None:
+        self.hosted.pop(str(shard.id), None)
 
     async def _propose_fenced(self, command: Message, fence: ShardRef) -> None:
         await self.groups.propose(command, if_leader=fence)
