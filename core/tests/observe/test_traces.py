@@ -97,7 +97,7 @@ def test_a_span_is_below_its_parent_with_its_times_and_its_failure(
 
 
 class Exporter(SpanExporter):
-    """Takes spans when it is let, and fails when it is told."""
+    """Takes spans while allowed to, and fails on demand."""
 
     def __init__(self) -> None:
         self.lets = Event()

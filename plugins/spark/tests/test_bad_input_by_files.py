@@ -1,4 +1,4 @@
-"""What cannot be loaded by files is told by row, and nothing of its load is put in place."""
+"""A load by files reports each row that cannot be loaded, and puts none in place."""
 
 from __future__ import annotations
 

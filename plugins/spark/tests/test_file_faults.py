@@ -23,7 +23,7 @@ pytest.importorskip("pyarrow")
 pytest.importorskip("pyspark")
 
 ROWS: Final = 600
-#: Nothing here makes so many calls.
+#: No commit here makes this many calls.
 MOST_STEPS: Final = 40
 
 

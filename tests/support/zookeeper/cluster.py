@@ -22,10 +22,11 @@ class ZooKeeperDoors(Cluster):
         directory: Path,
         nodes: int = 3,
         *,
+        plugins: Sequence[str] = (),
         tls_ports: Sequence[int] = (),
         **section: object,
     ) -> None:
-        super().__init__(directory, nodes, plugins=["zookeeper"])
+        super().__init__(directory, nodes, plugins=["zookeeper", *plugins])
         #: Where each node serves them, by the node's name.
         self.doors: Final[dict[str, str]] = {}
         for number, (name, node) in enumerate(self.nodes.items()):

@@ -33,7 +33,7 @@ class Printed(Terminal):
         self.sentences: Final[list[str]] = []
 
     def client(self) -> Client:
-        """Return the client of whoever looks at the page."""
+        """Return the client of the page's reader."""
         return self._asked
 
     def ask(self, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
