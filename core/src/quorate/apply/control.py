@@ -126,7 +126,7 @@ def open_session(txn: ShardTxn, command: pb.OpenSession, state: ShardState) -> p
         raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
     session = sessions.open_session(
         txn.layer,
-        txn.revision,
+        sessions.number_at(txn.revision, state.shard.number),
         command.name.encode(),
         command.ttl_ms,
         txn.now_ms,
@@ -144,7 +144,7 @@ def seal_session(txn: ShardTxn, command: pb.SealSession, state: ShardState) -> p
         raise Rejected(_INVALID, "only a session with a name can be sealed")
     session, revisions = sessions.seal_session(
         txn.layer,
-        txn.revision,
+        sessions.number_at(txn.revision, state.shard.number),
         command.name.encode(),
         txn.now_ms,
         command.caller,

@@ -1,7 +1,8 @@
 """Exactly-once sessions, and the recorded outcomes of their operations.
 
-A session is named by the revision of the command that opened it; revisions leap at a restore, so
-that no name comes twice.
+A session has a number of the revision of the command that opened it, and of its shard. Revisions
+leap at a restore, so that no number comes twice; and two shards of a group, which count their
+entries alike, do not give the same one, so that they can be merged.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Final, NamedTuple
 
-from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.entries import LAST_POSITION, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import (
     NOT_OWNER,
@@ -32,6 +33,9 @@ MAX_ANSWER_BYTES: Final = 4 << 10
 EXPIRED_AT_ONCE: Final = 256
 #: Maximum number of answers to delete one by one; more are deleted as a range.
 _FEW: Final = 64
+
+#: How many sessions one entry opens at the most whose numbers are surely those of its shard alone.
+_OF_ENTRY: Final = 16
 
 _SESSION: Final = b"s"
 _NAME: Final = b"n"
@@ -82,6 +86,15 @@ class Session(NamedTuple):
     def expires_ms(self) -> int:
         """The last moment at which it can be used."""
         return NEVER if self.pinned else min(self.used_ms + self.ttl_ms, NEVER)
+
+
+def number_at(revision: int, shard: int) -> int:
+    """Return the number of a session that a command of this revision opens in a shard.
+
+    It is one of those of its entry.
+    """
+    position = (revision + _OF_ENTRY * shard) & LAST_POSITION
+    return revision_of(index_of(revision), position)
 
 
 def find(rows: Rows, session: int) -> Session | None:
@@ -269,10 +282,12 @@ def unite(layer: Layer, other: Rows, common: int) -> None:
         if own is not None and own != value:
             _end(layer, other, int(_ID.unpack(value)[0]))
             layer.put(SESSIONS, key, own)
+    # Of those that one of both opened later, only such matter that both have.
+    ends = ((layer, _SESSION + _ID.pack(common) + b"\x00"), (other, _CHECK))
     numbers = dict.fromkeys(
         int(_ID.unpack_from(key, len(_SESSION))[0])
-        for rows in (layer, other)
-        for key, _ in rows.iterate(SESSIONS, _SESSION, _CHECK)
+        for rows, end in ends
+        for key, _ in rows.iterate(SESSIONS, _SESSION, end)
     )
     for number in numbers:
         session, theirs = find(layer, number), find(other, number)
