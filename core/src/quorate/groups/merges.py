@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from typing import Final
 
 from quorate.apply import freezes, merges, sessions, unions
 from quorate.apply.control import METADATA
@@ -14,15 +12,13 @@ from quorate.apply.file_sets import PUBLISHING
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.routing.proposing import propose_step
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard_creation import Submit
-from quorate.groups.timing import end, pause
+from quorate.groups.steps import STEP_S, Steps
+from quorate.groups.timing import pause
 from quorate.observe.failpoints import failpoint
-from quorate.plugin import Invalid, Rejected, keys
+from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.port import EngineError
-from quorate.storage.families import EVENTS, SHARDS
-from quorate.storage.rows import value_of
+from quorate.storage.families import EVENTS
 from quorate.v1.control_pb2 import (
     CancelMerge,
     FinishMerge,
@@ -36,9 +32,8 @@ _log = logging.getLogger(__name__)
 #: About the most rows, deadlines and answers of a shard whose rows are added to another one:
 #: commands wait while they are copied.
 MOST_ROWS: Final = 100_000
-#: Pause after a step that failed, and timeout of a step.
+#: Pause after a step that failed.
 _AGAIN_S: Final = 0.05
-_STEP_S: Final = 5.0
 #: How long one shard stays frozen while the other one cannot be: then the merge is taken back.
 _FROZEN_S: Final = 2.0
 
@@ -90,7 +85,7 @@ def check_alike(base: Shard, other: Shard, common: int) -> None:
     unions.unite(base.data, other.data, base.applier.places.joins, revision)
 
 
-class Merges:
+class Merges(Steps):
     """Takes the steps of merges into shards that are led here.
 
     The rows in metadata/0, and whether the shards are frozen, are all that there is of a merge:
@@ -98,54 +93,17 @@ class Merges:
     taken back.
     """
 
-    def __init__(
-        self,
-        get: Callable[[ShardId], Shard | None],
-        rows: Callable[[], Mapping[ShardId, ShardRow]],
-        submit: Submit,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._get: Final = get
-        self._rows: Final = rows
-        self._submit: Final = submit
-        self._loop: Final = loop
-        self._tasks: Final[dict[object, asyncio.Task[None]]] = {}
-        #: The merges before which the data here was flushed.
-        self._flushed: Final = set[int]()
-        self._closed = False
-
     def look_at(self, shard: Shard) -> None:
         """Go on with the merge of a shard, or with what comes after it."""
         row = self._rows().get(shard.id)
         if row is None or self._closed:
             return
         if row.HasField("merge") and row.merge.base == row.number:
-            if row.merge.number not in self._flushed:
-                self._flushed.add(row.merge.number)
-                self._begin(("flush", shard.id), self._flush(shard))
+            self._flush_before(row.merge.number, shard)
             if shard.leads:
                 self._begin(("merge", shard.id), self._carry_out(shard))
         elif self._is_safe(shard, row):
             self._begin(("settle", shard.id), self._settle(shard, row))
-
-    async def close(self) -> None:
-        """Take no more steps."""
-        self._closed = True
-        await end(*self._tasks.values())
-
-    def _begin(self, key: object, work: Coroutine[Any, Any, None]) -> None:
-        if key in self._tasks or self._closed:
-            work.close()
-            return
-        task = self._tasks[key] = self._loop.create_task(work)
-        task.add_done_callback(lambda _: self._tasks.pop(key, None))
-
-    async def _flush(self, shard: Shard) -> None:
-        """Flush in advance what is copied while commands wait."""
-        try:
-            await self._loop.run_in_executor(None, shard.data.flush)
-        except EngineError as error:
-            _log.warning("the data of shard %s could not be flushed: %s", shard.id, error)
 
     # From the rows of both to that of the new shard.
 
@@ -183,7 +141,8 @@ class Merges:
             version = await self._version(other.id, merge.number)
             await self._submit(other.id, FreezeShard(merge=merge.number, version=version))
             failpoint("merge.half_frozen")
-            await other.read_barrier(_STEP_S)
+            _log.info("shard %s is frozen, to be merged with %s", other.id, shard.id)
+            await other.read_barrier(STEP_S)
             return False
         if frozen is None or frozen.merge != merge.number:
             command = FreezeShard(
@@ -192,8 +151,9 @@ class Merges:
                 other=merge.other,
                 common=merge.common,
             )
-            await propose_step(shard, command, term=term, timeout_s=_STEP_S)
+            await propose_step(shard, command, term=term, timeout_s=STEP_S)
             failpoint("merge.frozen")
+            _log.info("shard %s is frozen, to be merged with %s", shard.id, other.id)
             return False
         done = FinishMerge(
             group=row.group,
@@ -206,6 +166,7 @@ class Merges:
         failpoint("merge.finishing")
         await self._submit(METADATA, done)
         failpoint("merge.finished")
+        _log.info("shards %s and %s have given their slots away", shard.id, other.id)
         return True
 
     async def _version(self, shard: ShardId, merge: int) -> int:
@@ -251,15 +212,6 @@ class Merges:
             await self._submit(METADATA, command)
         except (*_PASSING, Rejected) as error:
             _log.info("the merge of shard %s is not taken back yet: %s", shard, error)
-
-    async def _row(self, shard: ShardId) -> ShardRow:
-        """Return the newest row of a shard."""
-        metadata = self._get(METADATA)
-        if metadata is None:
-            raise NotProposedError(f"there is no replica of {METADATA} here")
-        await metadata.read_barrier(_STEP_S)
-        stored = metadata.data.get(SHARDS, keys.pack(shard.group, shard.number))
-        return ShardRow() if stored is None else ShardRow.FromString(value_of(stored))
 
     # From the new shard to the end of the others.
 
