@@ -16,6 +16,9 @@ from quorate.testing.waiting import PATIENCE_S
 from quorate.v1 import admin_pb2 as pb
 
 from tests.cluster.node.test_splits import forgotten, rows, slots, split
+from tests.support.linearizability import check
+from tests.support.linearizability.load import Load, Plan
+from tests.support.reach import Reach
 
 TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 ADMIN = "/quorate.v1.AdminService"
@@ -49,11 +52,19 @@ async def merge(client: AsyncClient, one: str, other: str, node: str = "") -> st
 
 
 async def merged(client: AsyncClient, one: str, other: str) -> str:
-    """Merge two shards, and return the new one once no node has the two any more."""
-    new = await merge(client, one, other)
+    """Merge two shards, and return the new one once a majority has it.
+
+    A machine that is too busy to freeze both in time takes a merge back: it is begun again.
+    """
     async with asyncio.timeout(2 * PATIENCE_S):
+        new = await merge(client, one, other)
         while (found := await places(client)).keys() & {one, other} or not slots_of(found, new):
-            assert not any(place.unmerged for place in found.values()), found
+            place = found.get(one)
+            if place is not None and place.unmerged and not place.merges_into:
+                print(f"{one} was not merged: {place.unmerged}")
+                # Unless that node has not heard that it was begun again.
+                with suppress(RejectedError):
+                    new = await merge(client, one, other)
             await asyncio.sleep(0.05)
     return new
 
@@ -120,7 +131,7 @@ async def test_four_shards_become_two_and_no_client_notices(tmp_path: Path) -> N
             longest[0] = 0.0
             new = await merged(client, "metadata/1", "metadata/2")
             last = await merged(client, new, "metadata/3")
-            assert await slots(client) == {"metadata/0": 256, last: 768}
+            assert await slots(client, [last]) == {"metadata/0": 256, last: 768}
             over.set()
             await writing
             print(
@@ -187,6 +198,40 @@ async def test_whoever_dies_at_any_step_a_merge_is_carried_out(tmp_path: Path, l
                 for key, value in written.items():
                     assert there[key.encode()] == value, (step, key)
                 assert sum(key.startswith(b"kept") for key in there) == ROWS, step
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+async def test_what_clients_see_while_shards_are_merged_has_one_order(tmp_path: Path) -> None:
+    """4 shards into 2, under clients of four of their slots; in between a leader is killed."""
+    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+        await asyncio.to_thread(cluster.ready)
+        addresses = [node.address for node in cluster.nodes.values()]
+        async with (
+            connect(cluster.endpoints, timeout_s=PATIENCE_S) as client,
+            Reach(addresses) as reach,
+        ):
+            load = Load(reach, Plan(seed=23, operations=1_000_000, teams=4))
+            clients = asyncio.create_task(load.run())
+            await load.reached(1_000)
+            parts = await split(client, "metadata/0", 4)
+            await slots(client, parts)
+            await load.reached(2_000)
+            await forgotten(cluster, parts)
+            new = await merged(client, "metadata/1", "metadata/2")
+            await load.reached(3_000)
+            killed = cluster.nodes[(await places(client))[new].leader or "node1"]
+            killed.kill()
+            killed.start()
+            await asyncio.to_thread(cluster.ready)
+            last = await merged(client, new, "metadata/3")
+            await load.reached(5_000)
+            assert await slots(client, [last]) == {"metadata/0": 256, last: 768}
+            clients.cancel()
+            await asyncio.gather(clients, return_exceptions=True)
+        print(f"{len(load.history)} operations checked")
+        violation = check(load.history)
+        assert violation is None, violation
 
 
 async def lead(client: AsyncClient, shard: str, node: str) -> None:

@@ -187,7 +187,12 @@ class NodeShards:
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow(new_shard))
         self._open_members(new_shard)
-        self._leave_moved(new_shard, [each for each in self._rows if self.files.are_leaving(each)])
+        leaving = [
+            shard
+            for shard, row in self._rows.items()
+            if self.files.are_leaving(shard, merged=bool(row.merged_into and not replicas_of(row)))
+        ]
+        self._leave_moved(new_shard, leaving)
         self._founder.look()
 
     async def close(self) -> None:
@@ -268,9 +273,9 @@ class NodeShards:
             and row.parent.index
         ]
 
-    def is_merged(self, shard: ShardId) -> bool:
-        """Whether a shard was merged into another one."""
-        return shard in self._slot_map.merged
+    def heir(self, shard: ShardId) -> ShardId:
+        """Return what a shard was merged into in the end; itself if it was not."""
+        return self._slot_map.heir(shard)
 
     def all(self) -> Iterable[Shard]:
         """Return the replicas of this node."""
@@ -619,9 +624,7 @@ class NodeShards:
             del self._changing[shard]
         took_ms = round((self._loop.time() - began) * 1_000)
         _log.info("shards %s and %s became %s in %d ms", base.id, other.id, shard, took_ms)
-        self._open_in_turns(new_shard)
-        # They may have been waited for.
-        self._leave_moved(new_shard)
+        self._changed(new_shard)
 
     def _frozen_rows(self, group: str, number: int) -> Rows | None:
         """Return the rows of another shard here."""
@@ -652,6 +655,11 @@ class NodeShards:
     def _change(self, shard: ShardId, change: Coroutine[Any, Any, None]) -> None:
         self._changing[shard] = self._loop.create_task(change)
 
+    def _changed(self, new_shard: NewShard) -> None:
+        """Open and remove what that change was waited for with."""
+        self._open_in_turns(new_shard)
+        self._leave_moved(new_shard)
+
     # Moves.
 
     async def _assign(self, shard: ShardId, note: Note, new_shard: NewShard) -> None:
@@ -668,7 +676,7 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._open_in_turns(new_shard)
+        self._changed(new_shard)
 
     def _leave_moved(self, new_shard: NewShard, leaving: Container[ShardId] = ()) -> None:
         """Close and remove the replicas that have moved to other nodes, and what is left of them.
@@ -723,7 +731,7 @@ class NodeShards:
             del self._changing[shard]
         _log.info("shard %s has left this node", shard, extra={"shard": str(shard)})
         # It may have come back meanwhile.
-        self._open_in_turns(new_shard)
+        self._changed(new_shard)
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
@@ -767,7 +775,7 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._open_in_turns(new_shard)
+        self._changed(new_shard)
 
     # Following metadata/0.
 

@@ -39,6 +39,7 @@ class Watching:
             channels,
             lambda shard: shards.slot_map.others(shard, shards.me.node),
             lambda shard: None if shards.get(shard) is None else self._watches,
+            lambda shard: shards.heir(shard) != shard,
             loop,
         )
         self._watches: Watches | None = None
@@ -70,7 +71,7 @@ class Watching:
             self._feeds.read_point,
             moved=self._shards.has_left,
             offshoots=self._shards.offshoots,
-            merged=self._shards.is_merged,
+            heir=self._shards.heir,
             loop=self._loop,
             timeout_s=self._read_timeout_s,
         )

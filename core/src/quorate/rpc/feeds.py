@@ -30,7 +30,8 @@ class NodeFeeds:
     """Opens feeds and asks for read points over the channels to the nodes.
 
     `replicas` says which nodes to ask for a shard, the best one first. `here` returns the watches
-    of this node once it has a replica of a shard itself: perhaps no other node ever has one.
+    of this node once it has a replica of a shard itself: perhaps no other node ever has one. Nobody
+    has a shard for long that is `merged`.
     """
 
     def __init__(
@@ -38,11 +39,13 @@ class NodeFeeds:
         channels: NodeChannels,
         replicas: Callable[[ShardId], Sequence[str]],
         here: Callable[[ShardId], Watches | None],
+        merged: Callable[[ShardId], bool],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.channels: Final = channels
         self.replicas: Final = replicas
         self.here: Final = here
+        self.merged: Final = merged
         self.loop: Final = loop
         self._running: Final[set[asyncio.Task[None]]] = set()
 
@@ -66,6 +69,8 @@ class NodeFeeds:
         pause = Pause(self.loop)
         reason = ""
         while True:
+            if self.merged(shard):
+                raise UnreadableError(f"shard {shard} was merged into another one; try again")
             if (here := self.here(shard)) is not None:
                 try:
                     return await here.read_point_here(shard, deadline - self.loop.time())

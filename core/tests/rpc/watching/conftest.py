@@ -214,6 +214,7 @@ class Node:
         self.name = name
         self.replicas: dict[ShardId, Replica] = {}
         self.shards = cast("dict[ShardId, Shard]", self.replicas)
+        self.merged = set[ShardId]()
         #: The nodes to ask for what is not here.
         self.others: list[str] = [each for each in NAMES if each != name]
         me = Peer(name, NAMES.index(name) + 1)
@@ -232,6 +233,7 @@ class Node:
             self.channels,
             lambda _: self.others,
             lambda shard: self.fresh if shard in self.shards else None,
+            lambda shard: shard in self.merged,
             self.loop,
         )
         self.fresh = self.of_cluster(CLUSTER)

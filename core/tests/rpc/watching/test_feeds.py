@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.refusals import ReadTimeoutError, UnreadableError
 from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
@@ -422,6 +422,18 @@ async def test_a_mark_is_had_here_once_there_is_a_replica(
     node.replicas[SHARD] = new_replica(SHARD)
 
     assert (await asked).revision >> 20 == 0
+
+
+async def test_nobody_is_asked_for_a_mark_of_a_shard_that_was_merged(nodes: Nodes) -> None:
+    node = nodes["b"]
+    node.others = []
+    asked = asyncio.create_task(node.feeds.read_point(SHARD, 60.0))
+    await asyncio.sleep(0)
+    node.merged.add(SHARD)
+
+    with pytest.raises(UnreadableError, match="merged"):
+        async with asyncio.timeout(5.0):
+            await asked
 
 
 async def test_a_mark_that_nobody_has_is_told_with_its_reason(nodes: Nodes) -> None:

@@ -92,10 +92,10 @@ async def map_changed_before_the_freeze(self: Merges, shard: Shard) -> bool:
     return await _step(self, shard)
 
 
-@bug(NodeShards, "is_merged", GAP, PEACE, also=((NodeShards, "has_left", _has_gone),))
-def watches_of_merged_shards_not_told(self: NodeShards, shard: ShardId) -> bool:
+@bug(NodeShards, "heir", GAP, PEACE, also=((NodeShards, "has_left", _has_gone),))
+def watches_of_merged_shards_not_told(self: NodeShards, shard: ShardId) -> ShardId:
     """A watch of a shard that was merged begins anew."""
-    return False
+    return shard
 
 
 @bug(Merges, "look_at", GAP, PEACE)

@@ -108,7 +108,7 @@ class SplitProcess(Process):
             partial(_AwaitedFeed, self),
             moved=self.shards.has_left,
             offshoots=self.shards.offshoots,
-            merged=self.shards.is_merged,
+            heir=self.shards.heir,
             loop=self.loop,
             settings=around.profile.watch_settings(),
             timeout_s=_TIMEOUT_S,

@@ -199,7 +199,9 @@ class SplitRun:
             if is_changing(row):
                 return f"shard {row.group}/{row.number} is being split or merged"
         for each in nodes:
-            if gone := [shard for shard in each.shards.all() if each.shards.is_merged(shard.id)]:
+            if gone := [
+                shard for shard in each.shards.all() if each.shards.heir(shard.id) != shard.id
+            ]:
                 return f"{each.disk.peer} still has {gone[0].id}, which was merged"
         for name in self.cluster.shards:
             leader, replicas = self.cluster.leader(name), self.cluster.replicas(name)

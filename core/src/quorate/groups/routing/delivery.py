@@ -27,11 +27,14 @@ from quorate.groups.routing.forwarding import (
 )
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.requests import Part
-from quorate.groups.timing import Pause
+from quorate.groups.timing import LONGEST_PAUSE_S, Pause
 from quorate.plugin import Invalid, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import within
+
+#: The longest pause while a shard is split or merged, which is soon over.
+_CHANGING_PAUSE_S: Final = 0.04
 
 
 class Call(NamedTuple):
@@ -119,6 +122,8 @@ class Delivery:
                 for part, why in refused:
                     part.end(why)
                 return
+            changing = shard in self._shards.slot_map.changing
+            pause.longest_s = _CHANGING_PAUSE_S if changing else LONGEST_PAUSE_S
             refused = await self._wait(pause, refused, leaderless_from)
             parts = self._routed(refused, call)
             if any(part.command.shard != shard for part in parts):

@@ -89,10 +89,13 @@ class SlotMap:
 
     def first(self, group: str) -> ShardId:
         """Return the first shard of a group, or what that was merged into."""
-        found = ShardId(group, 0)
-        while found in self.merged:
-            found = self.merged[found]
-        return found
+        return self.heir(ShardId(group, 0))
+
+    def heir(self, shard: ShardId) -> ShardId:
+        """Return what a shard was merged into in the end; itself if it was not."""
+        while shard in self.merged:
+            shard = self.merged[shard]
+        return shard
 
     def serves(self, shard: ShardId) -> bool:
         """Whether it is one of the shards of its group."""
