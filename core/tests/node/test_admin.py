@@ -428,11 +428,11 @@ async def test_a_backup_has_each_shard_before_or_after_all_splits(
             moved = copy(node.shards.slot_map)
             vars(moved)["_versions"] = {METADATA: 9}
             monkeypatch.setattr(type(node.shards), "slot_map", moved)
-            with pytest.raises(BackupError, match="a shard was split meanwhile"):
+            with pytest.raises(BackupError, match="a shard was split or merged meanwhile"):
                 async for _ in parts:
                     pass
-        vars(moved)["splitting"] = (METADATA,)
-        with pytest.raises(BackupError, match="shard metadata/0 is being split"):
+        vars(moved)["changing"] = (METADATA,)
+        with pytest.raises(BackupError, match="shard metadata/0 is being split or merged"):
             await anext(node.backups.back_up())
 
 

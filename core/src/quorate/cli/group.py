@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -79,15 +78,14 @@ def shrink(terminal: Terminal, group: str, shards: int) -> None:
     interrupted, the one that was begun goes on without you.
     """
 
-    async def shrunk(client: AsyncClient) -> list[Mapping[str, object]]:
-        rows: list[Mapping[str, object]] = []
-        while len(places := await places_of(client, group)) > shards:
+    async def shrunk(client: AsyncClient) -> None:
+        places = await places_of(client, group)
+        while len(places) > shards:
             one, other = merge_of(places)
             answer = await begin_merge(client, one, other, plan=False)
-            await follow_merge(client, one, answer.shard)
-            rows.append({"shard": answer.shard, "slots": answer.slots, "of": f"{one} {other}"})
-            terminal.report(f"{one} and {other} are {answer.shard} now", rows[-1])
-        return rows
+            places = await follow_merge(client, one, answer.shard)
+            row = {"shard": answer.shard, "slots": answer.slots, "of": f"{one} {other}"}
+            terminal.report(f"{one} and {other} are {answer.shard} now", row)
 
     terminal.ask(shrunk)
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
 _LOOK_S: Final = 0.2
+#: How often in a row a node says that a merge was taken back before it is believed.
+_LOOKS: Final = 5
 #: How long nothing may happen while a shard is being split.
 _STILL_S: Final = 60.0
 
@@ -68,17 +70,21 @@ async def begin_merge(
     return await asked.call(f"{ADMIN}/MergeShards", request, pb.MergeShardsResponse)
 
 
-async def follow_merge(client: AsyncClient, one: str, merged: str) -> None:
-    """Wait until a shard is merged; fails if its merge was taken back."""
+async def follow_merge(client: AsyncClient, one: str, merged: str) -> list[pb.ShardPlace]:
+    """Wait until a shard is merged, and return those of its group; fails if it is taken back."""
     loop = asyncio.get_running_loop()
     group, _, number = merged.partition("/")
-    until = loop.time() + _STILL_S
+    until, unmerged = loop.time() + _STILL_S, 0
     while True:
-        places = {f"{each.group}/{each.number}": each for each in await places_of(client, group)}
+        found = await places_of(client, group)
+        places = {f"{each.group}/{each.number}": each for each in found}
         new, old = places.get(merged), places.get(one)
         if new is not None and old is None:
-            return
-        if old is not None and old.unmerged and old.merges_into != int(number):
+            return found
+        # A node that lags may speak of an earlier merge.
+        back = old is not None and old.unmerged and old.merges_into != int(number)
+        unmerged = unmerged + 1 if back else 0
+        if old is not None and unmerged >= _LOOKS:
             raise failure(
                 f"{one} was not merged: {old.unmerged}",
                 "both shards are as they were; merge them when that is over",
