@@ -23,6 +23,7 @@ from quorate.v1.control_pb2 import (
     CancelMerge,
     FinishMerge,
     FreezeShard,
+    FrozenShard,
     SettleMerge,
     ShardRow,
 )
@@ -133,8 +134,7 @@ class Merges(Steps):
         if not row.HasField("merge") or row.merge.base != row.number:
             return True
         merge, other = row.merge, self._other(shard.id, row)
-        frozen, theirs = shard.applier.frozen, other.applier.frozen
-        if theirs is None or theirs.merge != merge.number:
+        if _frozen(other, merge.number) is None:
             check_alike(shard, other, merge.common)
             await self._flush(shard)
             failpoint("merge.freezing")
@@ -143,8 +143,8 @@ class Merges(Steps):
             failpoint("merge.half_frozen")
             _log.info("shard %s is frozen, to be merged with %s", other.id, shard.id)
             await other.read_barrier(STEP_S)
-            return False
-        if frozen is None or frozen.merge != merge.number:
+        if _frozen(shard, merge.number) is None:
+            # If the merge was taken back meanwhile, this version is too low, or will be.
             command = FreezeShard(
                 merge=merge.number,
                 version=row.version + 1,
@@ -154,6 +154,8 @@ class Merges(Steps):
             await propose_step(shard, command, term=term, timeout_s=STEP_S)
             failpoint("merge.frozen")
             _log.info("shard %s is frozen, to be merged with %s", shard.id, other.id)
+        frozen, theirs = _frozen(shard, merge.number), _frozen(other, merge.number)
+        if frozen is None or theirs is None:
             return False
         done = FinishMerge(
             group=row.group,
@@ -192,13 +194,8 @@ class Merges(Steps):
         if row is None or not row.HasField("merge"):
             return False
         numbers = (row.merge.base, row.merge.other)
-        both = [self._get(ShardId(shard.group, number)) for number in numbers]
-        return any(
-            each is not None
-            and each.applier.frozen is not None
-            and each.applier.frozen.merge == row.merge.number
-            for each in both
-        )
+        both = (self._get(ShardId(shard.group, number)) for number in numbers)
+        return any(each is not None and _frozen(each, row.merge.number) for each in both)
 
     async def _take_back(self, shard: ShardId, reason: str) -> None:
         row = self._rows().get(shard)
@@ -236,3 +233,9 @@ class Merges(Steps):
             else:
                 failpoint("merge.settled")
                 return
+
+
+def _frozen(shard: Shard, merge: int) -> FrozenShard | None:
+    """Return how a shard is frozen for a merge, as far as is known here."""
+    found = shard.applier.frozen
+    return found if found is not None and found.merge == merge else None
