@@ -74,7 +74,7 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
 def shrink(terminal: Terminal, group: str, shards: int) -> None:
     """Merge shards of GROUP, the ones with the fewest slots first, until it has as many as wanted.
 
-    Writes wait for less than a second where slots move, and none fails. One merge follows another;
+    Writes wait for about a second where slots move, and none fails. One merge follows another;
     interrupted, the one that was begun goes on without you.
     """
 

@@ -163,7 +163,7 @@ def split(
 def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel: bool) -> None:
     """Merge SHARD and OTHER, such as mqtt/1 and mqtt/2, into a new shard on the same nodes.
 
-    Writes to both wait for less than a second, and none fails; watches of both list again. The
+    Writes to both wait for about a second, and none fails; watches of both list again. The
     smaller one must be small. It waits until all is done; interrupted, it goes on without you.
     """
     if cancel:
