@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import (
     Callable,
-    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -154,6 +153,8 @@ class NodeShards:
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
         self._assigned: Final = set[ShardId]()
+        #: Shards whose replica here was left by an earlier life of the node.
+        self._leaving: Final = set[ShardId]()
         #: Replicas that are open, and start once all others are.
         self._unstarted: Final[dict[ShardId, Shard]] = {}
         #: What is left to open, while that takes several turns of the loop.
@@ -187,12 +188,12 @@ class NodeShards:
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow(new_shard))
         self._open_members(new_shard)
-        leaving = [
+        self._leaving.update(
             shard
             for shard, row in self._rows.items()
             if self.files.are_leaving(shard, merged=bool(row.merged_into and not replicas_of(row)))
-        ]
-        self._leave_moved(new_shard, leaving)
+        )
+        self._leave_moved(new_shard)
         self._founder.look()
 
     async def close(self) -> None:
@@ -678,13 +679,10 @@ class NodeShards:
             del self._changing[shard]
         self._changed(new_shard)
 
-    def _leave_moved(self, new_shard: NewShard, leaving: Container[ShardId] = ()) -> None:
-        """Close and remove the replicas that have moved to other nodes, and what is left of them.
-
-        `leaving` are those whose removal did not come to its end.
-        """
+    def _leave_moved(self, new_shard: NewShard) -> None:
+        """Close and remove replicas that have moved to other nodes, and what is left of them."""
         for shard, row in self._rows.items():
-            here = shard in self._shards or shard in self.broken or shard in leaving
+            here = shard in self._shards or shard in self.broken or shard in self._leaving
             if not here or shard == METADATA or shard in self._changing or self._stopped:
                 continue
             replicas = peers(replicas_of(row))
@@ -699,6 +697,7 @@ class NodeShards:
 
     async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
         """Remove this node's replica of a shard that has moved."""
+        self._leaving.discard(shard)
         self._assigned.discard(shard)
         self.broken.pop(shard, None)
         self.left.pop(shard, None)
