@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from quorate.apply.applier import Applier, ApplyLimits
 from quorate.apply.entries import LoggedCommand, Stamp, whole
 from quorate.apply.outcomes import ReplicaStoppedError
+from quorate.apply.sessions import number_at
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin.catalog import Catalog
@@ -267,11 +268,12 @@ Drawn = list[tuple[list[tuple[list[tuple[object, ...]], int | None]], int]]
 def logged(machine: Machine, drawn: Drawn) -> list[tuple[list[LoggedCommand], int]]:
     """A session is opened first, and may expire on the way."""
     entries = [([command(OpenSession(ttl_ms=3_000))], 0)]
+    session = number_at(1 << 20, machine.shard.number)
     for number, (scripts, at_ms) in enumerate(drawn, start=2):
         commands = [
             machine.script(
                 *(list(step) for step in steps),
-                stamp=None if sequence is None else Stamp(1 << 20, sequence, 0),
+                stamp=None if sequence is None else Stamp(session, sequence, 0),
             )
             for steps, sequence in scripts
         ]

@@ -85,6 +85,12 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "ShardParent",
         "BeginSplitReply",
         "ForgetSlotsReply",
+        "BeginMergeReply",
+        "FreezeShardReply",
+        "FrozenShard",
+        "UnitedRow",
+        "ShardMerge",
+        "ShardUnion",
         "PutCanaryReply",
         "RaiseLevelsReply",
     }

@@ -17,6 +17,7 @@ from quorate.apply import effects
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.apply.evaluator import EvaluationLimits, Evaluator
 from quorate.apply.program import Program
+from quorate.apply.sessions import number_at
 from quorate.plugin import Txn
 from quorate.storage.engine.port import DamagedError, EngineError, StalledError
 from quorate.storage.families import EVENTS
@@ -99,7 +100,8 @@ def test_a_refusal_counts_where_the_copy_is_fresh(
 
 
 def test_a_session_remembers_nothing_of_what_is_to_run_again(machine: Machine) -> None:
-    session = machine.control(OpenSession(ttl_ms=1_000)).revision
+    machine.control(OpenSession(ttl_ms=1_000))
+    session = number_at(1 << 20, machine.shard.number)
     script = machine.script(["refresh", "tested.facts"], PUT, stamp=Stamp(session, 1, 1))
     [doubted] = machine.apply(script._replace(copies=Copies.DOUBTED))
     [again] = machine.apply(script)
@@ -185,7 +187,7 @@ def test_an_unknown_command_is_refused_and_costs_no_other_anything(
 
 
 def test_an_unknown_command_of_a_session_may_be_tried_at_another_leader(machine: Machine) -> None:
-    session = 1 << 20
+    session = number_at(1 << 20, machine.shard.number)
     assert machine.control(OpenSession(ttl_ms=1_000)).refusal is None
     unknown = LoggedCommand("newer.v2.CloneCommand", b"", stamp=Stamp(session, 1, 1))
     [refused] = machine.apply(unknown)
@@ -327,7 +329,7 @@ def test_rows_that_another_leader_wrote_are_read(machine: Machine) -> None:
 
 def test_an_operation_is_known_while_its_entry_is_in_flight(machine: Machine) -> None:
     machine.control(OpenSession(ttl_ms=1_000))
-    stamp = Stamp(1 << 20, 1, 1)
+    stamp = Stamp(number_at(1 << 20, machine.shard.number), 1, 1)
     first = machine.entry(machine.script(["id", "x"], stamp=stamp))
     again = machine.entry(machine.script(["id", "x"], stamp=stamp))
 

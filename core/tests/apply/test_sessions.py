@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.entries import LAST_POSITION, LoggedCommand, Stamp, index_of
 from quorate.apply.outcomes import Outcome
-from quorate.apply.sessions import EXPIRED_AT_ONCE, MAX_ANSWER_BYTES, WINDOW
+from quorate.apply.sessions import EXPIRED_AT_ONCE, MAX_ANSWER_BYTES, WINDOW, number_at
+from quorate.plugin.shard_id import ShardId
 from quorate.v1.control_pb2 import (
     AdoptSlots,
     CloseSession,
@@ -36,12 +38,23 @@ def counted(machine: Machine) -> int:
     return int(last & 0xFFFF) - 1
 
 
-def test_a_session_is_named_by_its_revision_and_never_again(machine: Machine) -> None:
+def test_a_session_has_a_number_of_its_entry_and_its_shard_and_never_another_one(
+    machine: Machine, new_machine: Callable[..., Machine]
+) -> None:
     first, second = opened(machine), opened(machine)
     machine.control(CloseSession(session=second))
     third = opened(machine)
 
-    assert (first, second, third) == (1 << 20, 2 << 20, 4 << 20)
+    assert (first, second, third) == tuple(number_at(index << 20, 3) for index in (1, 2, 4))
+    assert [index_of(each) for each in (first, second, third)] == [1, 2, 4]
+    # Shards count alike: those that are merged must not have sessions of one number.
+    assert opened(new_machine(shard=ShardId("tested", 4))) != first
+    # No two commands of an entry have one, nor 16 at the beginning of entries of any shards.
+    highest = (1 << 16) - 1
+    assert number_at(1 << 20 | LAST_POSITION, highest) == 1 << 20 | (16 * highest - 1)
+    begun = [number_at(7 << 20 | at, n) for n in range(highest + 1) for at in (0, 15)]
+    assert len(set(begun)) == len(begun)
+    assert {index_of(each) for each in begun} == {7}
 
 
 def test_a_retry_gets_the_recorded_answer_and_changes_nothing(machine: Machine) -> None:
@@ -73,10 +86,10 @@ def test_a_retry_gets_the_recorded_refusal(machine: Machine) -> None:
     assert not machine.rows("tested.rows")
 
 
-@pytest.mark.parametrize("session", [0, 77, 1 << 20])
+@pytest.mark.parametrize("session", [0, 77, number_at(1 << 20, 3)])
 def test_an_unknown_session_is_refused_and_nothing_written(machine: Machine, session: int) -> None:
     opened(machine, name="other")
-    machine.control(CloseSession(session=1 << 20))
+    machine.control(CloseSession(session=number_at(1 << 20, 3)))
     before = machine.rows("core.sessions"), machine.rows("core.answers")
     outcome = machine.do(["put", "tested.rows", "k", "v"], stamp=Stamp(session, 0, 0))
 

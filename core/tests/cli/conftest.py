@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.util import find_spec
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,8 @@ class FakeNode:
         self.status = admin_pb2.NodeStatusResponse()
         self.asked: list[Message] = []
         self.progress: Sequence[admin_pb2.MemberProgress] = ()
+        #: Why it takes merges back; empty: it carries them out.
+        self.unmerged = ""
         #: One for each time that it is asked.
         self.placements: list[admin_pb2.PlacementResponse] = []
         self.purged: Sequence[admin_pb2.PurgedRows] = ()
@@ -226,6 +229,36 @@ class FakeNode:
     def MoveReplica(self, request: Message, context: Any) -> Message:
         self.asked.append(request)
         return admin_pb2.MoveReplicaResponse()
+
+    def MergeShards(self, request: admin_pb2.MergeShardsRequest, context: Any) -> Message:
+        self.asked.append(request)
+        group = request.shard.partition("/")[0]
+        number = 1 + max(each.number for each in self.topology.shards)
+        both = [
+            each
+            for each in self.topology.shards
+            if f"{each.group}/{each.number}" in (request.shard, request.other)
+        ]
+        slots = sum(byte.bit_count() for each in both for byte in each.slots)
+        if self.unmerged:
+            for each in both:
+                each.unmerged = self.unmerged
+        elif not request.check_only:
+            nodes, slots_of = both[0].nodes, [each.slots for each in both]
+            for each in both:
+                self.topology.shards.remove(each)
+            self.topology.shards.add(
+                group=group,
+                number=number,
+                slots=bytes(map(or_, *slots_of)),
+                nodes=nodes,
+                leader=nodes[0],
+            )
+        return admin_pb2.MergeShardsResponse(shard=f"{group}/{number}", slots=slots)
+
+    def CancelMerge(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        return admin_pb2.CancelMergeResponse()
 
     def PauseController(self, request: Message, context: Any) -> Message:
         self.asked.append(request)

@@ -6,14 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from quorate.cli import splitting
 from quorate.plugin import keys
-from quorate.plugin.slots import slot_of
+from quorate.plugin.slots import even_cut, slot_of
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
+    CancelMergeRequest,
     ControllerReport,
     DrainNodeRequest,
     MemberProgress,
     MemberReport,
+    MergeShardsRequest,
     MoveReplicaRequest,
     NodeStatusResponse,
     PauseControllerRequest,
@@ -453,3 +456,62 @@ def test_what_is_going_to_move_is_shown(run: Run, node: FakeNode) -> None:
         "replicas to move: 1",
         "no replica has to move",
     ]
+
+
+@pytest.fixture
+def sharded(node: FakeNode) -> FakeNode:
+    """A node that has five shards of a group, and says which."""
+    node.know("node1")
+    for number, slots in enumerate(even_cut(5)):
+        node.topology.shards.add(
+            group="toy", number=number, slots=slots, nodes=["node1"], leader="node1"
+        )
+    return node
+
+
+def test_what_a_merge_would_make_is_shown(run: Run, sharded: FakeNode) -> None:
+    rows = json.loads(run("shard", "merge", "toy/1", "toy/2", "--plan", "--output", "json").out)
+    assert rows == [{"shard": "toy/5", "slots": 410, "of": "toy/1 toy/2"}]
+    assert sharded.asked == [MergeShardsRequest(shard="toy/1", other="toy/2", check_only=True)]
+
+
+def test_shards_are_merged(run: Run, sharded: FakeNode) -> None:
+    rows = json.loads(run("shard", "merge", "toy/1", "toy/2", "--output", "json").out)
+    assert rows == [{"shard": "toy/5", "slots": 410, "of": "toy/1 toy/2"}]
+    assert sharded.asked == [MergeShardsRequest(shard="toy/1", other="toy/2")]
+
+
+def test_a_merge_that_is_taken_back_says_why(
+    run: Run, sharded: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splitting, "_LOOK_S", 0.001)
+    sharded.unmerged = "it has too many rows"
+    ran = run("shard", "merge", "toy/1", "toy/2")
+    assert ran.code
+    assert "toy/1 was not merged: it has too many rows" in ran.err
+
+
+def test_a_merge_is_taken_back(run: Run, sharded: FakeNode) -> None:
+    assert run("shard", "merge", "toy/1", "--cancel").out == "toy/1 stays as it is\n"
+    assert sharded.asked == [CancelMergeRequest(shard="toy/1")]
+
+
+def test_a_merge_takes_two_shards(run: Run, sharded: FakeNode) -> None:
+    assert "name the other one" in run("shard", "merge", "toy/1").err
+    assert not sharded.asked
+
+
+def test_a_group_shrinks_by_its_smallest_shards(run: Run, sharded: FakeNode) -> None:
+    assert run("group", "shrink", "toy", "--shards", "2").out.splitlines() == [
+        "toy/4 and toy/0 are toy/5 now",
+        "toy/1 and toy/2 are toy/6 now",
+        "toy/3 and toy/5 are toy/7 now",
+    ]
+    assert sorted(each.number for each in sharded.topology.shards if each.group == "toy") == [6, 7]
+
+
+def test_shards_that_are_not_on_the_same_nodes_are_not_merged(run: Run, sharded: FakeNode) -> None:
+    for number, place in enumerate(sharded.topology.shards):
+        place.nodes[:] = [f"node{number}"]
+    assert "quorate shard move" in run("group", "shrink", "toy", "--shards", "2").err
+    assert not sharded.asked

@@ -45,9 +45,9 @@ async def split(client: AsyncClient, shard: str, into: int) -> list[str]:
 
 
 async def slots(client: AsyncClient, shards: Iterable[str] = ()) -> dict[str, int]:
-    """Wait until all are founded, and none is being split; return how many slots each has.
+    """Wait until all are founded, and none is split or merged; return how many slots each has.
 
-    The node that is asked may hear of a split later than its caller: name what must be there.
+    The node that is asked may hear of a change later than its caller: name what must be there.
     """
     async with asyncio.timeout(2 * PATIENCE_S):
         while True:
@@ -56,7 +56,9 @@ async def slots(client: AsyncClient, shards: Iterable[str] = ()) -> dict[str, in
                 f"{each.group}/{each.number}": sum(byte.bit_count() for byte in each.slots)
                 for each in places
             }
-            over = all(place.version and not place.splits_into for place in places)
+            over = all(
+                place.version and not (place.splits_into or place.merges_into) for place in places
+            )
             if over and found.keys() >= set(shards):
                 return found
             await asyncio.sleep(0.05)

@@ -11,10 +11,12 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     BackupRequest,
+    CancelMergeRequest,
     CancelSplitRequest,
     DrainNodeRequest,
     EntriesRequest,
     ExplainKeyRequest,
+    MergeShardsRequest,
     MoveReplicaRequest,
     PauseControllerRequest,
     PurgePluginRequest,
@@ -230,6 +232,23 @@ ADMIN: Final = {
             (SplitShardRequest(shard="metadata"), "shard"),
             (SplitShardRequest(shard="nothing/0"), NOT_FOUND),
             (SplitShardRequest(shard="metadata/0", into=1), REFUSED),
+        ),
+    ),
+    "MergeShards": Row(
+        empty="shard",
+        large=((MergeShardsRequest(shard=TEXT, other="metadata/0"), "shard"),),
+        wrong=(
+            (MergeShardsRequest(shard="metadata", other="metadata/0"), "shard"),
+            (MergeShardsRequest(shard="nothing/0", other="nothing/1"), NOT_FOUND),
+            (MergeShardsRequest(shard="metadata/0", other="metadata/0"), REFUSED),
+        ),
+    ),
+    "CancelMerge": Row(
+        empty="shard",
+        large=((CancelMergeRequest(shard=TEXT), "shard"),),
+        wrong=(
+            (CancelMergeRequest(shard="metadata"), "shard"),
+            (CancelMergeRequest(shard="nothing/0"), "MERGE_OVER"),
         ),
     ),
     "CancelSplit": Row(

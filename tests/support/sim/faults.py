@@ -32,6 +32,17 @@ FAILPOINTS: Final = (
     "snapshot.received",
     "snapshot.sent",
     "snapshot.verified",
+    "merge.added",
+    "merge.copied",
+    "merge.finished",
+    "merge.finishing",
+    "merge.freezing",
+    "merge.frozen",
+    "merge.half_frozen",
+    "merge.settled",
+    "merge.settling",
+    "merge.united",
+    "merge.uniting",
     "split.copied",
     "split.cut",
     "split.cutting",
@@ -43,6 +54,7 @@ FAILPOINTS: Final = (
 )
 #: An install is over in a moment, as a split is: their steps are worth more than a transfer's.
 _SELDOM: Final = 10.0
+_SHORT: Final = ("install.", "merge.", "pointer.", "split.")
 
 
 class FaultInjector:
@@ -85,7 +97,11 @@ class FaultInjector:
             if self._cluster.profile.faults.every_s != float("inf"):
                 self._cluster.world.at(0.5, self._go_on)
                 for name in FAILPOINTS:
-                    chance = _SELDOM if name.startswith(("install.", "pointer.", "split.")) else 1.0
+                    chance = (
+                        _SELDOM
+                        if name.startswith(("install.", "merge.", "pointer.", "split."))
+                        else 1.0
+                    )
                     armed.enter_context(arm(name, partial(self._die_here, chance)))
             yield
 

@@ -27,7 +27,7 @@ class ObservedJournal:
         position: Callable[[], int],
         tell: Tell,
     ) -> None:
-        self._shard: Final = shard
+        self.shard: Final = shard
         self._peer: Final = peer
         self._journal: Final = journal
         self._data: Final = data
@@ -75,7 +75,7 @@ class ObservedJournal:
         entries = self.read(first, last, 1 << 30) if first <= last else []
         self._tell(
             facts.Opened(
-                self._shard,
+                self.shard,
                 self._peer,
                 self.sentinel,
                 tuple(entry.term for entry in entries),
@@ -95,28 +95,28 @@ class ObservedJournal:
         """Write entries."""
         previous = self.last
         self._journal.append(entries)
-        self._wrote(facts.Appended(self._shard, self._peer, previous, tuple(entries)))
+        self._wrote(facts.Appended(self.shard, self._peer, previous, tuple(entries)))
 
     def truncate_from(self, index: int) -> None:
         """Drop the end."""
         self._journal.truncate_from(index)
-        self._wrote(facts.Truncated(self._shard, self._peer, index))
+        self._wrote(facts.Truncated(self.shard, self._peer, index))
 
     def compact_to(self, index: int) -> None:
         """Drop the beginning."""
         if index > self.sentinel.index:
             self._journal.compact_to(index)
-            self._wrote(facts.Compacted(self._shard, self._peer, index))
+            self._wrote(facts.Compacted(self.shard, self._peer, index))
 
     def reset(self, position: Position) -> None:
         """Drop everything."""
         self._journal.reset(position)
-        self._wrote(facts.Reset(self._shard, self._peer, position, _configuration(self._data)))
+        self._wrote(facts.Reset(self.shard, self._peer, position, _configuration(self._data)))
 
     def save_hard_state(self, state: HardState) -> None:
         """Write the hard state."""
         self._journal.save_hard_state(state)
-        self._wrote(facts.StateSaved(self._shard, self._peer, state))
+        self._wrote(facts.StateSaved(self.shard, self._peer, state))
 
     def synced(self, position: int) -> None:
         """Report which writes the disk made durable."""
@@ -125,7 +125,7 @@ class ObservedJournal:
             self._unsynced.popleft()
             writes += 1
         if writes:
-            self._tell(facts.Synced(self._shard, self._peer, writes))
+            self._tell(facts.Synced(self.shard, self._peer, writes))
 
     def _wrote(self, fact: facts.Fact) -> None:
         self.last = self._journal.last

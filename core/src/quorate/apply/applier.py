@@ -18,6 +18,7 @@ from quorate.apply import (
     deadlines,
     effects,
     file_sets,
+    freezes,
     publications,
     retention,
     slot_set,
@@ -57,7 +58,7 @@ from quorate.storage.families import (
     SHARDS,
     SLOTS,
 )
-from quorate.v1.control_pb2 import CheckRows, CutShard
+from quorate.v1.control_pb2 import CheckRows, CutShard, FrozenShard
 from quorate.v1.files_pb2 import FileSet, PublicationMark
 
 #: Maximum number of recent checksums to compare with the leader's.
@@ -264,9 +265,19 @@ class Applier:
         return self._places.owner(family, self._slots.owned) if self._foreign else None
 
     @property
+    def places(self) -> Places:
+        """Where rows and deadlines belong."""
+        return self._places
+
+    @property
     def foreign(self) -> bool:
         """Whether there may be rows of slots that the shard does not own."""
         return self._foreign
+
+    @property
+    def frozen(self) -> FrozenShard | None:
+        """How the shard is frozen; None if it is not."""
+        return self._frozen
 
     @property
     def cut(self) -> CutShard | None:
@@ -325,6 +336,7 @@ class Applier:
         self._mark = publications.mark(data)
         self._foreign = cuts.has_foreign(data)
         self._cut = cuts.last_cut(data)
+        self._frozen = freezes.frozen(data)
         self._check = checks.last_check(data)
 
     def _compare(self, index: int, checksum: int, newer: Mapping[int, int]) -> None:

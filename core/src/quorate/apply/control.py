@@ -14,15 +14,18 @@ from quorate.apply import (
     cuts,
     deadlines,
     file_sets,
+    freezes,
     levels,
     members,
+    merges,
     placement,
     publications,
     sessions,
     slot_set,
     splits,
+    unions,
 )
-from quorate.apply.entries import index_of
+from quorate.apply.entries import index_of, whole
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.places import Owns, Places
@@ -95,6 +98,10 @@ class ShardState:
     closed: frozenset[str] = frozenset()
     #: Takes rows of a family out of what the shard keeps of all its rows, in a layer.
     depart: Callable[[Layer, str, Mapping[bytes, bytes]], None] = lambda *_: None
+    #: Whether it is frozen: its rows do not change.
+    frozen: bool = False
+    #: Returns the rows that this node has of another shard of the group, by its number.
+    neighbour: Callable[[int], Rows | None] = lambda _: None
 
 
 class MirrorPosition(NamedTuple):
@@ -119,7 +126,7 @@ def open_session(txn: ShardTxn, command: pb.OpenSession, state: ShardState) -> p
         raise Rejected(_INVALID, "a session without a name needs a ttl_ms of at least 1")
     session = sessions.open_session(
         txn.layer,
-        txn.revision,
+        sessions.number_at(txn.revision, state.shard.number),
         command.name.encode(),
         command.ttl_ms,
         txn.now_ms,
@@ -137,7 +144,7 @@ def seal_session(txn: ShardTxn, command: pb.SealSession, state: ShardState) -> p
         raise Rejected(_INVALID, "only a session with a name can be sealed")
     session, revisions = sessions.seal_session(
         txn.layer,
-        txn.revision,
+        sessions.number_at(txn.revision, state.shard.number),
         command.name.encode(),
         txn.now_ms,
         command.caller,
@@ -155,8 +162,10 @@ def adopt_slots(txn: ShardTxn, command: pb.AdoptSlots, state: ShardState) -> Non
     if len(command.slots) != BITMAP_BYTES:
         raise Rejected(_INVALID, f"slots are {BITMAP_BYTES} bytes, not {len(command.slots)}")
     if command.version > state.slots.version:
-        state.slots = SlotSet(command.version, command.slots)
+        state.slots, state.frozen = SlotSet(command.version, command.slots), False
         txn.layer.put(SLOTS, slot_set.KEY, state.slots.encode())
+        # Its merge was taken back.
+        freezes.thaw(txn.layer)
 
 
 def place_leader(txn: ShardTxn, command: pb.PlaceLeader, _: ShardState) -> None:
@@ -241,6 +250,8 @@ def recover_shard(txn: ShardTxn, command: pb.RecoverShard, state: ShardState) ->
         raise Rejected(
             members.SPLITTING, f"{name} is not there yet: recover the shard it comes from"
         )
+    if row.merged_into:
+        raise Rejected("NOT_FOUND", f"{name} was merged into {command.group}/{row.merged_into}")
     known = row.origin
     if (known.epoch, known.node, known.empty) == (origin.epoch, origin.node, origin.empty):
         return
@@ -258,6 +269,7 @@ def recover_shard(txn: ShardTxn, command: pb.RecoverShard, state: ShardState) ->
     row.replicas.extend(replicas)
     row.origin.CopyFrom(origin)
     splits.drop(txn, row)
+    merges.drop(txn, row)
     # A watch of several shards has the highest of their generations: exceed it in each.
     others = (each.origin.generation + 1 for each in members.shards(txn) if each.HasField("origin"))
     row.origin.generation = max(origin.generation, state.generation, *others)
@@ -483,6 +495,76 @@ def _slots_of(bitmap: bytes) -> frozenset[int]:
         raise Rejected(_INVALID, str(error)) from None
 
 
+def begin_merge(txn: ShardTxn, command: pb.BeginMerge, state: ShardState) -> pb.BeginMergeReply:
+    """Begin to merge two shards."""
+    _demand_first(state)
+    return merges.begin(txn, command)
+
+
+def finish_merge(txn: ShardTxn, command: pb.FinishMerge, state: ShardState) -> None:
+    """Give the slots of two frozen shards to the new one."""
+    _demand_first(state)
+    merges.finish(txn, command)
+
+
+def cancel_merge(txn: ShardTxn, command: pb.CancelMerge, state: ShardState) -> None:
+    """Take a merge back."""
+    _demand_first(state)
+    merges.cancel(txn, command)
+
+
+def settle_merge(txn: ShardTxn, command: pb.SettleMerge, state: ShardState) -> None:
+    """Let the replicas of two merged shards go."""
+    _demand_first(state)
+    merges.settle(txn, command)
+
+
+def freeze_shard(txn: ShardTxn, command: pb.FreezeShard, state: ShardState) -> pb.FreezeShardReply:
+    """Let nothing in the shard change any more; repeated, it only says since when."""
+    known = freezes.frozen(txn.layer)
+    if known is not None and known.merge == command.merge:
+        return pb.FreezeShardReply(index=known.index)
+    if command.version <= state.slots.version:
+        raise Rejected(merges.OVER, f"this merge of shard {state.shard} was taken back")
+    _demand_open(state)
+    if state.foreign:
+        raise Rejected(freezes.NOT_YET, f"shard {state.shard} still deletes rows of others")
+    if (known_set := file_sets.unfinished(txn.layer)) is not None:
+        raise Rejected(
+            merges.REFUSED,
+            f"load {known_set.name} is under way in shard {state.shard}: merge it after that",
+        )
+    done = pb.FrozenShard(
+        merge=command.merge,
+        index=index_of(txn.revision),
+        now_ms=txn.now_ms,
+        generation=state.generation,
+    )
+    if command.HasField("other"):
+        _unite(txn, command, state, done)
+    state.slots, state.frozen = SlotSet(command.version), True
+    txn.layer.put(SLOTS, slot_set.KEY, state.slots.encode())
+    freezes.freeze(txn.layer, done)
+    return pb.FreezeShardReply(index=done.index)
+
+
+def _unite(txn: ShardTxn, command: pb.FreezeShard, state: ShardState, done: pb.FrozenShard) -> None:
+    """Find what becomes of rows that this shard and one that is frozen both have."""
+    other = state.neighbour(command.other)
+    frozen = None if other is None else freezes.frozen(other)
+    if other is None or frozen is None or frozen.merge != command.merge:
+        name = f"{state.shard.group}/{command.other}"
+        raise Rejected(freezes.NOT_YET, f"shard {name} is not frozen on this node")
+    for family in state.mirrored:
+        theirs, own = mirror_position(other, family), mirror_position(txn.layer, family)
+        if theirs is not None and (own is None or own < theirs):
+            raise Rejected(freezes.NOT_YET, f"the copy of {family} in {state.shard} lags")
+    common = whole(command.common) if command.common else 0
+    done.united.extend(unions.unite(txn.layer, other, state.places.joins, common))
+    done.now_ms = max(done.now_ms, frozen.now_ms)
+    done.generation = max(done.generation, frozen.generation)
+
+
 def raise_generation(_: ShardTxn, command: pb.RaiseGeneration, state: ShardState) -> None:
     """Raise the generation, if the given one is larger."""
     state.generation = max(state.generation, command.generation)
@@ -515,6 +597,11 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.FinishSplit, finish_split),
             (pb.ForgetSlots, forget_slots),
             (pb.RaiseGeneration, raise_generation),
+            (pb.BeginMerge, begin_merge, levels.MERGED_FROM),
+            (pb.FreezeShard, freeze_shard, levels.MERGED_FROM),
+            (pb.FinishMerge, finish_merge, levels.MERGED_FROM),
+            (pb.CancelMerge, cancel_merge, levels.MERGED_FROM),
+            (pb.SettleMerge, settle_merge, levels.MERGED_FROM),
             (pb.CheckRows, checks.check_rows, levels.CHECKED_FROM),
             (pb.ReportRows, checks.report_rows, levels.CHECKED_FROM),
             (pb.PutCanary, checks.put_canary, levels.CHECKED_FROM),

@@ -22,6 +22,7 @@ from quorate.apply import (
     effects,
     fences,
     file_sets,
+    freezes,
     levels,
     publications,
     sessions,
@@ -57,6 +58,7 @@ from quorate.storage.engine.port import EngineError
 from quorate.storage.events import EventRow, Kind, Savepoint
 from quorate.storage.families import SLOTS
 from quorate.v1.command_pb2 import Command
+from quorate.v1.control_pb2 import AdoptSlots, FreezeShard
 from quorate.v1.files_pb2 import (
     CloseFileSet,
     FactRow,
@@ -94,6 +96,8 @@ class EvaluationLimits:
 
 
 _CLOSE: Final = CloseFileSet.DESCRIPTOR.full_name
+#: What a frozen shard carries out.
+OF_FROZEN: Final = frozenset({AdoptSlots.DESCRIPTOR.full_name, FreezeShard.DESCRIPTOR.full_name})
 #: Each is the first write of its entry.
 _PUT: Final = frozenset({IngestFileSet.DESCRIPTOR.full_name, OpenPublished.DESCRIPTOR.full_name})
 
@@ -141,6 +145,8 @@ class Evaluator:
         self._on_failure: Final = self._log_failure if on_failure is None else on_failure
         #: Looks for rows in the files of a set; None: nothing can.
         self.find_in_files: FindInFiles | None = None
+        #: Returns the rows that this node has of another shard of the group, by its number.
+        self.neighbour: Callable[[int], Rows | None] = lambda _: None
         #: The index, the effects and the size of the entries in flight, in order.
         self._flying: Final[deque[tuple[int, Layer, int]]] = deque()
         self.begin()
@@ -237,6 +243,8 @@ class Evaluator:
             public=self._program.watched,
             counted=self._program.counted,
             closed=frozenset(publications.mark(self._data).closed),
+            frozen=freezes.frozen(self._data) is not None,
+            neighbour=lambda number: self.neighbour(number),
         )
         self._recent = self._new_recent()
 
@@ -299,7 +307,7 @@ class _Turn:
         self.size = 0
         self.ingests = False
         self._index: Final = index
-        if self.state.sessions_ms < now_ms:
+        if self.state.sessions_ms < now_ms and not self.state.frozen:
             self.state.sessions_ms = sessions.expire(self.layer, now_ms, self.state.sessions_ms)
 
     def run_all(self, commands: Sequence[LoggedCommand]) -> tuple[Outcome, ...]:
@@ -319,6 +327,8 @@ class _Turn:
         """Evaluate the next command."""
         revision = revision_of(self._index, self.commands)
         self.commands += 1
+        if self.state.frozen and command.type not in OF_FROZEN:
+            return frozen_outcome(self.state.shard, revision)
         if command.stamp is None:
             return self._run(command, revision)
         return self._once(command, command.stamp, revision)
@@ -707,6 +717,12 @@ class _Turn:
             f"command {command.type} failed at index {index} with {type(error).__name__}; its"
             " writes were dropped; see the leader's log",
         )
+
+
+def frozen_outcome(shard: ShardId, revision: int) -> Outcome:
+    """Return the outcome of a command that a frozen shard does not carry out."""
+    why = f"shard {shard} is being merged: route the command again"
+    return Outcome(revision, refusal=Refusal(WRONG_SHARD, why))
 
 
 def _reserved(code: str) -> ValueError:

@@ -57,5 +57,21 @@ def raise_to(layer: Layer, name: bytes, token: int, now_ms: int) -> None:
         layer.delete(FENCES, _BY_NAME + key[len(_BY_TIME) + _TIME.size :])
 
 
+def unite(layer: Layer, other: Rows) -> None:
+    """Keep the newer token of each name that another shard has, too."""
+    for key, value in other.iterate(FENCES, _BY_NAME, _BY_TIME):
+        name, own = key[len(_BY_NAME) :], layer.get(FENCES, key)
+        if own is None or own == value:
+            continue
+        (token, raised_ms), (theirs, their_ms) = _ROW.unpack(own), _ROW.unpack(value)
+        if theirs > token:
+            layer.put(FENCES, key, value)
+            dropped = raised_ms, their_ms
+        else:
+            dropped = their_ms, raised_ms
+        if dropped[0] != dropped[1]:
+            layer.delete(FENCES, _time_key(dropped[0], name))
+
+
 def _time_key(at_ms: int, name: bytes) -> bytes:
     return _BY_TIME + _TIME.pack(max(0, at_ms)) + name

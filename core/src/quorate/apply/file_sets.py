@@ -48,6 +48,12 @@ def all_sets(rows: Rows) -> Iterator[pb.FileSet]:
         yield pb.FileSet.FromString(row)
 
 
+def unfinished(rows: Rows) -> pb.FileSet | None:
+    """Return a set whose files are not in place, and may still be put there."""
+    over = (pb.FileSet.INGESTED, pb.FileSet.DROPPED)
+    return next((each for each in all_sets(rows) if each.state not in over), None)
+
+
 def ingested_by(table: Table | None, index: int) -> pb.FileSet | None:
     """Return the set that the entry at an index puts in place, if it does so."""
     rows = () if table is None else table.rows.values()

@@ -17,6 +17,10 @@ OVER: Final = "CHANGE_OVER"
 MOVING: Final = "MOVE_UNDER_WAY"
 OTHER_REPLICA: Final = "OTHER_REPLICA"
 SPLITTING: Final = "SPLIT_UNDER_WAY"
+MERGING: Final = "MERGE_UNDER_WAY"
+
+#: The number of a shard is the top of the numbers of its sequences.
+MOST_SHARDS: Final = 1 << 16
 
 #: More than any number of nodes or shards.
 _ALL: Final = 1 << 20
@@ -31,8 +35,16 @@ def replicas_of(row: pb.ShardRow) -> list[pb.ShardMember]:
 
 
 def is_forming(row: pb.ShardRow) -> bool:
-    """Whether a shard is a part of one that was not cut yet: it has no slots and no replicas."""
+    """Whether what a shard is made of is not cut or frozen yet: it has no slots and no replicas."""
+    if row.HasField("union"):
+        return not row.union.base_index
     return row.HasField("parent") and not row.parent.index
+
+
+def is_changing(row: pb.ShardRow) -> bool:
+    """Whether a shard is being split or merged, or comes from that and is not safe yet."""
+    unsettled = row.HasField("union") and not row.union.settled
+    return row.HasField("split") or row.HasField("merge") or is_forming(row) or unsettled
 
 
 def replicas_wanted(declarations: Iterable[pb.NodeDeclaration]) -> dict[str, int]:
@@ -181,12 +193,14 @@ def drain(txn: ShardTxn, command: pb.DrainNode) -> None:
 
 def _moving(txn: ShardTxn, group: str, number: int) -> tuple[bytes, pb.ShardRow, str]:
     key, name = keys.pack(group, number), f"{group}/{number}"
-    stored = txn.get(SHARDS, key)
-    if stored is None or (group, number) == (METADATA_GROUP.name, 0):
+    row = pb.ShardRow.FromString(txn.get(SHARDS, key) or b"")
+    if not row.group or row.merged_into or (group, number) == (METADATA_GROUP.name, 0):
         raise Rejected("NOT_FOUND", f"{name} is not a shard whose replicas can be moved")
-    row = pb.ShardRow.FromString(stored)
-    if row.HasField("split") or is_forming(row):
-        raise Rejected(SPLITTING, f"shard {name} is being split: its replicas stay until that ends")
+    if is_changing(row):
+        raise Rejected(
+            SPLITTING,
+            f"shard {name} is being split or merged: its replicas stay until that ends",
+        )
     return key, row, name
 
 
@@ -198,6 +212,8 @@ def _name_replica(txn: ShardTxn, added: pb.ShardMember) -> None:
     wanted = _wanted(txn)
     for stored in list(txn.scan(SHARDS, b"", _END, limit=_ALL)):
         row = pb.ShardRow.FromString(stored.value)
+        if row.merged_into:
+            continue
         there = replicas_of(row)
         if any(each.node == added.node and each != added for each in there):
             raise Rejected(

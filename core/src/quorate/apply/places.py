@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Whether a shard owns what has this key.
 Owns = Callable[[bytes], bool]
+#: Returns what becomes of a row that two shards have, when they are merged: from its key and both
+#: values.
+Joins = Callable[[bytes, bytes, bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class Places:
     #: By family: takes a row that is deleted here, because it is in another shard, out of what the
     #: shard keeps of all its rows.
     departures: Mapping[str, Callable[[Txn, bytes, bytes], None]]
+    #: By family whose rows have no place: what becomes of a row that two shards have.
+    joins: Mapping[str, Joins | None]
 
     @classmethod
     def of(cls, catalog: Catalog, group: str, handlers: Mapping[str, Handler]) -> Self:
@@ -54,6 +59,11 @@ class Places:
             {each.name: each.shard_key or _constant for each in families},
             {each.name: _slots_of(each, handlers) for each in timers},
             {each.name: each.departs for each in families if each.departs is not None},
+            {
+                each.name: each.joins
+                for each in catalog.families.values()
+                if each.group == group and each.name in own
+            },
         )
 
     def owner(self, family: str, owned: frozenset[int]) -> Owns | None:
@@ -80,7 +90,7 @@ class Places:
 
 
 #: A group without places: nothing ever leaves its shards.
-NOWHERE: Final = Places({}, {}, {})
+NOWHERE: Final = Places({}, {}, {}, {})
 
 
 class OwnRows:

@@ -63,12 +63,12 @@ def begin(txn: ShardTxn, asked: pb.BeginPublication) -> pb.Publication:
         state=pb.Publication.CLOSING,
     )
     for row in members.shards(txn):
-        if row.group != asked.group:
+        if row.group != asked.group or row.merged_into:
             continue
-        if row.HasField("split") or members.is_forming(row):
+        if members.is_changing(row):
             raise Rejected(
                 members.SPLITTING,
-                f"shard {row.group}/{row.number} is being split: publish when it is over",
+                f"shard {row.group}/{row.number} is being split or merged: publish when it is over",
             )
         begun.parts.add(shard=row.number)
     if not begun.parts:

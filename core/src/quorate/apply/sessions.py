@@ -1,7 +1,8 @@
 """Exactly-once sessions, and the recorded outcomes of their operations.
 
-A session is named by the revision of the command that opened it; revisions leap at a restore, so
-that no name comes twice.
+A session has a number of the revision of the command that opened it, and of its shard. Revisions
+leap at a restore, so that no number comes twice; and two shards of a group, which count their
+entries alike, do not give the same one, so that they can be merged.
 """
 
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from hashlib import blake2b
 from struct import Struct
 from typing import Final, NamedTuple
 
-from quorate.apply.entries import LoggedCommand, Stamp
+from quorate.apply.entries import LAST_POSITION, LoggedCommand, Stamp, index_of, revision_of
 from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import (
     NOT_OWNER,
@@ -32,6 +33,9 @@ MAX_ANSWER_BYTES: Final = 4 << 10
 EXPIRED_AT_ONCE: Final = 256
 #: Maximum number of answers to delete one by one; more are deleted as a range.
 _FEW: Final = 64
+
+#: How many sessions one entry opens at the most whose numbers are surely those of its shard alone.
+_OF_ENTRY: Final = 16
 
 _SESSION: Final = b"s"
 _NAME: Final = b"n"
@@ -82,6 +86,15 @@ class Session(NamedTuple):
     def expires_ms(self) -> int:
         """The last moment at which it can be used."""
         return NEVER if self.pinned else min(self.used_ms + self.ttl_ms, NEVER)
+
+
+def number_at(revision: int, shard: int) -> int:
+    """Return the number of a session that a command of this revision opens in a shard.
+
+    It is one of those of its entry.
+    """
+    position = (revision + _OF_ENTRY * shard) & LAST_POSITION
+    return revision_of(index_of(revision), position)
 
 
 def find(rows: Rows, session: int) -> Session | None:
@@ -254,6 +267,70 @@ def record(layer: Layer, command: LoggedCommand, stamp: Stamp, outcome: Outcome)
     else:
         answer = _encoded(outcome)
     layer.put(ANSWERS, _ANSWER_KEY.pack(stamp.session, stamp.sequence), answer)
+
+
+def unite(layer: Layer, other: Rows, common: int) -> None:
+    """Bring the sessions of two shards together; those up to `common` were opened before a split.
+
+    What both have of one is put together. A session ends as if it had expired when an operation
+    that its caller repeats might be carried out twice, or answered with what is another's: when
+    only one shard still has one from before their split, and when both opened one of the same
+    number or name later. `layer` is over the rows of the first.
+    """
+    for key, value in other.iterate(SESSIONS, _NAME, _SESSION):
+        own = layer.get(SESSIONS, key)
+        if own is not None and own != value:
+            _end(layer, other, int(_ID.unpack(value)[0]))
+            layer.put(SESSIONS, key, own)
+    # Of those that one of both opened later, only such matter that both have.
+    ends = ((layer, _SESSION + _ID.pack(common) + b"\x00"), (other, _CHECK))
+    numbers = dict.fromkeys(
+        int(_ID.unpack_from(key, len(_SESSION))[0])
+        for rows, end in ends
+        for key, _ in rows.iterate(SESSIONS, _SESSION, end)
+    )
+    for number in numbers:
+        session, theirs = find(layer, number), find(other, number)
+        if number > common and (session is None or theirs is None):
+            continue
+        if session is None or theirs is None or number > common:
+            _end(layer, other, number)
+            continue
+        united = session._replace(
+            used_ms=max(session.used_ms, theirs.used_ms),
+            lowest=max(session.lowest, theirs.lowest),
+        )
+        if united != session:
+            _store(layer, number, united)
+
+
+def in_both(rows: Rows, other: Rows, common: int) -> str | None:
+    """Return a session or a name that two shards have opened each for itself, if there is one."""
+    for key, value in other.iterate(SESSIONS, _NAME, _CHECK):
+        own = rows.get(SESSIONS, key)
+        if own is None or (key.startswith(_NAME) and own == value):
+            continue
+        if key.startswith(_NAME):
+            return f"the session {key[len(_NAME) :].decode(errors='replace')}"
+        if (number := int(_ID.unpack_from(key, len(_SESSION))[0])) > common:
+            return f"session {number}"
+    return None
+
+
+def _end(layer: Layer, other: Rows, number: int) -> None:
+    """Delete a session of two shards and its answers, key by key."""
+    begin = _ID.pack(number)
+    for rows in (layer, other):
+        session = find(rows, number)
+        if (
+            session is not None
+            and session.name
+            and rows.get(SESSIONS, _NAME + session.name) == begin
+        ):
+            layer.delete(SESSIONS, _NAME + session.name)
+        for key in [key for key, _ in rows.iterate(ANSWERS, begin, begin + b"\xff" * 9)]:
+            layer.delete(ANSWERS, key)
+    layer.delete(SESSIONS, _SESSION + begin)
 
 
 def _known_of_pinned(

@@ -3,7 +3,14 @@
 from typing import Final
 
 from quorate.apply import members
-from quorate.apply.members import MOVING, SPLITTING, UNDER_WAY, is_forming, replicas_of
+from quorate.apply.members import (
+    MOST_SHARDS,
+    MOVING,
+    SPLITTING,
+    UNDER_WAY,
+    is_changing,
+    replicas_of,
+)
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import Rejected, keys
 from quorate.plugin.slots import BITMAP_BYTES, bitmap_of, slots_in
@@ -15,8 +22,6 @@ OVER: Final = "SPLIT_OVER"
 OTHER: Final = "OTHER_SPLIT"
 REFUSED: Final = "FAILED_PRECONDITION"
 
-#: The number of a shard is the top of the numbers of its sequences.
-_MOST: Final = 1 << 16
 _NO_SLOTS: Final = bytes(BITMAP_BYTES)
 _ALL: Final = 1 << 20
 _END: Final = b"\xff" * 8
@@ -24,16 +29,17 @@ _END: Final = b"\xff" * 8
 
 def check_splittable(row: pb.ShardRow | None, name: str, into: int) -> None:
     """Raise `Rejected` if a shard cannot be split into as many."""
-    if row is None:
+    if row is None or row.merged_into:
         raise Rejected("NOT_FOUND", f"there is no shard {name}; `quorate shard list` shows all")
     if row.HasField("move"):
         raise Rejected(
             MOVING,
             f"a replica of shard {name} is moving: wait until `quorate shard balance` is over",
         )
-    if row.HasField("split") or is_forming(row):
+    if is_changing(row):
         raise Rejected(
-            SPLITTING, f"shard {name} is being split: `quorate shard list` shows when it is over"
+            SPLITTING,
+            f"shard {name} is being split or merged: `quorate shard list` shows when it is over",
         )
     slots = len(slots_in(row.slots))
     if into < 2 or into > slots:
@@ -75,10 +81,10 @@ def begin(txn: ShardTxn, command: pb.BeginSplit) -> pb.BeginSplitReply:
     rows = txn.scan(SHARDS, *keys.prefix(command.group), limit=_ALL)
     known = [pb.ShardRow.FromString(each.value) for each in rows]
     if command.most_shards:
-        _check_unordered(txn, command, len(known))
+        _check_unordered(txn, command, sum(not each.merged_into for each in known))
     first = max(max(each.number, each.drawn) for each in known) + 1
-    if first + len(command.slots) > _MOST:
-        raise Rejected(REFUSED, f"group {command.group} has no more than {_MOST} shards")
+    if first + len(command.slots) > MOST_SHARDS:
+        raise Rejected(REFUSED, f"group {command.group} has no more than {MOST_SHARDS} shards")
     row.split.number = txn.revision
     for number, bitmap in enumerate(command.slots, first):
         row.split.parts.add(number=number, slots=bitmap)

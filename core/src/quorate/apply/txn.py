@@ -486,6 +486,11 @@ def number_of(stored: bytes) -> int:
     return int(_NUMBER.unpack(stored)[0])
 
 
+def number_row(number: int) -> bytes:
+    """Return the row of a sequence or a count."""
+    return _NUMBER.pack(number)
+
+
 class _EndedLayer(Layer):
     """Replaces the layer of a transaction that has ended."""
 

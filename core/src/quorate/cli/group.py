@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from quorate.cli.failures import ExitCode, failure
-from quorate.cli.splitting import begin_split, follow_splits, places_of, shown_parts
+from quorate.cli.splitting import (
+    begin_merge,
+    begin_split,
+    follow_merge,
+    follow_splits,
+    places_of,
+    shown_parts,
+)
 from quorate.cli.terminal import Terminal
 from quorate.v1 import admin_pb2 as pb
 
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.group("group")
 def command() -> None:
-    """List groups, and give one more shards."""
+    """List groups, and give one more shards or fewer."""
 
 
 @command.command("list")
@@ -47,7 +54,7 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
         if shards < len(places):
             raise failure(
                 f"group {group} has {len(places)} shards, more than {shards}",
-                "name a larger number: shards are not merged",
+                "name a larger number, or merge shards with `quorate group shrink`",
                 ExitCode.USAGE,
             )
         answers = []
@@ -58,6 +65,44 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
         return answers
 
     terminal.print([row for answer in terminal.ask(grown) for row in shown_parts(answer)])
+
+
+@command.command("shrink")
+@click.argument("group")
+@click.option("--shards", type=click.IntRange(min=1), required=True, help="How many it is to have.")
+@click.pass_obj
+def shrink(terminal: Terminal, group: str, shards: int) -> None:
+    """Merge shards of GROUP, the ones with the fewest slots first, until it has as many as wanted.
+
+    Writes wait for about a second where slots move, and none fails. One merge follows another;
+    interrupted, the one that was begun goes on without you.
+    """
+
+    async def shrunk(client: AsyncClient) -> None:
+        places = await places_of(client, group)
+        while len(places) > shards:
+            one, other = merge_of(places)
+            answer = await begin_merge(client, one, other, plan=False)
+            places = await follow_merge(client, one, answer.shard)
+            row = {"shard": answer.shard, "slots": answer.slots, "of": f"{one} {other}"}
+            terminal.report(f"{one} and {other} are {answer.shard} now", row)
+
+    terminal.ask(shrunk)
+
+
+def merge_of(places: list[pb.ShardPlace]) -> tuple[str, str]:
+    """Return the two shards with the fewest slots that can be merged; fails if there are none."""
+    names = {f"{each.group}/{each.number}": each for each in places}
+    names.pop("metadata/0", None)
+    ordered = sorted(names, key=lambda name: (_slots(names[name]), names[name].number))
+    for at, one in enumerate(ordered):
+        for other in ordered[at + 1 :]:
+            if set(names[one].nodes) == set(names[other].nodes):
+                return one, other
+    raise failure(
+        "no two of its shards are on the same nodes",
+        "bring two to the same nodes with `quorate shard move`; metadata/0 is not merged",
+    )
 
 
 def splits_of(places: list[pb.ShardPlace], shards: int) -> list[tuple[str, int]]:

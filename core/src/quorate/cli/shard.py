@@ -12,7 +12,13 @@ from google.protobuf.message import Message
 
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.placements import follow, no_wait, placement, shown_move
-from quorate.cli.splitting import begin_split, follow_splits, shown_parts
+from quorate.cli.splitting import (
+    begin_merge,
+    begin_split,
+    follow_merge,
+    follow_splits,
+    shown_parts,
+)
 from quorate.cli.statuses import (
     Replica,
     Silent,
@@ -66,6 +72,8 @@ def list_shards(terminal: Terminal, plan: bool) -> None:
             "leader": place.leader or None,
             "term": place.term,
             "splits_into": [f"{place.group}/{number}" for number in place.splits_into],
+            "merges_into": f"{place.group}/{place.merges_into}" if place.merges_into else None,
+            "unmerged": place.unmerged or None,
             "problems": [
                 f"{replica.node}: {replica.problem}"
                 for replica in replicas_of(place, statuses)
@@ -144,6 +152,38 @@ def split(
         return answer
 
     terminal.print(list(shown_parts(terminal.ask(done))))
+
+
+@command.command("merge")
+@click.argument("shard")
+@click.argument("other", required=False)
+@click.option("--plan", is_flag=True, help="Only show what would become of them.")
+@click.option("--cancel", is_flag=True, help="Take back a merge that has not ended yet.")
+@click.pass_obj
+def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel: bool) -> None:
+    """Merge SHARD and OTHER, such as mqtt/1 and mqtt/2, into a new shard on the same nodes.
+
+    Writes to both wait for about a second, and none fails; watches of both list again. The
+    smaller one must be small. It waits until all is done; interrupted, it goes on without you.
+    """
+    if cancel:
+        request = pb.CancelMergeRequest(shard=shard)
+        terminal.ask(
+            lambda client: client.call(f"{ADMIN}/CancelMerge", request, pb.CancelMergeResponse)
+        )
+        terminal.report(f"{shard} stays as it is", {"shard": shard, "merged": False})
+        return
+    if other is None:
+        raise failure("it takes two shards", "name the other one, too", ExitCode.USAGE)
+
+    async def done(client: AsyncClient) -> pb.MergeShardsResponse:
+        answer = await begin_merge(client, shard, other, plan=plan)
+        if not plan:
+            await follow_merge(client, shard, answer.shard)
+        return answer
+
+    answer = terminal.ask(done)
+    terminal.print([{"shard": answer.shard, "slots": answer.slots, "of": f"{shard} {other}"}])
 
 
 @command.command("balance")

@@ -1,4 +1,4 @@
-"""Splits of shards, as commands begin and follow them."""
+"""Splits and merges of shards, as commands begin and follow them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
 _LOOK_S: Final = 0.2
+#: How often in a row a node says that a merge was taken back before it is believed.
+_LOOKS: Final = 5
 #: How long nothing may happen while a shard is being split.
 _STILL_S: Final = 60.0
 
@@ -49,6 +51,49 @@ async def follow_splits(client: AsyncClient, terminal: Terminal, group: str) -> 
                 f"{left} shards of {group} are being split, and nothing happens",
                 "see `quorate status`: their leaders go on when they can; `quorate shard split"
                 " SHARD --cancel` takes one back that was not cut yet",
+            )
+        await asyncio.sleep(_LOOK_S)
+
+
+async def begin_merge(
+    client: AsyncClient, one: str, other: str, *, plan: bool
+) -> pb.MergeShardsResponse:
+    """Begin to merge two shards, or only check whether it is possible; return the new one."""
+    request = pb.MergeShardsRequest(shard=one, other=other, check_only=plan)
+    # A node that has both knows how large they are.
+    leaders = [
+        each.leader
+        for each in await places_of(client, one.partition("/")[0])
+        if f"{each.group}/{each.number}" == one and each.leader
+    ]
+    asked = client.at(leaders[0]) if leaders else client
+    return await asked.call(f"{ADMIN}/MergeShards", request, pb.MergeShardsResponse)
+
+
+async def follow_merge(client: AsyncClient, one: str, merged: str) -> list[pb.ShardPlace]:
+    """Wait until a shard is merged, and return those of its group; fails if it is taken back."""
+    loop = asyncio.get_running_loop()
+    group, _, number = merged.partition("/")
+    until, unmerged = loop.time() + _STILL_S, 0
+    while True:
+        found = await places_of(client, group)
+        places = {f"{each.group}/{each.number}": each for each in found}
+        new, old = places.get(merged), places.get(one)
+        if new is not None and old is None:
+            return found
+        # A node that lags may speak of an earlier merge.
+        back = old is not None and old.unmerged and old.merges_into != int(number)
+        unmerged = unmerged + 1 if back else 0
+        if old is not None and unmerged >= _LOOKS:
+            raise failure(
+                f"{one} was not merged: {old.unmerged}",
+                "both shards are as they were; merge them when that is over",
+            )
+        if loop.time() > until:
+            raise failure(
+                f"{one} is being merged into {merged}, and nothing happens",
+                "see `quorate status`: its leader goes on when it can; `quorate shard merge"
+                f" {one} --cancel` takes it back",
             )
         await asyncio.sleep(_LOOK_S)
 

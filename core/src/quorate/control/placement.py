@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from quorate.apply.control import METADATA
-from quorate.apply.members import is_forming, is_placed, replicas_of, replicas_wanted
+from quorate.apply.members import is_changing, is_placed, replicas_of, replicas_wanted
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.census import Census
@@ -137,7 +137,7 @@ class Placement:
         }
         shards, moving = list[Placed](), list[Moving]()
         for shard, row in self._shards.rows().items():
-            if not is_placed(row, wanted):
+            if not is_placed(row, wanted) or row.merged_into:
                 continue
             move = row.move
             source = getattr(move, "from") if move.HasField("from") else None
@@ -149,7 +149,7 @@ class Placement:
                     nodes=tuple(each.node for each in replicas_of(row) if each != source),
                     wanted=wanted[row.group],
                     load=self._census.load(shard),
-                    moving=row.HasField("move") or row.HasField("split") or is_forming(row),
+                    moving=row.HasField("move") or is_changing(row),
                 )
             )
         replicas = {name: each.replica for name, each in declarations.items()}

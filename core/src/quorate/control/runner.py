@@ -72,7 +72,7 @@ class Runner:
     A run is cancelled at the end of its term, and the next begins only after it has ended. Failed
     runs back off. `node` returns the `NodeApi` of a run. Gauges that a run has set are removed at
     the end of the term: the next leader sets its own. `shards` returns those that lead, the same
-    object until any of that changes.
+    object until any of that changes; `first` the first shard of a group.
     """
 
     def __init__(
@@ -84,7 +84,9 @@ class Runner:
         *,
         loop: asyncio.AbstractEventLoop,
         withdraw: Withdraw = lambda metric, labels: None,
+        first: Callable[[str], ShardId] = lambda group: ShardId(group, 0),
     ) -> None:
+        self._first: Final = first
         self._controllers: Final = {each.name: each for each in controllers}
         self._shards: Final = shards
         self._node: Final = node
@@ -171,7 +173,7 @@ class Runner:
     def _fill(self, controller: Controller, shard: Shard) -> None:
         if controller.group != shard.id.group:
             return
-        if controller.scope == "first_shard" and shard.id.number != 0:
+        if controller.scope == "first_shard" and shard.id != self._first(shard.id.group):
             return
         key = controller.name, shard.id
         if key not in self._posts:

@@ -33,7 +33,8 @@ def check_configured(configured: Mapping[str, int], rows: Mapping[ShardId, Shard
     for group, wanted in sorted(configured.items()):
         # The shards that it was founded with: it may have been split since then.
         there = sum(
-            shard.group == group and not row.HasField("parent") for shard, row in rows.items()
+            shard.group == group and not (row.HasField("parent") or row.HasField("union"))
+            for shard, row in rows.items()
         )
         if there and there != wanted:
             raise GroupsDifferError(

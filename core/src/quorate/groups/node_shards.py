@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections.abc import (
     Callable,
-    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -20,8 +19,9 @@ from typing import Any, Final
 from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.apply.entries import whole
+from quorate.apply.layers import Rows
 from quorate.apply.members import is_forming, replicas_of, replicas_wanted
-from quorate.apply.program import families_of
+from quorate.apply.program import families_of, mirrored
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message as PeerMessage, Peer
@@ -29,6 +29,7 @@ from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.damage import StoppedBeforeError, is_damage, stays
 from quorate.groups.declared_groups import GroupsDifferError, check_configured, declared_groups
 from quorate.groups.members import Promotion
+from quorate.groups.merges import Merges
 from quorate.groups.moves import Moves
 from quorate.groups.replica_files import Homes, Journals, ReplicaFiles, peers
 from quorate.groups.routing.slot_map import SlotMap
@@ -36,7 +37,7 @@ from quorate.groups.shard.log_keeper import TailJournal, open_journal
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
-from quorate.groups.snapshots.first_state import begin_part
+from quorate.groups.snapshots.first_state import begin_part, unite
 from quorate.groups.splits import Splits
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
@@ -147,15 +148,18 @@ class NodeShards:
         self._promotion: Final = Promotion(self.all, loop)
         self._moves: Moves | None = None
         self._splits: Splits | None = None
+        self._merges: Merges | None = None
         #: Shards whose replica here begins, starts again after a recovery, or ends.
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
         self._assigned: Final = set[ShardId]()
+        #: Shards whose replica here was left by an earlier life of the node.
+        self._leaving: Final = set[ShardId]()
         #: Replicas that are open, and start once all others are.
         self._unstarted: Final[dict[ShardId, Shard]] = {}
         #: What is left to open, while that takes several turns of the loop.
         self._opening: Iterator[ShardId] | None = None
-        #: The parents of new shards that were not cut here yet.
+        #: The parents of new shards that were not cut or frozen here yet.
         self._uncut: Final = set[ShardId]()
         self._reopen: Callable[[], None] = lambda: None
         self._stopped = False
@@ -173,6 +177,7 @@ class NodeShards:
         self._reopen = partial(self._open_members, new_shard)
         self._moves = Moves(self.get, submit, self._loop)
         self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
+        self._merges = Merges(self.get, lambda: self._rows, submit, self._loop)
         self._read_rows()
         check_configured(self._configured, self._rows)
         self.check_levels(self.levels)
@@ -183,7 +188,12 @@ class NodeShards:
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow(new_shard))
         self._open_members(new_shard)
-        self._leave_moved(new_shard, [each for each in self._rows if self.files.are_leaving(each)])
+        self._leaving.update(
+            shard
+            for shard, row in self._rows.items()
+            if self.files.are_leaving(shard, merged=bool(row.merged_into and not replicas_of(row)))
+        )
+        self._leave_moved(new_shard)
         self._founder.look()
 
     async def close(self) -> None:
@@ -196,6 +206,8 @@ class NodeShards:
             await self._moves.close()
         if self._splits is not None:
             await self._splits.close()
+        if self._merges is not None:
+            await self._merges.close()
         await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
 
@@ -234,16 +246,21 @@ class NodeShards:
     def is_moving(self, shard: ShardId) -> bool:
         """Whether a replica of a shard is perhaps on its way to this node.
 
-        That of a new shard is made here, when its parent comes to its cut.
+        That of a new shard is made here, when its parent comes to its cut, or both of its parents
+        are frozen.
         """
         row = self._rows.get(shard)
-        return row is not None and (row.HasField("move") or row.HasField("parent"))
+        ways = ("move", "parent", "union")
+        return row is not None and any(row.HasField(each) for each in ways)
 
     def has_left(self, shard: ShardId) -> bool:
         """Whether this node had a replica of a shard that has moved to other nodes."""
         row = self._rows.get(shard)
         return (
-            row is not None and shard not in self._shards and self.me not in peers(replicas_of(row))
+            row is not None
+            and shard not in self._shards
+            and not row.merged_into
+            and self.me not in peers(replicas_of(row))
         )
 
     def offshoots(self, shard: ShardId) -> list[tuple[ShardId, int]]:
@@ -257,6 +274,10 @@ class NodeShards:
             and row.parent.index
         ]
 
+    def heir(self, shard: ShardId) -> ShardId:
+        """Return what a shard was merged into in the end; itself if it was not."""
+        return self._slot_map.heir(shard)
+
     def all(self) -> Iterable[Shard]:
         """Return the replicas of this node."""
         return self._shards.values()
@@ -264,10 +285,15 @@ class NodeShards:
     def leading(self) -> Sequence[Shard]:
         """Return the replicas of this node that lead, as of the last turn of each.
 
+        Those that were merged into others have nothing more to do.
+
         It is the same object until another one leads, or one of them in another term.
         """
         if self._leading is None:
-            self._leading = [shard for shard in self._shards.values() if shard.leads]
+            merged = self._slot_map.merged
+            self._leading = [
+                shard for shard in self._shards.values() if shard.leads and shard.id not in merged
+            ]
         return self._leading
 
     # Levels.
@@ -485,12 +511,13 @@ class NodeShards:
 
     def _open_member(self, shard: ShardId, row: ShardRow, note: Note, new_shard: NewShard) -> None:
         try:
-            if not self._is_forked(shard, row):
+            if not self._is_made(shard, row, new_shard):
                 return
             assigned = shard in self._assigned
             if not self._founds(row) and not assigned and self.files.lack(shard, row, note):
                 # One that was never here may vote for whoever has a copy: few may have one.
-                founds = row.HasField("parent") and not row.origin.epoch
+                made_here = row.HasField("parent") or row.HasField("union")
+                founds = made_here and not row.origin.epoch
                 first = Note(
                     note.epoch, past=True, founds=founds and (note.founds or not note.past)
                 )
@@ -506,13 +533,15 @@ class NodeShards:
         # A replica added later gets its members from the shard's leader.
         first = map(Member, peers(row.members)) if self._founds(row) else None
         shard.forker = partial(self._fork, new_shard)
+        shard.evaluator.neighbour = partial(self._frozen_rows, shard.id.group)
         shard.start(None if first is None else Configuration.of(first), before=before)
         shard.subscribe(partial(self._applied, shard))
         for callback in self._on_open:
             callback(shard)
-        if row.HasField("parent"):
+        if row.HasField("parent") or row.HasField("union"):
             assert self._splits is not None
-            self._splits.opened(shard, ShardId(row.group, row.parent.number))
+            parent = row.union.base if row.HasField("union") else row.parent.number
+            self._splits.opened(shard, ShardId(row.group, parent))
         # What it was sent since it is open may have been applied.
         self._applied(shard, shard.applied)
 
@@ -520,13 +549,15 @@ class NodeShards:
         """Whether the replica here is one of the first of its shard, in its first history."""
         return self.me in peers(row.members) and not row.origin.epoch
 
-    # Splits.
+    # Splits and merges.
 
-    def _is_forked(self, shard: ShardId, row: ShardRow) -> bool:
+    def _is_made(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> bool:
         """Whether the copy of a new shard was made here, or never will be.
 
         A replica of its parent that was replaced by a snapshot from after the cut makes none.
         """
+        if row.HasField("union"):
+            return self._is_united(shard, row, new_shard)
         if not row.HasField("parent") or row.origin.epoch:
             return True
         if self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past:
@@ -536,6 +567,70 @@ class NodeShards:
             self._uncut.add(ShardId(row.group, row.parent.number))
             return False
         return True
+
+    def _is_united(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> bool:
+        """Whether two shards were made one here, or never will be: begin with that if they can be.
+
+        Once a majority has the new shard, the others go, and it comes here from its leader.
+        """
+        if row.origin.epoch or row.union.settled or self._notes.read(str(shard)).past:
+            return True
+        if self._homes(shard, 0).pointer() is not None:
+            return True
+        if is_forming(row):
+            return False
+        both = [
+            self.replica(ShardId(shard.group, number))
+            for number in (row.union.base, row.union.other)
+        ]
+        if all(
+            each is not None
+            and each.applier.frozen is not None
+            and each.applier.frozen.merge == row.union.merge
+            for each in both
+        ):
+            base, other = both
+            assert base is not None
+            assert other is not None
+            self._change(shard, self._unite(shard, row, base, other, new_shard))
+        else:
+            self._uncut.update(
+                ShardId(shard.group, number) for number in (row.union.base, row.union.other)
+            )
+        return False
+
+    async def _unite(
+        self, shard: ShardId, row: ShardRow, base: Shard, other: Shard, new_shard: NewShard
+    ) -> None:
+        """Make one shard of two that are frozen, and open it."""
+        began = self._loop.time()
+        try:
+            await self._loop.run_in_executor(None, base.data.flush)
+            failpoint("merge.uniting")
+            await self._loop.run_in_executor(
+                None,
+                unite,
+                base.data,
+                other.data,
+                self._homes(shard, 0),
+                row,
+                base.applier.places.families,
+                mirrored(self._catalog, shard.group),
+            )
+            failpoint("merge.united")
+        except _UNOPENED as error:
+            self._break(shard, error)
+            return
+        finally:
+            del self._changing[shard]
+        took_ms = round((self._loop.time() - began) * 1_000)
+        _log.info("shards %s and %s became %s in %d ms", base.id, other.id, shard, took_ms)
+        self._changed(new_shard)
+
+    def _frozen_rows(self, group: str, number: int) -> Rows | None:
+        """Return the rows of another shard here."""
+        found = self.replica(ShardId(group, number))
+        return None if found is None else found.data
 
     async def _fork(self, new_shard: NewShard, parent: Shard, cut: CutShard) -> None:
         """Copy the data of a shard that was cut to the new shards, and open these."""
@@ -561,6 +656,11 @@ class NodeShards:
     def _change(self, shard: ShardId, change: Coroutine[Any, Any, None]) -> None:
         self._changing[shard] = self._loop.create_task(change)
 
+    def _changed(self, new_shard: NewShard) -> None:
+        """Open and remove what that change was waited for with."""
+        self._open_in_turns(new_shard)
+        self._leave_moved(new_shard)
+
     # Moves.
 
     async def _assign(self, shard: ShardId, note: Note, new_shard: NewShard) -> None:
@@ -577,24 +677,27 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._open_in_turns(new_shard)
+        self._changed(new_shard)
 
-    def _leave_moved(self, new_shard: NewShard, leaving: Container[ShardId] = ()) -> None:
-        """Close and remove the replicas that have moved to other nodes, and what is left of them.
-
-        `leaving` are those whose removal did not come to its end.
-        """
+    def _leave_moved(self, new_shard: NewShard) -> None:
+        """Close and remove replicas that have moved to other nodes, and what is left of them."""
         for shard, row in self._rows.items():
-            here = shard in self._shards or shard in self.broken or shard in leaving
+            here = shard in self._shards or shard in self.broken or shard in self._leaving
             if not here or shard == METADATA or shard in self._changing or self._stopped:
                 continue
             replicas = peers(replicas_of(row))
+            if row.merged_into and not replicas:
+                # What it was made part of may just be made of it.
+                if ShardId(row.group, row.merged_into) not in self._changing:
+                    self._change(shard, self._part(shard, new_shard))
+                continue
             # One that lost its row with its node is a stranger now, and is kept for its operator.
             if replicas and all(each.node != self.me.node for each in replicas):
                 self._change(shard, self._part(shard, new_shard))
 
     async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
         """Remove this node's replica of a shard that has moved."""
+        self._leaving.discard(shard)
         self._assigned.discard(shard)
         self.broken.pop(shard, None)
         self.left.pop(shard, None)
@@ -627,7 +730,7 @@ class NodeShards:
             del self._changing[shard]
         _log.info("shard %s has left this node", shard, extra={"shard": str(shard)})
         # It may have come back meanwhile.
-        self._open_in_turns(new_shard)
+        self._changed(new_shard)
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
@@ -671,7 +774,7 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._open_in_turns(new_shard)
+        self._changed(new_shard)
 
     # Following metadata/0.
 
@@ -698,6 +801,8 @@ class NodeShards:
             self._moves.look_at(shard)
         if self._splits is not None:
             self._splits.look_at(shard)
+        if self._merges is not None:
+            self._merges.look_at(shard)
         if shard.id in self._uncut:
             # A snapshot may have led past the cut.
             self._uncut.discard(shard.id)
@@ -725,6 +830,7 @@ class NodeShards:
             moving = (shard for shard, row in self._rows.items() if row.HasField("move"))
             self._moves.moving = frozenset(moving)
         self._slot_map = SlotMap(metadata.revision, rows)
+        self._leading = None
         for callback in self._on_map:
             callback()
         return True

@@ -73,13 +73,14 @@ class ReplicaFiles:
         note = self._notes.read(str(shard))
         self._notes.write(str(shard), note._replace(stopped="", damaged=False))
 
-    def are_leaving(self, shard: ShardId) -> bool:
-        """Whether the removal of a replica was interrupted."""
+    def are_leaving(self, shard: ShardId, *, merged: bool = False) -> bool:
+        """Whether the removal of a replica was interrupted, or not begun after its merge."""
         try:
-            return self._notes.read(str(shard)).leaving
+            note = self._notes.read(str(shard))
         except (DamagedError, OSError):
             # The caller that opens it reports it.
             return False
+        return note.leaving or (merged and self._log.holds(replica_name(shard, note.epoch)))
 
     def lack(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
         """Whether nothing is left of a replica; raises `DamagedError` if only its log is."""

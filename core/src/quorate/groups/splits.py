@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from typing import Final
 
 from quorate.apply import cuts
 from quorate.apply.control import METADATA
@@ -13,23 +11,20 @@ from quorate.apply.members import replicas_of
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.routing.proposing import propose_step
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard_creation import Submit
-from quorate.groups.timing import end, pause
+from quorate.groups.steps import STEP_S, Steps
+from quorate.groups.timing import pause
 from quorate.observe.failpoints import failpoint
-from quorate.plugin import Invalid, Rejected, keys
+from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.engine.port import EngineError
-from quorate.storage.families import SHARDS
-from quorate.storage.rows import value_of
-from quorate.v1.control_pb2 import CutShard, FinishSplit, ForgetSlots, ForgetSlotsReply, ShardRow
+from quorate.v1.control_pb2 import CutShard, FinishSplit, ForgetSlots, ForgetSlotsReply
 
 _log = logging.getLogger(__name__)
 
-#: Pause after a step that failed, and timeout of a step.
+#: Pause after a step that failed.
 _AGAIN_S: Final = 0.1
-_STEP_S: Final = 5.0
 #: How soon a new shard stands for election again; each time later, up to an election's time.
 _CAMPAIGN_S: Final = 0.05
+_LATER: Final = 1.3
 #: The least pause between two deletions of foreign rows; longer ones leave the node to others.
 _BREATH_S: Final = 0.01
 _SHARE: Final = 3.0
@@ -38,28 +33,12 @@ _SHARE: Final = 3.0
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
 
 
-class Splits:
+class Splits(Steps):
     """Takes the steps of splits in the shards that are led here.
 
     The rows in metadata/0 and the cuts in the shards are all that there is of a split: whoever
     leads the shard next goes on with it.
     """
-
-    def __init__(
-        self,
-        get: Callable[[ShardId], Shard | None],
-        rows: Callable[[], Mapping[ShardId, ShardRow]],
-        submit: Submit,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self._get: Final = get
-        self._rows: Final = rows
-        self._submit: Final = submit
-        self._loop: Final = loop
-        self._tasks: Final[dict[object, asyncio.Task[None]]] = {}
-        #: The splits before which the data here was flushed.
-        self._flushed: Final = set[int]()
-        self._closed = False
 
     def look_at(self, shard: Shard) -> None:
         """Continue the split of a shard, or the deletion of foreign rows after one."""
@@ -67,9 +46,7 @@ class Splits:
         if row is None or self._closed:
             return
         if row.HasField("split"):
-            if row.split.number not in self._flushed:
-                self._flushed.add(row.split.number)
-                self._begin(("flush", shard.id), self._flush(shard))
+            self._flush_before(row.split.number, shard)
             if shard.leads:
                 self._begin(("split", shard.id), self._carry_out(shard))
         else:
@@ -87,25 +64,6 @@ class Splits:
     def opened(self, shard: Shard, parent: ShardId) -> None:
         """Elect the leader of a new shard where its parent is led."""
         self._begin(("campaign", shard.id), self._campaign(shard, parent))
-
-    async def close(self) -> None:
-        """Take no more steps."""
-        self._closed = True
-        await end(*self._tasks.values())
-
-    def _begin(self, key: object, work: Coroutine[Any, Any, None]) -> None:
-        if key in self._tasks or self._closed:
-            work.close()
-            return
-        task = self._tasks[key] = self._loop.create_task(work)
-        task.add_done_callback(lambda _: self._tasks.pop(key, None))
-
-    async def _flush(self, shard: Shard) -> None:
-        """Flush in advance what the cut waits for."""
-        try:
-            await self._loop.run_in_executor(None, shard.data.flush)
-        except EngineError as error:
-            _log.warning("the data of shard %s could not be flushed: %s", shard.id, error)
 
     async def _carry_out(self, shard: Shard) -> None:
         said = ""
@@ -140,25 +98,16 @@ class Splits:
         await self._flush(shard)
         failpoint("split.cutting")
         command = CutShard(split=split, version=row.version + 1, parts=row.split.parts)
-        await propose_step(shard, command, term=term, timeout_s=_STEP_S)
+        await propose_step(shard, command, term=term, timeout_s=STEP_S)
         failpoint("split.cut")
         return False
-
-    async def _row(self, shard: ShardId) -> ShardRow:
-        """Return the newest row of a shard."""
-        metadata = self._get(METADATA)
-        if metadata is None:
-            raise NotProposedError(f"there is no replica of {METADATA} here")
-        await metadata.read_barrier(_STEP_S)
-        stored = metadata.data.get(SHARDS, keys.pack(shard.group, shard.number))
-        return ShardRow() if stored is None else ShardRow.FromString(value_of(stored))
 
     async def _campaign(self, shard: Shard, parent: ShardId) -> None:
         source, wait_s = self._get(parent), _CAMPAIGN_S
         while source is not None and source.leads and shard.leader is None:
             shard.campaign()
             await pause(self._loop, wait_s)
-            wait_s = min(2 * wait_s, shard.settings.timing.election_max_s)
+            wait_s = min(_LATER * wait_s, shard.settings.timing.election_max_s)
 
     def _forgets(self, shard: Shard) -> bool:
         """Whether the map says of a shard that is led here what the shard says itself.
@@ -198,7 +147,7 @@ class Splits:
             began = self._loop.time()
             try:
                 outcome = await propose_step(
-                    shard, ForgetSlots(), term=shard.term, timeout_s=_STEP_S
+                    shard, ForgetSlots(), term=shard.term, timeout_s=STEP_S
                 )
             except _PASSING:
                 await pause(self._loop, _AGAIN_S)

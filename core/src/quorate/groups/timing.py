@@ -22,12 +22,13 @@ class Pause:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         #: The number of failed attempts.
         self.count = 0
+        self.longest_s = LONGEST_PAUSE_S
         self._loop: Final = loop
 
     @property
     def next_s(self) -> float:
         """The length of the next pause."""
-        return min(FIRST_PAUSE_S * 2.0 ** min(self.count, 10), LONGEST_PAUSE_S)
+        return min(FIRST_PAUSE_S * 2.0 ** min(self.count, 10), self.longest_s)
 
     async def until(self, deadline: float, *, latest: float = float("inf")) -> bool:
         """Wait and return True, or return False at once if the deadline comes first.

@@ -174,6 +174,20 @@ class AdminService:
         await self._splitting.cancel(parsed_shard(request.shard))
         return pb.CancelSplitResponse()
 
+    async def MergeShards(
+        self, request: pb.MergeShardsRequest, context: object
+    ) -> pb.MergeShardsResponse:
+        """Begin to merge two shards."""
+        one, other = parsed_shard(request.shard), parsed_shard(request.other)
+        return await self._splitting.merge(one, other, check_only=request.check_only)
+
+    async def CancelMerge(
+        self, request: pb.CancelMergeRequest, context: object
+    ) -> pb.CancelMergeResponse:
+        """Take a merge back."""
+        await self._splitting.cancel_merge(parsed_shard(request.shard))
+        return pb.CancelMergeResponse()
+
     async def Placement(
         self, request: pb.PlacementRequest, context: object
     ) -> pb.PlacementResponse:

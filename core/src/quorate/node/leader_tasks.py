@@ -58,6 +58,7 @@ class LeaderTasks:
             changes,
             loop=loop,
             withdraw=withdraw,
+            first=lambda group: shards.slot_map.first(group),
         )
         self._balance: Final = LeaderBalance(
             shards.me.node, self.leaderships, self.give_away, ready=self._ready, loop=loop
@@ -84,7 +85,8 @@ class LeaderTasks:
             raise Invalid("shard", f"there is no group {shard.group}")
         shards = self._shards.slot_map.shards(shard.group)
         if shard not in shards:
-            raise Invalid("shard", f"group {shard.group} has the shards 0 to {len(shards) - 1}")
+            known = ", ".join(str(each.number) for each in shards)
+            raise Invalid("shard", f"group {shard.group} has the shards {known}")
         replica = self._shards.get(shard)
         if replica is None:
             raise NoLeaderError(shard)

@@ -6,15 +6,28 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply.control import METADATA
+from quorate.apply.freezes import NOT_YET
+from quorate.apply.merges import check_mergeable, check_pair, common_ancestor
 from quorate.apply.splits import check_splittable, parts_of
 from quorate.groups.groups import Groups
+from quorate.groups.merges import check_alike, rows_in
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.refusals import UnreadableError
+from quorate.groups.refusals import NotProposedError, UnreadableError
+from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slots_in
 from quorate.v1 import admin_pb2 as pb
-from quorate.v1.control_pb2 import AbandonSplit, BeginSplit, BeginSplitReply, FinishSplit, ShardRow
+from quorate.v1.control_pb2 import (
+    AbandonSplit,
+    BeginMerge,
+    BeginMergeReply,
+    BeginSplit,
+    BeginSplitReply,
+    CancelMerge,
+    FinishSplit,
+    ShardRow,
+)
 
 _RECORD_S: Final = 15.0
 _CATCH_UP_S: Final = 2.0
@@ -66,6 +79,52 @@ class Splitting:
         with suppress(Rejected):
             # The leader of the shard may have been faster.
             await self._groups.propose_control(METADATA, finish, timeout_s=_RECORD_S)
+
+    async def merge(
+        self, one: ShardId, other: ShardId, *, check_only: bool = False
+    ) -> pb.MergeShardsResponse:
+        """Begin to merge two shards; raises `Rejected` if they cannot be.
+
+        The rows of the smaller one are added to the larger one's.
+        """
+        first = check_mergeable(await self._row(one), str(one))
+        second = check_mergeable(await self._row(other), str(other))
+        check_pair(first, second)
+        here = self._here(one), self._here(other)
+        base, added = sorted(here, key=lambda each: rows_in(each.data), reverse=True)
+        known = {
+            each.number: each for each in self._shards.rows().values() if each.group == one.group
+        }
+        common = common_ancestor(known, one.number, other.number).last
+        try:
+            check_alike(base, added, common)
+        except Rejected as error:
+            # What may soon be otherwise is waited for.
+            if error.code != NOT_YET:
+                raise
+        number = max(max(each.number, each.drawn) for each in known.values()) + 1
+        if not check_only:
+            command = BeginMerge(group=one.group, base=base.id.number, other=added.id.number)
+            answer = await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+            number = BeginMergeReply.FromString(answer.reply).number
+        return pb.MergeShardsResponse(
+            shard=f"{one.group}/{number}",
+            slots=len(slots_in(first.slots)) + len(slots_in(second.slots)),
+        )
+
+    def _here(self, shard: ShardId) -> Shard:
+        found = self._shards.get(shard)
+        if found is None:
+            nodes = ", ".join(p.node for p in self._shards.slot_map.members(shard))
+            raise NotProposedError(f"shard {shard} is not on this node: ask one of {nodes}")
+        return found
+
+    async def cancel_merge(self, shard: ShardId) -> None:
+        """Take a merge back; raises `Rejected` once its slots are the new shard's."""
+        command = CancelMerge(
+            group=shard.group, number=shard.number, reason="an operator took it back"
+        )
+        await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
 
     async def _row(self, shard: ShardId) -> ShardRow | None:
         metadata = self._shards.get(METADATA)

@@ -6,6 +6,7 @@ from typing import Final
 
 from quorate.apply import levels
 from quorate.apply.control import METADATA
+from quorate.apply.members import replicas_of
 from quorate.config import Settings
 from quorate.consensus.messages import Peer
 from quorate.control.growth import Growth
@@ -199,7 +200,9 @@ class NodeReports:
         if METADATA in here:
             # Until its row is written, all slots of its group are its own.
             rows.setdefault(METADATA, ShardRow(slots=even_cut(1)[0]))
-        for shard in sorted({*rows, *here}):
+        # Those that were merged stay until a majority has the new shard.
+        gone = {each for each, row in rows.items() if row.merged_into and not replicas_of(row)}
+        for shard in sorted({*rows, *here} - gone):
             row, replica = rows.get(shard), here.get(shard)
             configuration = None if replica is None else replica.configuration
             if configuration is not None:
@@ -219,6 +222,8 @@ class NodeReports:
                 leader=leader or "",
                 term=term,
                 splits_into=() if row is None else [part.number for part in row.split.parts],
+                merges_into=0 if row is None else row.merge.into or row.merged_into,
+                unmerged="" if row is None else row.unmerged,
             )
 
 

@@ -86,10 +86,10 @@ class Backups:
             else:
                 if any(publications.under_way(self._replicas.metadata().data)):
                     raise BackupError("files are being published: back up again in a moment.")
-                if undivided.splitting:
+                if undivided.changing:
                     raise BackupError(
-                        f"shard {undivided.splitting[0]} is being split: back up when `quorate"
-                        " shard list` shows that it is over."
+                        f"shard {undivided.changing[0]} is being split or merged: back up when"
+                        " `quorate shard list` shows that it is over."
                     )
                 for shard in undivided.all():
                     if shard not in data:
@@ -103,8 +103,8 @@ class Backups:
                         raise UnreadableError("this node is stopping; back up another node")
                     now = shards.slot_map
                     cut = any(now.version(each) != undivided.version(each) for each in data)
-                    if not only and (now.splitting or cut):
-                        raise BackupError("a shard was split meanwhile: back up again.")
+                    if not only and (now.changing or cut):
+                        raise BackupError("a shard was split or merged meanwhile: back up again.")
                     if not only and self._publications() != published:
                         raise BackupError("files were published meanwhile: back up again.")
                     yield part

@@ -36,7 +36,11 @@ class Watching:
         self._loop: Final = loop
         self._read_timeout_s: Final = read_timeout_s
         self._feeds: Final = NodeFeeds(
-            channels, lambda shard: shards.slot_map.others(shard, shards.me.node), loop
+            channels,
+            lambda shard: shards.slot_map.others(shard, shards.me.node),
+            lambda shard: None if shards.get(shard) is None else self._watches,
+            lambda shard: shards.heir(shard) != shard,
+            loop,
         )
         self._watches: Watches | None = None
         self.caches: Final[Sequence[CacheKeeper]] = [
@@ -67,6 +71,7 @@ class Watching:
             self._feeds.read_point,
             moved=self._shards.has_left,
             offshoots=self._shards.offshoots,
+            heir=self._shards.heir,
             loop=self._loop,
             timeout_s=self._read_timeout_s,
         )

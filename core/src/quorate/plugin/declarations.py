@@ -56,6 +56,9 @@ class ColumnFamily:
     #: with its slot: takes it out of what the shard keeps of all its rows, such as their number in
     #: a family without `shard_key`. It runs as a handler does, and emits no event.
     departs: Callable[[Txn, bytes, bytes], None] | None = None
+    #: Of a family without `shard_key`: what becomes of a row that two shards have when they are
+    #: merged, from its key and both values. None: shards that both have such rows are not merged.
+    joins: Callable[[bytes, bytes, bytes], bytes] | None = None
     #: A small family of `metadata` that the host copies into every shard whose handlers read it.
     mirrored: bool = False
     #: Events carry the value before the change.

@@ -1,4 +1,4 @@
-"""Feeds and read points of shards that have no replica here, from the nodes that have one."""
+"""Feeds and read points of shards that have no replica here yet, from the nodes that have one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final
 
 import grpc.aio
 
-from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.refusals import ReadTimeoutError, UnreadableError
 from quorate.groups.timing import Pause
-from quorate.groups.watching.feeds import Lost, Page, Seen, Selection, Start, emitted
-from quorate.groups.watching.watches import ReadPoint
+from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start, emitted
+from quorate.groups.watching.watches import ReadPoint, Watches
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
@@ -29,17 +29,23 @@ _LASTS: Final = 20
 class NodeFeeds:
     """Opens feeds and asks for read points over the channels to the nodes.
 
-    `replicas` says which nodes to ask for a shard, the best one first.
+    `replicas` says which nodes to ask for a shard, the best one first. `here` returns the watches
+    of this node once it has a replica of a shard itself: perhaps no other node ever has one. Nobody
+    has a shard for long that is `merged`.
     """
 
     def __init__(
         self,
         channels: NodeChannels,
         replicas: Callable[[ShardId], Sequence[str]],
+        here: Callable[[ShardId], Watches | None],
+        merged: Callable[[ShardId], bool],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.channels: Final = channels
         self.replicas: Final = replicas
+        self.here: Final = here
+        self.merged: Final = merged
         self.loop: Final = loop
         self._running: Final[set[asyncio.Task[None]]] = set()
 
@@ -63,6 +69,13 @@ class NodeFeeds:
         pause = Pause(self.loop)
         reason = ""
         while True:
+            if self.merged(shard):
+                raise UnreadableError(f"shard {shard} was merged into another one; try again")
+            if (here := self.here(shard)) is not None:
+                try:
+                    return await here.read_point_here(shard, deadline - self.loop.time())
+                except UnreadableError as error:
+                    reason = str(error)
             for node in self.replicas(shard):
                 try:
                     left_s = max(0.0, deadline - self.loop.time())
@@ -97,8 +110,8 @@ class NodeFeeds:
 class RemoteFeed:
     """Implements `Feed` over another node's replica, one page ahead of its reader.
 
-    When the way breaks it goes on from where it was, on whatever node it finds; only a list that
-    was begun is lost with its node.
+    When the way breaks it goes on from where it was, on whatever node it finds, or here when there
+    is a replica by then; only a list that was begun is lost with its node.
     """
 
     def __init__(
@@ -112,6 +125,7 @@ class RemoteFeed:
     ) -> None:
         self._feeds: Final = feeds
         self._shard: Final = shard
+        self._selection: Final = selection
         self._families: Final = [
             watch_pb2.WatchedFamily(name=name, prefix=prefix) for name, prefix in selection.items()
         ]
@@ -127,9 +141,16 @@ class RemoteFeed:
         #: How old the replica's state was, and when it was reported.
         self._age_ms: int | None = None
         self._heard_at = 0.0
-        self.generation = 0
+        self._generation = 0
+        #: What continues it on this node.
+        self._here: Feed | None = None
         #: What keeps it going, until it is lost or closed.
         self.running: Final = feeds.loop.create_task(self._run())
+
+    @property
+    def generation(self) -> int:
+        """The generation of the shard; 0 before the first page."""
+        return self._generation if self._here is None else self._here.generation
 
     def take(self) -> Page | Lost | None:
         """Return what comes next; None when there is nothing yet."""
@@ -138,10 +159,13 @@ class RemoteFeed:
         page, self._page = self._page, None
         if page is not None:
             self._wanted.set()
-        return page
+            return page
+        return None if self._here is None else self._here.take()
 
     def age_ms(self) -> int | None:
         """Return how old what this feed has seen may be; None when that is not known."""
+        if self._here is not None:
+            return self._here.age_ms()
         if self._age_ms is None:
             return None
         return self._age_ms + round((self._feeds.loop.time() - self._heard_at) * 1_000)
@@ -151,6 +175,8 @@ class RemoteFeed:
         self._lost = self._lost or Lost("the watch was closed")
         self._page = None
         self.running.cancel()
+        if self._here is not None:
+            self._here.close()
 
     def _ended(self) -> bool:
         return self._lost is not None
@@ -163,9 +189,15 @@ class RemoteFeed:
             self._lose(f"the feed of shard {self._shard} broke")
 
     async def _follow(self) -> None:
-        """Go from node to node until nothing more can come."""
+        """Go from node to node until nothing more can come, or this one has a replica."""
         pause = Pause(self._feeds.loop)
         while not self._ended():
+            if (here := self._feeds.here(self._shard)) is not None:
+                self._here = here.feed_here(
+                    self._shard, self._selection, self._start, self._not_before, self._wake
+                )
+                self._wake()
+                return
             heard_at, reason = self._heard_at, "no node is known to have a replica"
             for node in self._feeds.replicas(self._shard):
                 reason = f"{node} ended it"
@@ -223,7 +255,7 @@ class RemoteFeed:
         )
 
     def _hear(self, response: node_pb2.FeedResponse) -> None:
-        self.generation = response.generation
+        self._generation = response.generation
         self._age_ms = None if response.age_ms < 0 else response.age_ms
         self._heard_at = self._feeds.loop.time()
         if response.lost:

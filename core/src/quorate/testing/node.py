@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeVar
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from quorate.apply import slot_set
 from quorate.apply.deadlines import Deadline
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.sessions import number_at
 from quorate.apply.slot_set import SlotSet
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import LeaderlessError
@@ -435,14 +437,12 @@ class MemoryNode:
         one each time, and does not expire.
         """
         opening = command_of(OpenSession(name=name, ttl_ms=ttl_ms))
-        # A session is named by the revision at which it was opened.
         index = 1 + max(shard.applied for shard in self._all_shards())
-        numbers = {
-            OpenSessionReply.FromString(self._apply(shard, opening, index).reply).session
+        opened = {
+            shard.number: OpenSessionReply.FromString(self._apply(shard, opening, index).reply)
             for shard in self._all_shards()
         }
-        [number] = numbers
-        return number
+        return opened[0].session
 
     def topology(self) -> TopologyResponse:
         """Return where the shards are, as clients see it."""
@@ -562,6 +562,9 @@ class MemoryNode:
         session: SessionRef | None = None,
         fence: Fence | None = None,
     ) -> Outcome:
+        if session is not None:
+            # Each shard has a number of its own for it.
+            session = replace(session, session=number_at(session.session, shard.number))
         outcome = self._apply(shard, command_of(command, session, fence), shard.applied + 1)
         self.events.extend(outcome.events)
         for event in outcome.events:

@@ -31,7 +31,7 @@ class NodeAddress(_message.Message):
     def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class ShardPlace(_message.Message):
-    __slots__ = ("group", "number", "slots", "version", "nodes", "leader", "term", "splits_into")
+    __slots__ = ("group", "number", "slots", "version", "nodes", "leader", "term", "splits_into", "merges_into", "unmerged")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
@@ -40,6 +40,8 @@ class ShardPlace(_message.Message):
     LEADER_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
     SPLITS_INTO_FIELD_NUMBER: _ClassVar[int]
+    MERGES_INTO_FIELD_NUMBER: _ClassVar[int]
+    UNMERGED_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: bytes
@@ -48,7 +50,9 @@ class ShardPlace(_message.Message):
     leader: str
     term: int
     splits_into: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., splits_into: _Optional[_Iterable[int]] = ...) -> None: ...
+    merges_into: int
+    unmerged: str
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[str]] = ..., leader: _Optional[str] = ..., term: _Optional[int] = ..., splits_into: _Optional[_Iterable[int]] = ..., merges_into: _Optional[int] = ..., unmerged: _Optional[str] = ...) -> None: ...
 
 class NodeStatusRequest(_message.Message):
     __slots__ = ()
@@ -351,6 +355,34 @@ class CancelSplitRequest(_message.Message):
     def __init__(self, shard: _Optional[str] = ...) -> None: ...
 
 class CancelSplitResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class MergeShardsRequest(_message.Message):
+    __slots__ = ("shard", "other", "check_only")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
+    CHECK_ONLY_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    other: str
+    check_only: bool
+    def __init__(self, shard: _Optional[str] = ..., other: _Optional[str] = ..., check_only: bool = ...) -> None: ...
+
+class MergeShardsResponse(_message.Message):
+    __slots__ = ("shard", "slots")
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    SLOTS_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    slots: int
+    def __init__(self, shard: _Optional[str] = ..., slots: _Optional[int] = ...) -> None: ...
+
+class CancelMergeRequest(_message.Message):
+    __slots__ = ("shard",)
+    SHARD_FIELD_NUMBER: _ClassVar[int]
+    shard: str
+    def __init__(self, shard: _Optional[str] = ...) -> None: ...
+
+class CancelMergeResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 

@@ -221,6 +221,104 @@ class FinishSplit(_message.Message):
     index: int
     def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., split: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
+class BeginMerge(_message.Message):
+    __slots__ = ("group", "base", "other")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    base: int
+    other: int
+    def __init__(self, group: _Optional[str] = ..., base: _Optional[int] = ..., other: _Optional[int] = ...) -> None: ...
+
+class BeginMergeReply(_message.Message):
+    __slots__ = ("merge", "number")
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    merge: int
+    number: int
+    def __init__(self, merge: _Optional[int] = ..., number: _Optional[int] = ...) -> None: ...
+
+class FreezeShard(_message.Message):
+    __slots__ = ("merge", "version", "other", "common")
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
+    COMMON_FIELD_NUMBER: _ClassVar[int]
+    merge: int
+    version: int
+    other: int
+    common: int
+    def __init__(self, merge: _Optional[int] = ..., version: _Optional[int] = ..., other: _Optional[int] = ..., common: _Optional[int] = ...) -> None: ...
+
+class FreezeShardReply(_message.Message):
+    __slots__ = ("index",)
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    def __init__(self, index: _Optional[int] = ...) -> None: ...
+
+class FrozenShard(_message.Message):
+    __slots__ = ("merge", "index", "now_ms", "generation", "united")
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    NOW_MS_FIELD_NUMBER: _ClassVar[int]
+    GENERATION_FIELD_NUMBER: _ClassVar[int]
+    UNITED_FIELD_NUMBER: _ClassVar[int]
+    merge: int
+    index: int
+    now_ms: int
+    generation: int
+    united: _containers.RepeatedCompositeFieldContainer[UnitedRow]
+    def __init__(self, merge: _Optional[int] = ..., index: _Optional[int] = ..., now_ms: _Optional[int] = ..., generation: _Optional[int] = ..., united: _Optional[_Iterable[_Union[UnitedRow, _Mapping]]] = ...) -> None: ...
+
+class UnitedRow(_message.Message):
+    __slots__ = ("family", "key", "value")
+    FAMILY_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    family: str
+    key: bytes
+    value: bytes
+    def __init__(self, family: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ...) -> None: ...
+
+class FinishMerge(_message.Message):
+    __slots__ = ("group", "base", "merge", "base_index", "other_index", "term")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    BASE_INDEX_FIELD_NUMBER: _ClassVar[int]
+    OTHER_INDEX_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    base: int
+    merge: int
+    base_index: int
+    other_index: int
+    term: int
+    def __init__(self, group: _Optional[str] = ..., base: _Optional[int] = ..., merge: _Optional[int] = ..., base_index: _Optional[int] = ..., other_index: _Optional[int] = ..., term: _Optional[int] = ...) -> None: ...
+
+class CancelMerge(_message.Message):
+    __slots__ = ("group", "number", "merge", "reason")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    merge: int
+    reason: str
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., merge: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class SettleMerge(_message.Message):
+    __slots__ = ("group", "number", "merge")
+    GROUP_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    group: str
+    number: int
+    merge: int
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., merge: _Optional[int] = ...) -> None: ...
+
 class ForgetSlots(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
@@ -332,7 +430,7 @@ class DeclaredGroup(_message.Message):
     def __init__(self, name: _Optional[str] = ..., shards: _Optional[int] = ..., replicas: _Optional[int] = ...) -> None: ...
 
 class ShardRow(_message.Message):
-    __slots__ = ("group", "number", "slots", "version", "members", "replicas", "origin", "move", "split", "parent", "drawn")
+    __slots__ = ("group", "number", "slots", "version", "members", "replicas", "origin", "move", "split", "parent", "drawn", "merge", "union", "merged_into", "unmerged")
     GROUP_FIELD_NUMBER: _ClassVar[int]
     NUMBER_FIELD_NUMBER: _ClassVar[int]
     SLOTS_FIELD_NUMBER: _ClassVar[int]
@@ -344,6 +442,10 @@ class ShardRow(_message.Message):
     SPLIT_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     DRAWN_FIELD_NUMBER: _ClassVar[int]
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    UNION_FIELD_NUMBER: _ClassVar[int]
+    MERGED_INTO_FIELD_NUMBER: _ClassVar[int]
+    UNMERGED_FIELD_NUMBER: _ClassVar[int]
     group: str
     number: int
     slots: bytes
@@ -355,7 +457,49 @@ class ShardRow(_message.Message):
     split: ShardSplit
     parent: ShardParent
     drawn: int
-    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ..., move: _Optional[_Union[ReplicaMove, _Mapping]] = ..., split: _Optional[_Union[ShardSplit, _Mapping]] = ..., parent: _Optional[_Union[ShardParent, _Mapping]] = ..., drawn: _Optional[int] = ...) -> None: ...
+    merge: ShardMerge
+    union: ShardUnion
+    merged_into: int
+    unmerged: str
+    def __init__(self, group: _Optional[str] = ..., number: _Optional[int] = ..., slots: _Optional[bytes] = ..., version: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., replicas: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., origin: _Optional[_Union[ShardOrigin, _Mapping]] = ..., move: _Optional[_Union[ReplicaMove, _Mapping]] = ..., split: _Optional[_Union[ShardSplit, _Mapping]] = ..., parent: _Optional[_Union[ShardParent, _Mapping]] = ..., drawn: _Optional[int] = ..., merge: _Optional[_Union[ShardMerge, _Mapping]] = ..., union: _Optional[_Union[ShardUnion, _Mapping]] = ..., merged_into: _Optional[int] = ..., unmerged: _Optional[str] = ...) -> None: ...
+
+class ShardMerge(_message.Message):
+    __slots__ = ("number", "base", "other", "into", "common")
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
+    INTO_FIELD_NUMBER: _ClassVar[int]
+    COMMON_FIELD_NUMBER: _ClassVar[int]
+    number: int
+    base: int
+    other: int
+    into: int
+    common: int
+    def __init__(self, number: _Optional[int] = ..., base: _Optional[int] = ..., other: _Optional[int] = ..., into: _Optional[int] = ..., common: _Optional[int] = ...) -> None: ...
+
+class ShardUnion(_message.Message):
+    __slots__ = ("merge", "base", "other", "base_index", "other_index", "members", "ancestor", "common", "settled", "term")
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    BASE_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
+    BASE_INDEX_FIELD_NUMBER: _ClassVar[int]
+    OTHER_INDEX_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
+    ANCESTOR_FIELD_NUMBER: _ClassVar[int]
+    COMMON_FIELD_NUMBER: _ClassVar[int]
+    SETTLED_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    merge: int
+    base: int
+    other: int
+    base_index: int
+    other_index: int
+    members: _containers.RepeatedCompositeFieldContainer[ShardMember]
+    ancestor: int
+    common: int
+    settled: bool
+    term: int
+    def __init__(self, merge: _Optional[int] = ..., base: _Optional[int] = ..., other: _Optional[int] = ..., base_index: _Optional[int] = ..., other_index: _Optional[int] = ..., members: _Optional[_Iterable[_Union[ShardMember, _Mapping]]] = ..., ancestor: _Optional[int] = ..., common: _Optional[int] = ..., settled: bool = ..., term: _Optional[int] = ...) -> None: ...
 
 class ShardSplit(_message.Message):
     __slots__ = ("number", "parts")

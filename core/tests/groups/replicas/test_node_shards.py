@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.control import METADATA
+from quorate.apply.entries import of_shard
+from quorate.apply.members import replicas_of
 from quorate.groups.declared_groups import GroupsDifferError
 from quorate.plugin import RaftGroup
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slots_in
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import SHARDS
-from quorate.v1.control_pb2 import CreateShards, ShardMember, ShardRow
+from quorate.storage.notes import Note
+from quorate.v1.control_pb2 import BeginMerge, CreateShards, ShardMember, ShardRow
 
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
@@ -28,6 +31,8 @@ NewCluster = Callable[..., "Cluster"]
 NewCommand = Callable[..., "LoggedCommand"]
 
 TOYS = [ShardId("toy", number) for number in range(3)]
+#: What a node has once toy/1 and toy/2 were merged.
+MERGED = {METADATA, TOYS[0], ShardId("toy", 3)}
 
 
 def test_three_shards_are_created_on_three_nodes(
@@ -266,3 +271,50 @@ def test_a_difference_is_the_concern_of_whoever_leads(new_cluster: NewCluster) -
     cluster.pass_time(2.0)
 
     assert [node.name for node in cluster.nodes.values() if node.shards.difference] == [heir.name]
+
+
+# Merges.
+
+
+def merged(cluster: Cluster) -> Node:
+    """Merge toy/1 and toy/2 on two of three nodes, and return the third, which knows nothing."""
+    late = cluster.followers[0]
+    cluster.isolate(late)
+    for shard in (METADATA, *TOYS):
+        cluster.leader_of(shard)
+    [outcome] = cluster.propose(of_shard(BeginMerge(group="toy", base=1, other=2)))
+    assert outcome.refusal is None
+    others = [node for node in cluster.nodes.values() if node is not late]
+    cluster.until(lambda: all(hosted(node) == MERGED for node in others))
+    return late
+
+
+def hosted(node: Node) -> set[ShardId]:
+    return {shard.id for shard in node.shards.all()}
+
+
+def test_merged_shards_leave_a_node_that_made_nothing_of_them(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    late = merged(cluster)
+    assert hosted(late) == {METADATA, *TOYS}
+    cluster.heal()
+
+    cluster.until(lambda: hosted(late) == MERGED)
+    cluster.until(lambda: not any(late.log.holds(str(shard)) for shard in TOYS[1:]))
+
+
+def test_merged_shards_leave_a_node_that_died_before_it_began_to_remove_them(
+    new_cluster: NewCluster,
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    late = merged(cluster)
+    cluster.heal()
+    cluster.until(lambda: not replicas_of(late.shards.rows()[TOYS[1]]))
+    late.kill()
+    for shard in TOYS[1:]:
+        late.notes.write(str(shard), Note())
+    late.start()
+
+    cluster.until(lambda: hosted(late) == MERGED)
+    cluster.until(lambda: not any(late.log.holds(str(shard)) for shard in TOYS[1:]))
+    assert not any(late.homes[shard].folders() for shard in TOYS[1:])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
@@ -8,6 +9,7 @@ from typing import cast
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
+from quorate.apply.entries import whole
 from quorate.consensus.journal import Position
 from quorate.groups.shard.barrier import Staleness
 from quorate.groups.shard.shard import Shard
@@ -30,7 +32,7 @@ from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
 
 CLUSTER = b"cluster"
-FIRST, SECOND = ShardId("kv", 0), ShardId("kv", 1)
+FIRST, SECOND, THIRD = (ShardId("kv", number) for number in range(3))
 FAMILY, OTHER = "kv.entries", "kv.leases"
 
 #: What a command does: (family, key, value or None).
@@ -45,6 +47,8 @@ class Replica:
         self.stopped: Exception | None = None
         self.data = ShardData.open(MemoryHome(), (FAMILY, OTHER))
         self.age_ms = 0
+        #: What a barrier waits for.
+        self.barrier: asyncio.Future[None] | None = None
         self._subscribers: list[Callable[[int], None]] = []
         self._replacing: list[Callable[[], None]] = []
 
@@ -116,6 +120,11 @@ class Replica:
     def staleness(self) -> Staleness:
         return Staleness(0, self.age_ms)
 
+    async def read_barrier(self, _: float) -> int:
+        if self.barrier is not None:
+            await self.barrier
+        return self.data.applied
+
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
         self._subscribers.append(callback)
         return lambda: self._subscribers.remove(callback)
@@ -153,6 +162,9 @@ class Site:
         self.loop = VirtualLoop(self.world, self.clock)  # type: ignore[abstract]
         self.first, self.second = Replica(FIRST), Replica(SECOND)
         self.limits = PageLimits(rows=rows)
+        #: The slot map: what was split off a shard, and what shards were merged into.
+        self.offshoots: dict[ShardId, list[tuple[ShardId, int]]] = {}
+        self.heirs: dict[ShardId, ShardId] = {}
         self.watches = self.of_cluster(CLUSTER)
 
     def of_cluster(self, cluster: bytes) -> Watches:
@@ -160,6 +172,8 @@ class Site:
             cluster,
             cast("dict[ShardId, Shard]", {FIRST: self.first, SECOND: self.second}).get,
             Nowhere().open,
+            offshoots=lambda shard: self.offshoots.get(shard, []),
+            heir=lambda shard: self.heirs.get(shard, shard),
             loop=self.loop,
             settings=WatchSettings(page=self.limits, bookmark_s=10.0),
         )
@@ -203,6 +217,76 @@ def shown(events: Sequence[WatchedEvent]) -> list[tuple[bytes, bytes | None]]:
 
 def keys(events: Sequence[WatchedEvent]) -> list[bytes]:
     return [key for key, _ in shown(events)]
+
+
+# Shards that are split and merged.
+
+
+def test_a_watch_goes_on_in_what_a_shard_is_split_into(site: Site) -> None:
+    watch = site.open()
+    site.take(watch)
+    site.first.put(b"a")
+    for index in range(2):
+        site.second.put(b"%d" % index)
+    site.offshoots[FIRST] = [(SECOND, whole(1))]
+    site.watches.grow()
+
+    assert keys(site.take(watch)) == [b"a", b"1"]
+
+
+def test_a_watch_of_a_shard_that_is_merged_begins_anew(site: Site) -> None:
+    watch = site.open(shards=(FIRST, SECOND))
+    [*_, bookmark] = site.take(watch)
+    site.heirs[SECOND] = THIRD
+    site.watches.grow()
+
+    assert [each.resync for each in site.take(watch)] == [True]
+    assert watch.lost == "shard kv/1 was merged into another one"
+    # Nor is it known what came of the rows of a part that a token does not name.
+    old = site.open(token=bookmark.token, shards=(FIRST, THIRD))
+    assert [each.resync for each in site.take(old)] == [True]
+
+
+def test_a_watch_that_has_not_reached_a_part_that_was_merged_begins_anew(site: Site) -> None:
+    watch = site.open()
+    [*_, bookmark] = site.take(watch)
+    site.offshoots[FIRST] = [(THIRD, whole(1))]
+    site.heirs[THIRD] = SECOND
+
+    assert site.open(bookmark.token, shards=(FIRST, SECOND)).lost is not None
+    site.watches.grow()
+    assert watch.lost == "shard kv/2 was merged into another one"
+
+
+def test_a_watch_of_what_a_part_was_merged_into_goes_on_whatever_the_map_says(site: Site) -> None:
+    site.first.put(b"a")
+    site.offshoots[FIRST] = [(THIRD, whole(0))]
+    site.heirs[THIRD] = SECOND
+    watch = site.open(shards=(FIRST, SECOND))
+    [*_, bookmark] = site.take(watch)
+    site.watches.grow()
+    site.second.put(b"b")
+
+    assert keys(site.take(watch)) == [b"b"]
+    assert keys(site.take(site.open(bookmark.token, shards=(FIRST, SECOND)))) == [b"b"]
+
+
+@pytest.mark.parametrize("merged", [False, True], ids=["split", "merged"])
+def test_a_watch_that_was_opened_with_an_earlier_map_begins_anew(site: Site, merged: bool) -> None:
+    """It would wait for ever for a shard that is gone, or lack the rows that have moved."""
+    site.first.put(b"a")
+    barrier = site.first.barrier = site.loop.create_future()
+    opening = site.loop.create_task(site.watches.open_fresh({FAMILY: b""}, (FIRST,)))
+    site.world.run(site.world.now + 1)
+    if merged:
+        site.heirs[FIRST] = SECOND
+    else:
+        site.offshoots[FIRST] = [(SECOND, whole(0))]
+    site.watches.grow()
+    barrier.set_result(None)
+    site.world.run(site.world.now + 1)
+
+    assert [each.resync for each in site.take(opening.result())] == [True]
 
 
 # From the rows on.

@@ -214,6 +214,7 @@ class Node:
         self.name = name
         self.replicas: dict[ShardId, Replica] = {}
         self.shards = cast("dict[ShardId, Shard]", self.replicas)
+        self.merged = set[ShardId]()
         #: The nodes to ask for what is not here.
         self.others: list[str] = [each for each in NAMES if each != name]
         me = Peer(name, NAMES.index(name) + 1)
@@ -228,7 +229,13 @@ class Node:
             rng=random.Random(1),
         )
         self.channels = NodeChannels(self.network, connect_s=5.0)
-        self.feeds = NodeFeeds(self.channels, lambda _: self.others, self.loop)
+        self.feeds = NodeFeeds(
+            self.channels,
+            lambda _: self.others,
+            lambda shard: self.fresh if shard in self.shards else None,
+            lambda shard: shard in self.merged,
+            self.loop,
+        )
         self.fresh = self.of_cluster(CLUSTER)
         self.watch_service = WatchService(
             lambda: self.fresh,

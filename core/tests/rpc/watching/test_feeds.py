@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.refusals import ReadTimeoutError, UnreadableError
 from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
@@ -274,6 +274,43 @@ async def test_a_list_that_was_not_begun_begins_elsewhere(
     assert await Reader(nodes["b"]).listed() == [b"1"]
 
 
+async def test_a_list_begins_here_once_there_is_a_replica(
+    nodes: Nodes, new_replica: type[Replica]
+) -> None:
+    """It may be the only one that there ever is."""
+    node = nodes["b"]
+    node.others = []
+    reader = Reader(node)
+    await asyncio.sleep(0)
+    made = node.replicas[SHARD] = new_replica(SHARD)
+    made.put(b"1")
+
+    assert await reader.listed() == [b"1"]
+    made.put(b"2")
+    assert await reader.keys(1) == [b"2"]
+    reader.feed.close()
+    assert made.watchers == 0
+
+
+async def test_it_goes_on_here_once_there_is_a_replica(
+    nodes: Nodes, replica: Replica, new_replica: type[Replica]
+) -> None:
+    reader = Reader(nodes["b"])
+    assert await reader.listed() == []
+    wakes = reader.wakes
+    made = new_replica(SHARD)
+    for each in (replica, made):
+        each.put(b"1")
+    await until(lambda: reader.wakes > wakes)
+    await nodes["a"].kill()
+    made.put(b"2")
+    made.age_ms = 11
+    nodes["b"].replicas[SHARD] = made
+
+    assert await reader.keys(2) == [b"1", b"2"]
+    assert reader.feed.age_ms() == 11
+
+
 async def test_a_list_waits_for_its_revision(nodes: Nodes, replica: Replica) -> None:
     replica.put(b"1")
     reader = Reader(nodes["b"], not_before=2 << 20)
@@ -373,6 +410,30 @@ async def test_a_mark_is_had_from_any_node_with_a_replica(
     twin.put(b"1")
 
     assert (await nodes["b"].feeds.read_point(SHARD, 5.0)).revision >> 20 == 1
+
+
+async def test_a_mark_is_had_here_once_there_is_a_replica(
+    nodes: Nodes, new_replica: type[Replica]
+) -> None:
+    node = nodes["b"]
+    node.others = []
+    asked = asyncio.create_task(node.feeds.read_point(SHARD, 5.0))
+    await asyncio.sleep(0)
+    node.replicas[SHARD] = new_replica(SHARD)
+
+    assert (await asked).revision >> 20 == 0
+
+
+async def test_nobody_is_asked_for_a_mark_of_a_shard_that_was_merged(nodes: Nodes) -> None:
+    node = nodes["b"]
+    node.others = []
+    asked = asyncio.create_task(node.feeds.read_point(SHARD, 60.0))
+    await asyncio.sleep(0)
+    node.merged.add(SHARD)
+
+    with pytest.raises(UnreadableError, match="merged"):
+        async with asyncio.timeout(5.0):
+            await asked
 
 
 async def test_a_mark_that_nobody_has_is_told_with_its_reason(nodes: Nodes) -> None:

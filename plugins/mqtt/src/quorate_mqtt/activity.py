@@ -31,8 +31,6 @@ from quorate_mqtt.v1.activity_pb2 import Activity, CollectActivity, ListActivity
 #: Private: one row of each shard.
 ACTIVITY: Final = "mqtt.activity"
 _KEY: Final = keys.pack("activity")
-# No shard key: each shard counts its own.
-FAMILY: Final = ColumnFamily(name=ACTIVITY, group=GROUP)
 
 
 class Counts(NamedTuple):
@@ -48,6 +46,15 @@ class Counts(NamedTuple):
 
 _NOTHING: Final = Counts()
 _ROW: Final = Struct(f">{len(Counts._fields)}Q")
+
+
+def join_activity(_: bytes, own: bytes, other: bytes) -> bytes:
+    """Return what two shards have counted that become one."""
+    return _ROW.pack(*map(add, _ROW.unpack(own), _ROW.unpack(other)))
+
+
+# No shard key: each shard counts its own.
+FAMILY: Final = ColumnFamily(name=ACTIVITY, group=GROUP, joins=join_activity)
 
 
 def counted(reader: Reader) -> Counts:

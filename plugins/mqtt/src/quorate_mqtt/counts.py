@@ -22,6 +22,11 @@ def add_to(txn: Txn, family: str, key: bytes, more: int) -> None:
         txn.delete(family, key)
 
 
+def join_counts(_: bytes, own: bytes, other: bytes) -> bytes:
+    """Return the number of two shards that become one."""
+    return _COUNT.pack(count_in(own) + count_in(other))
+
+
 def count_at(reader: Reader, family: str, key: bytes) -> int:
     """Return the number under a key."""
     return count_in(reader.get(family, key))

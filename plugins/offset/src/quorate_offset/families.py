@@ -76,5 +76,6 @@ FAMILIES: Final = (
     ),
     ColumnFamily(name=MARKS, group=GROUP, shard_key=lambda key: key),
     ColumnFamily(name=CHANGES, group=GROUP, shard_key=_shard_of_change),
-    ColumnFamily(name=FLOORS, group=GROUP),
+    # The larger one: who reads the changes of a shard that two became has read none of it yet.
+    ColumnFamily(name=FLOORS, group=GROUP, joins=lambda _, own, other: max(own, other)),
 )

@@ -28,7 +28,7 @@ from tests.support.sim.splits.run import splitting
 GAP: Final = "splits"
 
 #: Splits all the time, and not much else goes wrong.
-_PEACE: Final = replace(
+PEACE: Final = replace(
     splitting(1),
     nodes=3,
     shards=1,
@@ -46,8 +46,8 @@ _PEACE: Final = replace(
 )
 #: Nodes die on the way, and come back with what was durable.
 _DEATHS: Final = replace(
-    _PEACE,
-    faults=replace(_PEACE.faults, every_s=0.5, crash=5, power_loss=10, failpoint=0.02),
+    PEACE,
+    faults=replace(PEACE.faults, every_s=0.5, crash=5, power_loss=10, failpoint=0.02),
 )
 
 _begin_part = first_state.begin_part
@@ -55,7 +55,7 @@ _offshoots = NodeShards.offshoots
 _step = Splits._step
 
 
-@bug(Shard, "_fork", GAP, _PEACE)
+@bug(Shard, "_fork", GAP, PEACE)
 def parent_goes_on_before_it_is_copied(self: Shard) -> None:
     """Every replica copies the state at the cut itself."""
     cut = self.applier.cut_here
@@ -63,19 +63,19 @@ def parent_goes_on_before_it_is_copied(self: Shard) -> None:
         self._loop.create_task(self.forker(self, cut))  # type: ignore[arg-type]
 
 
-@bug(evaluator._Turn, "_foreign", GAP, _PEACE)
+@bug(evaluator._Turn, "_foreign", GAP, PEACE)
 def departed_slots_still_accepted(self: Any, command: LoggedCommand) -> Refusal | None:
     """A shard refuses commands of slots that it has given away."""
     return None
 
 
-@bug(node_shards, "begin_part", GAP, _PEACE)
+@bug(node_shards, "begin_part", GAP, PEACE)
 def answers_left_behind(data: ShardData, number: int) -> None:
     """The answers of exactly-once sessions come along."""
     _begin_without(data, number, (ANSWERS,))
 
 
-@bug(node_shards, "begin_part", GAP, _PEACE)
+@bug(node_shards, "begin_part", GAP, PEACE)
 def deadlines_left_behind(data: ShardData, number: int) -> None:
     """Deadlines come along."""
     _begin_without(data, number, (DEADLINES, DEADLINE_KEYS))
@@ -91,12 +91,12 @@ def _begin_without(data: ShardData, number: int, families: Iterable[str]) -> Non
     _begin_part(data, number)
 
 
-@bug(control, "_forget_deadlines", GAP, _PEACE)
+@bug(control, "_forget_deadlines", GAP, PEACE)
 def deadlines_of_others_kept(*_: Any) -> None:
     """What is another shard's is forgotten with its deadlines."""
 
 
-@bug(evaluator._Turn, "_depart", GAP, _PEACE)
+@bug(evaluator._Turn, "_depart", GAP, PEACE)
 def counts_not_divided(
     self: Any, revision: int, below: Any, family: str, rows: Mapping[bytes, bytes]
 ) -> None:
@@ -108,7 +108,7 @@ def led_before_its_base_is_durable(self: MemoryHome, folder: str) -> None:
     """A new shard begins on what is durable."""
 
 
-@bug(Splits, "_step", GAP, _PEACE)
+@bug(Splits, "_step", GAP, PEACE)
 async def map_changed_before_the_cut(self: Splits, shard: Shard) -> bool:
     """The map changes once the shard was cut."""
     row = await self._row(shard.id)
@@ -120,12 +120,12 @@ async def map_changed_before_the_cut(self: Splits, shard: Shard) -> bool:
     return await _step(self, shard)
 
 
-@bug(NodeShards, "offshoots", GAP, _PEACE)
+@bug(NodeShards, "offshoots", GAP, PEACE)
 def watches_begin_too_late(self: NodeShards, shard: ShardId) -> list[tuple[ShardId, int]]:
     """A watch goes on in a new shard with the first event after the cut."""
     return [(each, revision + (3 << 20)) for each, revision in _offshoots(self, shard)]
 
 
-@bug(queries, "_check_slots", GAP, _PEACE)
+@bug(queries, "_check_slots", GAP, PEACE)
 def old_plan_answered(shard: Shard, part: Any) -> None:
     """A query that was planned before the cut is planned again."""

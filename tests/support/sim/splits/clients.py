@@ -334,5 +334,45 @@ class Splitter:
         self._cluster.world.at(self._rng.uniform(0.3, 2.0), self._go_on)
 
 
+class Merger:
+    """Merges shards at random, and takes some merges back."""
+
+    def __init__(self, load: Load) -> None:
+        self._load: Final = load
+        self._cluster: Final = load.cluster
+        self._rng: Final = load.cluster.world.rng("merges")
+        self._cluster.world.at(self._rng.uniform(2.0, 4.0), self._go_on)
+
+    def _go_on(self) -> None:
+        if self._load.silent:
+            return
+        process = self._load.any_node()
+        shards = [each for each in self._cluster.slot_map.all() if each != METADATA]
+        if process is not None and len(shards) > 1:
+            one, other = self._rng.sample(shards, 2)
+
+            async def act() -> None:
+                try:
+                    await process.splitting.merge(one, other)
+                except Rejected:
+                    self._cluster.counts["merges refused"] += 1
+                else:
+                    self._cluster.counts["merges begun"] += 1
+
+            async def cancel() -> None:
+                try:
+                    await process.splitting.cancel_merge(one)
+                except Rejected:
+                    self._cluster.counts["merge cancels refused"] += 1
+                else:
+                    self._cluster.counts["merges cancelled"] += 1
+
+            self._load.ask(process, act)
+            if self._rng.random() < 0.3:
+                later = self._rng.uniform(0.0, 0.2)
+                self._cluster.world.at(later, self._load.ask, process, cancel)
+        self._cluster.world.at(self._rng.uniform(0.3, 1.5), self._go_on)
+
+
 def _groups(process: SplitProcess) -> set[str]:
     return {each.group for each in process.shards.slot_map.all()}

@@ -102,6 +102,11 @@ def departs(txn: Txn, _: bytes, __: bytes) -> None:
     _count(txn, -1)
 
 
+def joins(_: bytes, own: bytes, other: bytes) -> bytes:
+    """Count the lists of two shards that become one."""
+    return (size_of(own) + size_of(other)).to_bytes(8, "big")
+
+
 def _count(txn: Txn, more: int) -> None:
     txn.put(SIZES, SIZE, (size_of(txn.get(SIZES, SIZE)) + more).to_bytes(8, "big"))
 
@@ -133,7 +138,7 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
             name=LISTS, group=GROUP, row=List, shard_key=bytes, departs=departs, counted=True
         ),
         ColumnFamily(name=GONE_OFF, group=GROUP, shard_key=list_of),
-        ColumnFamily(name=SIZES, group=GROUP),
+        ColumnFamily(name=SIZES, group=GROUP, joins=joins),
     ]
 
 

@@ -108,6 +108,7 @@ class SplitProcess(Process):
             partial(_AwaitedFeed, self),
             moved=self.shards.has_left,
             offshoots=self.shards.offshoots,
+            heir=self.shards.heir,
             loop=self.loop,
             settings=around.profile.watch_settings(),
             timeout_s=_TIMEOUT_S,
@@ -135,6 +136,8 @@ class SplitProcess(Process):
 
     def remove(self, shard: str) -> None:
         """Remove a shard's part of the node's log."""
+        self.hosted.pop(shard, None)
+        self._journals[:] = [each for each in self._journals if each.shard != shard]
         self._log.remove(shard)
 
     def _home(self, shard: ShardId, _: int) -> Home:
@@ -154,6 +157,7 @@ class SplitProcess(Process):
 
     def _open(self) -> None:
         first = self.disk.first_entry
+        self.shards.on_close(self._drop)
         self.shards.on_map(self.watches.grow)
         self.shards.on_map(partial(self._cluster.mapped, self))
         try:
@@ -167,6 +171,9 @@ class SplitProcess(Process):
             return
         self._timers.start()
         self.serves = True
+
+    def _drop(self, shard: Shard) -> None:
+        self.hosted.pop(str(shard.id), None)
 
     async def _propose_fenced(self, command: Message, fence: ShardRef) -> None:
         await self.groups.propose(command, if_leader=fence)

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from quorate.apply import cuts
 from quorate.apply.control import METADATA
-from quorate.apply.members import is_forming
+from quorate.apply.members import is_changing
 from quorate.groups import node_shards
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of, slots_in
@@ -32,7 +32,7 @@ from tests.support.sim.invariants.state_machine_safety import StateMachineSafety
 from tests.support.sim.operator import Operator
 from tests.support.sim.profile import USUAL_S, Profile, mixed
 from tests.support.sim.simulation import Outcome
-from tests.support.sim.splits.clients import Clients, Load, OnceClient, Splitter, Watcher
+from tests.support.sim.splits.clients import Clients, Load, Merger, OnceClient, Splitter, Watcher
 from tests.support.sim.splits.cluster import SplitCluster
 from tests.support.sim.splits.ledger import Ledger
 from tests.support.sim.splits.lists import (
@@ -105,6 +105,7 @@ class SplitRun:
         self.cluster.start()
         Clients(self._load)
         Splitter(self._load)
+        Merger(self._load)
         for number in range(self._profile.sessions):
             OnceClient(self._load, number)
         self._watchers = [Watcher(self._load, each) for each in range(self._profile.watchers)]
@@ -145,10 +146,17 @@ class SplitRun:
                 if cut is None or each.data.get(SLOTS, cuts.FOREIGN) == _ALL_THERE:
                     continue
                 for part in cut.parts:
-                    self._judge_copies(each, f"{HOSTING.group}/{part.number}")
+                    self._judge_copies(f"{each.peer} of {name}", f"{HOSTING.group}/{part.number}")
+        for process in self.cluster.serving():
+            for row in process.shards.rows().values():
+                if row.union.settled:
+                    shard = f"{row.group}/{row.number}"
+                    self._judge_copies(f"{process.disk.peer}", shard)
         self.world.at(_LOOK_S, self._look_at_copies)
 
-    def _judge_copies(self, parent: Hosted, part: str) -> None:
+    def _judge_copies(self, who: str, part: str) -> None:
+        if ShardId.parse(part) in self.cluster.slot_map.merged:
+            return
         nodes = self.cluster.nodes.values()
         homes = [node.disk.homes[part] for node in nodes if part in node.disk.homes]
         pointers = [pointer for home in homes if (pointer := home.pointer()) is not None]
@@ -156,7 +164,7 @@ class SplitRun:
         if held <= len(nodes) // 2:
             self._wrong(
                 "most have it before it is forgotten",
-                f"{parent.peer} of {parent.name} forgets what {held} nodes have in {part}",
+                f"{who} forgets what {held} nodes have in {part}",
             )
 
     # The end.
@@ -188,8 +196,13 @@ class SplitRun:
         if len(maps) > 1:
             return "nodes have different slot maps"
         for row in nodes[0].shards.rows().values():
-            if row.HasField("split") or is_forming(row):
-                return f"shard {row.group}/{row.number} is being split"
+            if is_changing(row):
+                return f"shard {row.group}/{row.number} is being split or merged"
+        for each in nodes:
+            if gone := [
+                shard for shard in each.shards.all() if each.shards.heir(shard.id) != shard.id
+            ]:
+                return f"{each.disk.peer} still has {gone[0].id}, which was merged"
         for name in self.cluster.shards:
             leader, replicas = self.cluster.leader(name), self.cluster.replicas(name)
             if leader is None or len(replicas) < len(nodes):
@@ -295,7 +308,8 @@ class SplitRun:
 
 
 def _rows_of(process: SplitProcess) -> Iterator[ShardRow]:
-    return (row for row in process.shards.rows().values() if row.group != METADATA.group)
+    rows = process.shards.rows().values()
+    return (row for row in rows if row.group != METADATA.group and not row.merged_into)
 
 
 def simulate(seed: int, profile: Profile | None = None) -> Outcome:

@@ -27,11 +27,14 @@ from quorate.groups.routing.forwarding import (
 )
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order
 from quorate.groups.routing.requests import Part
-from quorate.groups.timing import Pause
+from quorate.groups.timing import LONGEST_PAUSE_S, Pause
 from quorate.plugin import Invalid, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.splitting import within
+
+#: The longest pause while a shard is split or merged, which is soon over.
+_CHANGING_PAUSE_S: Final = 0.04
 
 
 class Call(NamedTuple):
@@ -111,12 +114,16 @@ class Delivery:
                 parts = [part for part, _ in refused]
                 continue
             local = self._shards.get(shard)
-            # Without a replica here the leader is unknown.
-            leaderless_from = float("inf") if local is None else local.leaderless_from
+            # Without a replica here the leader is unknown, and what goes elsewhere needs none.
+            leaderless_from = float("inf")
+            if local is not None and not isinstance(error, WrongShardError):
+                leaderless_from = local.leaderless_from
             if hint is None and self._loop.time() >= leaderless_from:
                 for part, why in refused:
                     part.end(why)
                 return
+            changing = shard in self._shards.slot_map.changing
+            pause.longest_s = _CHANGING_PAUSE_S if changing else LONGEST_PAUSE_S
             refused = await self._wait(pause, refused, leaderless_from)
             parts = self._routed(refused, call)
             if any(part.command.shard != shard for part in parts):
@@ -146,6 +153,8 @@ class Delivery:
         attempt: int,
     ) -> Sequence[Result]:
         try:
+            if shard in self._shards.slot_map.merged:
+                raise WrongShardError(shard, f"shard {shard} was merged into another one")
             term = self._fenced_term(shard, call.fence)
             now = self._loop.time()
             timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
@@ -222,7 +231,8 @@ class Delivery:
         if fence is None:
             return None
         fenced = ShardId(fence.group, fence.shard)
-        local = self._shards.get(fenced)
+        merged = fenced in self._shards.slot_map.merged
+        local = None if merged else self._shards.get(fenced)
         term = local.term if local is not None else 0
         if local is None or not local.leads or term != fence.term:
             raise FencedError(fenced, term=term, made_in=fence.term)

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Final, Self
 
 from quorate.apply.control import METADATA
-from quorate.apply.members import is_forming, replicas_of
+from quorate.apply.members import is_changing, is_forming, replicas_of
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import UnknownShardError
 from quorate.plugin.shard_id import ShardId
@@ -31,19 +31,26 @@ class SlotMap:
         self.revision: Final = revision
         self._members: Final[dict[ShardId, tuple[Peer, ...]]] = {METADATA: ()}
         self._versions: Final[dict[ShardId, int]] = {}
-        #: Shards that are being split.
-        self.splitting: Final = tuple(
-            ShardId(row.group, row.number) for row in rows if row.HasField("split")
+        #: Shards that are being split or merged.
+        self.changing: Final = tuple(
+            ShardId(row.group, row.number) for row in rows if is_changing(row)
         )
-        self._forming: Final = set[ShardId]()
+        #: Shards that were merged into others, with these.
+        self.merged: Final = {
+            ShardId(row.group, row.number): ShardId(row.group, row.merged_into)
+            for row in rows
+            if row.merged_into
+        }
+        #: Those without slots: not yet, or not any more.
+        self._idle: Final = set[ShardId]()
         self._slots: Final = {METADATA.group: _Owners(METADATA.group)}
         self._slots[METADATA.group].update(dict.fromkeys(slots_in(even_cut(1)[0]), METADATA))
         for row in rows:
             shard = ShardId(row.group, row.number)
             self._members[shard] = tuple(Peer(each.node, each.replica) for each in replicas_of(row))
             self._versions[shard] = row.version
-            if is_forming(row):
-                self._forming.add(shard)
+            if is_forming(row) or row.merged_into:
+                self._idle.add(shard)
                 continue
             owners = self._slots.setdefault(row.group, _Owners(row.group))
             for slot in slots_in(row.slots):
@@ -51,9 +58,7 @@ class SlotMap:
         self._shards: Final = {
             group: tuple(
                 sorted(
-                    each
-                    for each in self._members
-                    if each.group == group and each not in self._forming
+                    each for each in self._members if each.group == group and each not in self._idle
                 )
             )
             for group in self._slots
@@ -82,9 +87,19 @@ class SlotMap:
             raise UnknownShardError(group)
         return found
 
+    def first(self, group: str) -> ShardId:
+        """Return the first shard of a group, or what that was merged into."""
+        return self.heir(ShardId(group, 0))
+
+    def heir(self, shard: ShardId) -> ShardId:
+        """Return what a shard was merged into in the end; itself if it was not."""
+        while shard in self.merged:
+            shard = self.merged[shard]
+        return shard
+
     def serves(self, shard: ShardId) -> bool:
         """Whether it is one of the shards of its group."""
-        return shard in self._members and shard not in self._forming
+        return shard in self._members and shard not in self._idle
 
     def holders(self, group: str) -> Mapping[int, ShardId]:
         """Return the shards of a group by their slots.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.apply.applier import Applier
 from quorate.apply.entries import MAX_COMMANDS, LoggedCommand
-from quorate.apply.evaluator import Evaluation, Evaluator
+from quorate.apply.evaluator import OF_FROZEN, Evaluation, Evaluator, frozen_outcome
 from quorate.apply.outcomes import StoredEntry
 from quorate.consensus.driver import Driver
 from quorate.consensus.inherited import LEADER
@@ -180,6 +180,15 @@ class Proposer:
             raise self._no_leader()
         if term is not None and term != self._replica.term:
             raise FencedError(self._shard, term=self._replica.term, made_in=term)
+        if self._applier.frozen is not None and not OF_FROZEN.issuperset(
+            command.type for command in commands
+        ):
+            # Nothing is logged that would end unanswered with the replica.
+            refused = self._loop.create_future()
+            refused.set_result(
+                tuple(frozen_outcome(self._shard, self._applier.revision) for _ in commands)
+            )
+            return refused
         now, size, count = self._clock(), size_of(commands), len(commands)
         try:
             if self._held is not None:

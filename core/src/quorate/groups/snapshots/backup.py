@@ -182,7 +182,7 @@ def _demand_all(metadata: ShardData, shards: Collection[ShardId]) -> None:
     for _, stored in metadata.iterate(SHARDS, b"", None):
         row = control_pb2.ShardRow.FromString(value_of(stored))
         shard = ShardId(row.group, row.number)
-        if shard not in shards:
+        if shard not in shards and not row.merged_into:
             raise BackupError(
                 f"shard {shard} has no replica on this node, and none was copied elsewhere: try"
                 " again, or ask another node."
@@ -235,6 +235,8 @@ def _make_own(data: ShardData, shard: ShardId, me: Peer) -> None:
     if shard == METADATA:
         for key, stored in data.iterate(SHARDS, b"", None):
             row = control_pb2.ShardRow.FromString(value_of(stored))
+            if row.merged_into:
+                continue
             del row.members[:], row.replicas[:]
             row.members.add(node=me.node, replica=me.replica)
             if row.origin.epoch:

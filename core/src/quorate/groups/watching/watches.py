@@ -59,6 +59,8 @@ class Portion:
 
 #: Returns the shards that were split off a shard, each with the revision after which it begins.
 Offshoots = Callable[[ShardId], Iterable[tuple[ShardId, int]]]
+#: Returns what a shard was merged into in the end; itself if it was not.
+Heir = Callable[[ShardId], ShardId]
 
 
 class Watch:
@@ -81,9 +83,11 @@ class Watch:
         moved: Callable[[ShardId], bool] = lambda _: False,
         until: Mapping[ShardId, int] | None = None,
         offshoots: Offshoots = lambda _: (),
+        heir: Heir = lambda shard: shard,
     ) -> None:
         self._cluster: Final = cluster
         self._shards: Final = tuple(sorted(shards))
+        self._heir: Final = heir
         self._offshoots: Final = offshoots
         #: The shards that are watched, or will be.
         self._watched: Final = set[ShardId]()
@@ -204,17 +208,22 @@ class Watch:
     def grow(self) -> None:
         """Watch the shards that watched ones were split into, each from its split on.
 
-        It is lost if the rows that went there were not in its list.
+        It is lost if the rows that went there were not in its list, and if a watched shard was
+        merged into another one.
         """
         if self.closed:
             return
+        reason = self._merged(self._watched)
         for parent, (child, revision) in self._new_offshoots():
             if self._unlisted or self._began.get(parent, 0) > revision:
-                self._lose(f"shard {parent} was split while its rows were listed")
-                self._wake()
-                return
+                reason = reason or f"shard {parent} was split while its rows were listed"
+            reason = reason or self._merged((child,))
             self._awaited[child] = parent, revision
-        self._open_awaited()
+        if reason:
+            self._lose(reason)
+            self._wake()
+        else:
+            self._open_awaited()
 
     def close(self) -> None:
         """Stop, and end a wait for an event."""
@@ -248,12 +257,18 @@ class Watch:
         start = Start(self.generation, revision)
         self._feeds[shard] = self._open_feed(shard, start, self._wake)
 
+    def _merged(self, shards: Iterable[ShardId]) -> str:
+        """Say which of some shards was merged into another one, if one was."""
+        gone = next((shard for shard in sorted(shards) if self._heir(shard) != shard), None)
+        return "" if gone is None else f"shard {gone} was merged into another one"
+
     def _new_offshoots(self) -> Iterator[tuple[ShardId, tuple[ShardId, int]]]:
         looked = deque(self._watched)
         while looked:
             parent = looked.popleft()
             for child, revision in self._offshoots(parent):
-                if child not in self._watched:
+                # A watch of what one was merged into has begun after that.
+                if self._heir(child) not in self._watched:
                     self._watched.add(child)
                     looked.append(child)
                     yield parent, (child, revision)
@@ -423,6 +438,7 @@ class Watches:
         *,
         moved: Callable[[ShardId], bool] = lambda _: False,
         offshoots: Offshoots = lambda _: (),
+        heir: Heir = lambda shard: shard,
         loop: asyncio.AbstractEventLoop,
         settings: WatchSettings | None = None,
         timeout_s: float = 30.0,
@@ -434,6 +450,9 @@ class Watches:
         self._ask_read_point: Final = ask_read_point
         self._moved: Final = moved
         self._offshoots: Final = offshoots
+        self._heir: Final = heir
+        #: The number of slot maps so far.
+        self._maps = 0
         self._loop: Final = loop
         self._settings: Final = settings or WatchSettings()
         self._timeout_s: Final = timeout_s
@@ -444,6 +463,7 @@ class Watches:
 
     def grow(self) -> None:
         """Watch new shards: the slot map has changed."""
+        self._maps += 1
         for watch in list(self._made):
             watch.grow()
 
@@ -486,6 +506,7 @@ class Watches:
             moved=self._moved,
             until=until,
             offshoots=self._offshoots if grows else lambda _: (),
+            heir=self._heir,
         )
         if not watch.closed:
             self._made.add(watch)
@@ -511,10 +532,15 @@ class Watches:
         if token:
             return self.open(selection, shards, token, prompt=prompt, until=until)
         wait_s = self._timeout_s if timeout_s is None else min(timeout_s, self._timeout_s)
+        maps = self._maps
         found = await asyncio.gather(*(self.read_point(shard, wait_s) for shard in shards))
         revisions = {shard: point.revision for shard, point in zip(shards, found, strict=True)}
         if not changes_only:
-            return self.open(selection, shards, not_before=revisions, prompt=prompt)
+            watch = self.open(selection, shards, not_before=revisions, prompt=prompt)
+            if maps != self._maps:
+                # They were those of an earlier map.
+                watch.grow()
+            return watch
         generation = max(point.generation for point in found)
         token = WatchToken(self.cluster, generation, revisions).encode()
         return self.open(selection, shards, token, prompt=prompt)

@@ -198,20 +198,41 @@ class ShardData:
         self._home.point(Pointer(number, record.position).encode())
         self._installed, self._durable = record.position, record.position.index
 
-    def fork(self, home: Home) -> None:
+    def fork(self, home: Home, change: Callable[[Engine], AppliedRecord] | None = None) -> None:
         """Copy the current database into a home that is not in use, durably; quick after a flush.
 
-        Blocks, and nothing may be committed meanwhile; until it returns the home stays unused.
+        `change` makes something else of the copy, and returns the state that it then has. Blocks,
+        and nothing may be committed meanwhile; until it returns the home stays unused.
         """
-        folder = _folder(None)
+        folder, record = _folder(None), self._record
         for leftover in home.folders():
             home.remove(leftover)
         self._database.unless_closed(lambda engine: self._home.fork(engine, home, folder))
         if folder not in home.folders():
             raise EngineError(f"{self._home} was closed before it was copied to {home}.")
+        if change is not None:
+            engine = home.open(folder, self._wanted)
+            try:
+                record = change(engine)
+                # Otherwise the close flushes with the GIL held.
+                _flush(engine)
+            finally:
+                engine.close()
         home.sync(folder)
-        failpoint("split.copied")
-        home.point(Pointer(1, self._record.position).encode())
+        failpoint("split.copied" if change is None else "merge.copied")
+        home.point(Pointer(1, record.position).encode())
+
+    def read_beside(self, act: Callable[[Engine], None]) -> None:
+        """Read the current database in any thread; raises `EngineError` if it is closed. Blocks."""
+        read = list[bool]()
+
+        def unless_closed(engine: Engine) -> None:
+            act(engine)
+            read.append(True)
+
+        self._database.unless_closed(unless_closed)
+        if not read:
+            raise EngineError(f"{self._home} was closed before it was read.")
 
     # Durability.
 

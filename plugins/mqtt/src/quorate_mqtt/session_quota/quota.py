@@ -5,7 +5,7 @@ from typing import Final
 from quorate.plugin import ColumnFamily, Reader, Rejected, Txn, keys
 from quorate.plugin.resource import TENANTS, limit_of, tenant_there
 
-from quorate_mqtt.counts import add_to, count_at
+from quorate_mqtt.counts import add_to, count_at, join_counts
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1.quotas_pb2 import SessionQuota, ShardPlace
 
@@ -21,8 +21,26 @@ QUOTAS: Final = "mqtt.session_quotas"
 #: A sequence that tells a shard its number.
 NUMBERS: Final = "mqtt.shard_places"
 
+
+def _join_places(_: bytes, own: bytes, other: bytes) -> bytes:
+    """Keep one place of two shards that become one, until shards are counted again."""
+    return own
+
+
+def _join_quotas(_: bytes, own: bytes, other: bytes) -> bytes:
+    """Return the quota of two shards that become one: what both were given of the same limit."""
+    given, more = SessionQuota.FromString(own), SessionQuota.FromString(other)
+    if given.limit == more.limit:
+        given.quota += more.quota
+    return given.SerializeToString(deterministic=True)
+
+
 # No shard key: each shard has its own.
-FAMILIES: Final = tuple(ColumnFamily(name=name, group=GROUP) for name in (PLACES, COUNTS, QUOTAS))
+FAMILIES: Final = (
+    ColumnFamily(name=PLACES, group=GROUP, joins=_join_places),
+    ColumnFamily(name=COUNTS, group=GROUP, joins=join_counts),
+    ColumnFamily(name=QUOTAS, group=GROUP, joins=_join_quotas),
+)
 
 
 def sessions_of(reader: Reader, tenant: str) -> int:

@@ -4,6 +4,7 @@ from typing import Final
 
 from quorate.plugin import ColumnFamily
 
+from quorate_mqtt.counts import join_counts
 from quorate_mqtt.shards import GROUP
 
 SESSIONS: Final = "mqtt.sessions"
@@ -16,7 +17,7 @@ DELIVERIES: Final = "mqtt.will_deliveries"
 #: Private: how many sessions of this shard are connected, by the epoch of their broker. It has no
 #: shard key: each shard counts its own.
 CONNECTIONS: Final = "mqtt.connections"
-CONNECTION_COUNTS: Final = ColumnFamily(name=CONNECTIONS, group=GROUP)
+CONNECTION_COUNTS: Final = ColumnFamily(name=CONNECTIONS, group=GROUP, joins=join_counts)
 #: The timer of the sessions whose client is gone: its deadlines have the keys of the rows.
 EXPIRY: Final = "mqtt.session_expiry"
 #: The timer of the wills that wait for their client: its deadlines have the keys of the sessions.

@@ -1,0 +1,127 @@
+"""Bugs in merges of shards: one at the least for each rule of theirs."""
+
+from collections.abc import Container
+from typing import Any
+
+from quorate.apply import evaluator, merges, unions
+from quorate.apply.control import METADATA
+from quorate.apply.entries import LoggedCommand
+from quorate.apply.outcomes import Outcome
+from quorate.apply.slot_set import SlotSet
+from quorate.apply.txn import ShardTxn
+from quorate.groups.merges import Merges
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.shard import proposer
+from quorate.groups.shard.shard import Shard
+from quorate.groups.snapshots import first_state
+from quorate.groups.timing import pause
+from quorate.plugin import keys
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut
+from quorate.storage.engine.port import Engine
+from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES, SHARDS
+from quorate.v1.control_pb2 import CancelMerge, FinishMerge, UnitedRow
+
+from tests.support.sim.bugs.catalogue import bug
+from tests.support.sim.bugs.splits import GAP, PEACE
+
+_add = first_state._add
+_has_left = NodeShards.has_left
+_look_at = Merges.look_at
+_run = evaluator._Turn.run
+_step = Merges._step
+
+
+class _Everything(frozenset[str]):
+    def issuperset(self, _: Any) -> bool:
+        return True
+
+
+def _has_gone(self: NodeShards, shard: ShardId) -> bool:
+    """What was merged has not moved to other nodes."""
+    row = self.rows().get(shard)
+    return _has_left(self, shard) or (row is not None and bool(row.merged_into))
+
+
+@bug(evaluator._Turn, "run", GAP, PEACE, also=((proposer, "OF_FROZEN", _Everything()),))
+def frozen_shards_go_on(self: Any, command: LoggedCommand) -> Outcome:
+    """Nothing changes in a shard that is frozen."""
+    if self.state.frozen and command.slots:
+        self.state.frozen = False
+        self.state.slots = SlotSet(self.state.slots.version, even_cut(1)[0])
+    return _run(self, command)
+
+
+@bug(first_state, "_add", GAP, PEACE)
+def answers_not_added(
+    engine: Engine, placed: Container[str], _: Container[str], other: Engine
+) -> None:
+    """The answers of exactly-once sessions of both come along."""
+    _add(engine, placed, {ANSWERS}, other)
+
+
+@bug(first_state, "_add", GAP, PEACE)
+def deadlines_not_added(
+    engine: Engine, placed: Container[str], _: Container[str], other: Engine
+) -> None:
+    """The deadlines of both come along."""
+    _add(engine, placed, {DEADLINES, DEADLINE_KEYS}, other)
+
+
+@bug(unions, "unite", GAP, PEACE)
+def counts_not_united(*_: Any) -> list[UnitedRow]:
+    """What both count of their rows is added."""
+    return []
+
+
+@bug(Merges, "_step", GAP, PEACE)
+async def map_changed_before_the_freeze(self: Merges, shard: Shard) -> bool:
+    """The map changes once both shards are frozen."""
+    row = await self._row(shard.id)
+    if row.HasField("merge") and row.merge.base == row.number and shard.applier.frozen is None:
+        early = FinishMerge(
+            group=row.group,
+            base=row.number,
+            merge=row.merge.number,
+            base_index=shard.applied,
+            other_index=shard.applied,
+            term=shard.term,
+        )
+        await self._submit(METADATA, early)
+        return True
+    return await _step(self, shard)
+
+
+@bug(NodeShards, "heir", GAP, PEACE, also=((NodeShards, "has_left", _has_gone),))
+def watches_of_merged_shards_not_told(self: NodeShards, shard: ShardId) -> ShardId:
+    """A watch of a shard that was merged begins anew."""
+    return shard
+
+
+@bug(Merges, "look_at", GAP, PEACE)
+def merged_shards_removed_too_early(self: Merges, shard: Shard) -> None:
+    """Merged shards stay until a majority has the new one."""
+    row = self._rows().get(shard.id)
+    new = None if row is None else self._rows().get(ShardId(row.group, row.merged_into))
+    if row is not None and row.merged_into and new is not None and not new.union.settled:
+        self._begin(("settle", shard.id), self._settle(shard, new))
+    else:
+        _look_at(self, shard)
+
+
+@bug(merges, "cancel", GAP, PEACE)
+def taken_back_without_new_versions(txn: ShardTxn, command: CancelMerge) -> None:
+    """Shards go on when their merge is taken back."""
+    base, other, new = merges._rows_of(txn, command.group, command.number, command.merge)
+    for row in (base, other):
+        row.ClearField("merge")
+        merges._put(txn, row)
+    txn.delete(SHARDS, keys.pack(new.group, new.number))
+
+
+@bug(Merges, "_version", GAP, PEACE)
+async def frozen_after_the_merge_was_taken_back(self: Merges, shard: ShardId, merge: int) -> int:
+    """What was taken back freezes nothing for good."""
+    # Long enough for somebody to take it back meanwhile.
+    await pause(self._loop, 0.2)
+    return (await self._row(shard)).version + 1
