@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 import pytest
+from quorate.builtin.cluster import api
 from quorate.client import Client, Records, connect
 from quorate.testing.cluster import Cluster
 from quorate.testing.installed import catalog_of
@@ -182,7 +183,7 @@ def test_every_reason_of_the_code_is_told() -> None:
             given.add(literal or constants.get(name, name))
     told = set(re.findall(r"^\| `([A-Z_]+)` \|", section_of("## Reasons"), re.MULTILINE))
 
-    assert told == given - INTERNAL | {"INVALID_ARGUMENT"}
+    assert told == given - INTERNAL | {"INVALID_ARGUMENT", api.FENCED, api.UNKNOWN}
 
 
 def test_the_client_has_what_is_told() -> None:

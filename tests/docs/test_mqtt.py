@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quorate.builtin.cluster import api
 from quorate.cli.records import group_of
 from quorate.client import AsyncClient, Client, connect
 from quorate.plugin.checking import LONGEST_NAME
@@ -163,7 +164,7 @@ def test_every_reason_of_the_code_is_told() -> None:
     _, _, table = TEXT.partition("## Reasons")
     told = set(re.findall(r"^\| `([A-Z_]+)` \| ", table, re.MULTILINE))
 
-    assert told == used | {"INVALID_ARGUMENT"}
+    assert told == used | {"INVALID_ARGUMENT", api.FENCED, api.UNKNOWN}
 
 
 def test_the_client_has_what_is_told() -> None:
