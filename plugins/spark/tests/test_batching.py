@@ -15,7 +15,7 @@ from quorate.plugin.slots import SLOTS  # noqa: E402 - behind what may be missin
 from quorate_spark.source import batching  # noqa: E402
 from quorate_spark.source.batching import Batching  # noqa: E402
 from quorate_spark.source.shards import ShardPlan, session_name  # noqa: E402
-from quorate_spark.source.tables import FoundTable, find  # noqa: E402
+from quorate_spark.source.tables import FoundTable, find, installed_tables  # noqa: E402
 
 PLAN = ShardPlan(
     group="metadata", holders=[slot % 2 for slot in range(SLOTS)], leaders={0: "a", 1: "b"}
@@ -137,6 +137,18 @@ def test_an_insert_expects_nothing_to_be_there() -> None:
     [item] = batch.items
 
     assert item.HasField("expected_revision")
+
+
+@pytest.mark.parametrize("name", sorted(installed_tables()))
+def test_a_command_of_what_items_serialize_to_is_the_one_of_the_items(name: str) -> None:
+    found = find(name)
+    items = [item for each in found.write.examples for item in found.items.get(each)] * 2
+    contents = [item.SerializeToString() for item in items]
+
+    made = found.command(items, contents)
+
+    assert items
+    assert made == found.items.make(found.table.write(), items)
 
 
 def test_every_shard_has_a_key_of_its_own() -> None:

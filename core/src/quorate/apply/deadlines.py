@@ -74,13 +74,11 @@ def schedule_each(layer: Layer, timer: str, times: Mapping[bytes, int | None]) -
     keyed, due_keys = layer.table(DEADLINE_KEYS).rows, layer.table(DEADLINES).rows
     #: Of each time the value by key, and the start of the keys by time: few times are of many keys.
     known: dict[int | None, tuple[bytes | None, bytes]] = {None: (None, b"")}
+    for at_ms in set(times.values()) - known.keys():
+        bounded_ms = _bounded(at_ms or 0)
+        known[at_ms] = _DEADLINE.pack(bounded_ms, _NO_TTL), _due_key(start, bounded_ms, b"")
     for (key, at_ms), name, old in zip(times.items(), names, found, strict=True):
-        parts = known.get(at_ms)
-        if parts is None:
-            deadline = Deadline(_bounded(at_ms or 0), _NO_TTL)
-            parts = _DEADLINE.pack(*deadline), _due_key(start, deadline.at_ms, b"")
-            known[at_ms] = parts
-        value, time_start = parts
+        value, time_start = known[at_ms]
         if value == old:
             continue
         if old is not None:
@@ -131,6 +129,9 @@ def timers_moved(layer: Layer) -> dict[str, int]:
         first = min(keys)
         end = first.index(b"\x00") + 1
         earliest[first[: end - 1].decode()] = _TIME.unpack_from(first, end)[0] - _OFFSET
+        if max(keys).startswith(first[:end]):
+            # They are all of this timer, as nearly always.
+            break
         keys = [key for key in keys if not key.startswith(first[:end])]
     return earliest
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from struct import Struct
 from typing import Final
@@ -303,9 +303,8 @@ class ShardTxn(ShardReader):
             for key, value in rows.items():
                 self.put(family, key, value)
             return
-        for key, value in rows.items():
-            if type(key) is not bytes or type(value) is not bytes:
-                raise _not_bytes(*(("value", value) if type(key) is bytes else ("key", key)))
+        _check_bytes("key", rows)
+        _check_bytes("value", rows.values())
         if not rows:
             return
         longest = max(map(len, rows.values()))
@@ -398,9 +397,7 @@ class ShardTxn(ShardReader):
     def schedule_each(self, timer: str, times: Mapping[bytes, int | None]) -> None:
         """Set or cancel the deadlines of keys under a declared timer."""
         self._scope.check_timer(timer)
-        for key in times:
-            if type(key) is not bytes:
-                raise _not_bytes("key", key)
+        _check_bytes("key", times)
         if times:
             deadlines.schedule_each(self._layer, timer, times)
 
@@ -530,9 +527,13 @@ def _not_bytes(what: str, part: object) -> TypeError:
 
 def _checked(keys: Iterable[bytes]) -> list[bytes]:
     named = list(keys)
-    if set(map(type, named)) - _BYTES:
-        raise _not_bytes("key", next(key for key in named if type(key) is not bytes))
+    _check_bytes("key", named)
     return named
+
+
+def _check_bytes(what: str, parts: Collection[bytes]) -> None:
+    if set(map(type, parts)) - _BYTES:
+        raise _not_bytes(what, next(part for part in parts if type(part) is not bytes))
 
 
 def _check_range(start: bytes, end: bytes) -> None:

@@ -346,6 +346,7 @@ def connect(
     exactly_once: bool = False,
     tls: Tls | None = None,
     token: str | Path | None = None,
+    vocabulary: Vocabulary | None = None,
     tracer_provider: TracerProvider | None = None,
 ) -> AsyncClient:
     """Return a client of a cluster, for `async with`.
@@ -354,7 +355,8 @@ def connect(
     and then the addresses of `quorate dev` count. Nothing is asked before the first call.
     Without `tls` the variables QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY count. `token`
     says who calls: the token itself, or the path of a file that holds it and is read again when it
-    was replaced; without it QUORATE_TOKEN and QUORATE_TOKEN_FILE count.
+    was replaced; without it QUORATE_TOKEN and QUORATE_TOKEN_FILE count. `vocabulary` has the
+    commands that can be executed; without it those of all installed plugins can.
     """
     return AsyncClient(
         endpoints,
@@ -362,5 +364,6 @@ def connect(
         exactly_once=exactly_once,
         tls=tls,
         token=token,
+        vocabulary=vocabulary,
         tracer_provider=tracer_provider,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 from copy import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from google.protobuf.message import Message
@@ -24,7 +25,7 @@ from quorate.client.topology import Topology
 from quorate.client.vocabulary import Vocabulary, check_reply, command_of, item_error, only_reply
 from quorate.plugin import Command, Fence, Invalid
 from quorate.plugin.shard_id import ShardId
-from quorate.plugin.singles import batch_of, singles_of
+from quorate.plugin.singles import Singles, batch_of, singles_of
 from quorate.plugin.slots import slot_of
 from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused, split
 from quorate.v1.batch_pb2 import BatchReply
@@ -53,13 +54,17 @@ class Commands:
     ) -> None:
         self._traces: Final = traces
         self._vocabulary: Final = vocabulary
-        self._singles: Final = singles_of(vocabulary.values())
         self._topology: Final = topology
         self._queues: Final = queues
         #: None: an operation whose outcome is unknown is not tried again.
         self._sessions: Final = sessions
         #: Of all commands.
         self._fence: Fence | None = None
+
+    @cached_property
+    def _singles(self) -> Singles:
+        """All commands are looked at for it: not before an item is to be sent."""
+        return singles_of(self._vocabulary.values())
 
     def fenced(self, fence: Fence) -> Self:
         """Return what carries out commands with this fence, and is the same otherwise."""

@@ -18,6 +18,7 @@ from quorate.client.records import SyncRecords
 from quorate.client.sessions import SyncNamedSessions
 from quorate.client.tls import Tls
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
+from quorate.client.vocabulary import Vocabulary
 from quorate.plugin.resource import Resource
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Client(Blocking[AsyncClient]):
         exactly_once: bool = False,
         tls: Tls | None = None,
         token: str | Path | None = None,
+        vocabulary: Vocabulary | None = None,
         tracer_provider: TracerProvider | None = None,
     ) -> None:
         q = AsyncClient(
@@ -80,6 +82,7 @@ class Client(Blocking[AsyncClient]):
             exactly_once=exactly_once,
             tls=tls,
             token=token,
+            vocabulary=vocabulary,
             tracer_provider=tracer_provider,
         )
         super().__init__(LoopThread(), q)

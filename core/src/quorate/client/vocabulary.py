@@ -11,7 +11,7 @@ from quorate.client.errors import InvalidError, RejectedError
 from quorate.plugin import Command, Rejected, singles
 from quorate.plugin.batches import weighed_parts
 from quorate.plugin.declared import Declared, declare
-from quorate.plugin.discovery import installed
+from quorate.plugin.discovery import installed, owners_of
 from quorate.v1.batch_pb2 import BatchReply
 
 R = TypeVar("R", bound=Message)
@@ -24,15 +24,29 @@ _AT_ONCE: Final = 1_000
 _BYTES_AT_ONCE: Final = 1 << 20
 
 
-@cache
 def installed_commands() -> Vocabulary:
     """Return the public commands of every installed plugin that can be used, by their message."""
-    return {
-        command.message: command
-        for plugin in _declared()
-        for command in plugin.commands
-        if command.public
-    }
+    return _commands()
+
+
+class InstalledCommands(Vocabulary):
+    """`installed_commands`, for a process that begins often and sends few of them.
+
+    A plugin is imported when a command of its package is asked for: meanwhile no loop goes on.
+    """
+
+    def __getitem__(self, message: type[Message]) -> Command[Any]:
+        """Return what is declared of a command."""
+        found = _commands(_owners(message.__module__)).get(message)
+        return _commands()[message] if found is None else found
+
+    def __iter__(self) -> Iterator[type[Message]]:
+        """Yield the messages of all commands."""
+        return iter(_commands())
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(_commands())
 
 
 def command_of(vocabulary: Vocabulary, message: Message) -> Command[Any]:
@@ -67,7 +81,8 @@ def item_error(error: InvalidError) -> InvalidError:
 
 def check_reply(command: Command[Any], reply: type[Message]) -> None:
     """Raise `InvalidError` if the command is answered with another message, as far as is known."""
-    expected = BatchReply if command.items is not None else _replies().get(command.message)
+    near = _owners(command.message.__module__)
+    expected = BatchReply if command.items is not None else _replies(near).get(command.message)
     if expected is not None and reply is not expected:
         raise InvalidError(
             "reply",
@@ -76,16 +91,30 @@ def check_reply(command: Command[Any], reply: type[Message]) -> None:
         )
 
 
-@cache
-def _declared() -> Sequence[Declared]:
-    return [declare(plugin) for plugin in installed()]
+_owners: Final = cache(owners_of)
 
 
 @cache
-def _replies() -> Mapping[type[Message], type[Message]]:
+def _declared(names: frozenset[str] | None = None) -> Sequence[Declared]:
+    """Return what plugins of some names declare; None: all of them."""
+    return [declare(plugin) for plugin in installed(names)]
+
+
+@cache
+def _commands(names: frozenset[str] | None = None) -> Vocabulary:
+    return {
+        command.message: command
+        for plugin in _declared(names)
+        for command in plugin.commands
+        if command.public
+    }
+
+
+@cache
+def _replies(names: frozenset[str]) -> Mapping[type[Message], type[Message]]:
     """Return what handlers say that they answer, by the message of their command."""
     replies: dict[type[Message], type[Message]] = {}
-    for plugin in _declared():
+    for plugin in _declared(names):
         for route in plugin.routes:
             try:
                 answered = get_type_hints(route.apply).get("return")

@@ -8,7 +8,6 @@ from contextlib import suppress
 from itertools import starmap
 from typing import Any, Final
 
-from quorate.config import section_fault
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
     METADATA_GROUP,
@@ -349,6 +348,9 @@ def _extension_types(plugin: Declared, world: _World) -> Problems:
 def _config_section(plugin: Declared, _: _World) -> Problems:
     if len(plugin.sections) > 1:
         yield (f"{len(plugin.sections)} config sections are declared", "declare one model")
+    # The configuration is much to import, and clients and loaders have none.
+    from quorate.config import section_fault
+
     for section in plugin.sections:
         if fault := section_fault(section.model):
             yield (f"the config section {section.model.__name__} is not usable", f"it {fault}")

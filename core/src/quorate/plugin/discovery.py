@@ -1,7 +1,7 @@
 """Finds the installed plugins: the entry points of group `quorate`, imported one by one."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, EntryPoint, entry_points, version
 from itertools import groupby
@@ -43,9 +43,18 @@ class Plugin:
         return problem
 
 
-def installed() -> tuple[Plugin, ...]:
-    """Import every installed plugin, in the order of their names."""
-    return discover(entry_points(group=PROJECT), core_version=version(PROJECT))
+def installed(names: Container[str] | None = None) -> tuple[Plugin, ...]:
+    """Import every installed plugin, or those of some names, in the order of their names."""
+    points = entry_points(group=PROJECT)
+    wanted = [point for point in points if names is None or point.name in names]
+    return discover(wanted, core_version=version(PROJECT))
+
+
+def owners_of(module: str) -> frozenset[str]:
+    """Return the names of the plugins in the top-level package of a module."""
+    package = module.partition(".")[0]
+    points = entry_points(group=PROJECT)
+    return frozenset(each.name for each in points if each.module.partition(".")[0] == package)
 
 
 def module_owners() -> dict[str, str]:

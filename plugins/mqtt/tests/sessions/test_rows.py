@@ -60,7 +60,7 @@ def test_an_imported_row_is_what_its_message_serializes_to(payload: bytes) -> No
         payload=payload,
     )
 
-    row = ImportedRows(7, 2_000).row(60, payload)
+    row = ImportedRows(7, 2_000).start(60, len(payload)) + payload
 
     assert row == message.SerializeToString(deterministic=True)
     assert Session.FromString(row).SerializeToString(deterministic=True) == row

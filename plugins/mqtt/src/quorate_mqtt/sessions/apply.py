@@ -90,11 +90,8 @@ def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
     clients = [client_shard(each.tenant, each.client_id) for each in sessions]
     answer = BatchReply(items=len(clients))
     found = read_values(txn, SESSIONS, clients)
-    for position, (each, client, row) in enumerate(zip(sessions, clients, found, strict=True)):
-        try:
-            imports.take(each, client, row)
-        except Rejected as refusal:
-            answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
+    for position, refusal in imports.take_each(sessions, clients, found):
+        answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
     imports.close()
     return answer
 

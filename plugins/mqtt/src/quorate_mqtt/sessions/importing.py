@@ -1,5 +1,6 @@
 """How sessions come here from elsewhere: their clients are away, and their time begins now."""
 
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from quorate.plugin import Rejected, Txn
@@ -30,17 +31,43 @@ class Imports:
         self._imported: Final[dict[bytes, bytes]] = {}
         self._deadlines: Final[dict[bytes, int | None]] = {}
 
-    def take(self, wanted: ImportSession, client: bytes, row: bytes | None) -> None:
-        """Import a session over the row that its client has."""
-        tenant, interval_s = wanted.tenant, wanted.expiry_interval_s
-        quota = self._ledger.quota(tenant)
-        if row is None:
-            quota.take()
-            self._ledger.sessions[tenant] += 1
-            self._imported[client] = self._rows.row(interval_s, wanted.payload)
-        else:
-            self._imported[client] = self._replaced(wanted, Session.FromString(row))
-        self._deadlines[client] = ending.expiry_of(self._now_ms, interval_s)
+    def take_each(
+        self,
+        sessions: Iterable[ImportSession],
+        clients: Iterable[bytes],
+        found: Iterable[bytes | None],
+    ) -> Iterator[tuple[int, Rejected]]:
+        """Import sessions over the rows that their clients have; yield those that are refused.
+
+        One loop for thousands of rows: what rows have in common is made once.
+        """
+        quota_of, begun = self._ledger.quota, self._ledger.sessions
+        imported, deadlines = self._imported, self._deadlines
+        #: By expiry interval and size of the payload: how a row begins, and when it ends.
+        known: dict[tuple[int, int], tuple[bytes, int | None]] = {}
+        for position, (wanted, client, row) in enumerate(
+            zip(sessions, clients, found, strict=True)
+        ):
+            tenant, interval_s, payload = wanted.tenant, wanted.expiry_interval_s, wanted.payload
+            kind = interval_s, len(payload)
+            common = known.get(kind)
+            if common is None:
+                ends_at_ms = ending.expiry_of(self._now_ms, interval_s)
+                common = known[kind] = self._rows.start(*kind), ends_at_ms
+            start, ends_at_ms = common
+            try:
+                quota = quota_of(tenant)
+                if row is None:
+                    if quota.left is not None:
+                        quota.take()
+                    begun[tenant] += 1
+                    imported[client] = start + payload
+                else:
+                    imported[client] = self._replaced(wanted, Session.FromString(row))
+            except Rejected as refusal:
+                yield position, refusal
+            else:
+                deadlines[client] = ends_at_ms
 
     def close(self) -> None:
         """Write what was imported and counted."""

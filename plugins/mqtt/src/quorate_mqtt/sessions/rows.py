@@ -73,29 +73,20 @@ class RowsOfBroker:
 class ImportedRows:
     """The rows of sessions that are imported by one command: nobody has served them."""
 
-    __slots__ = ("_generation", "_heads", "_imported_at_ms", "_left")
+    __slots__ = ("_generation", "_imported_at_ms", "_left")
 
     def __init__(self, generation: int, imported_at_ms: int) -> None:
         self._generation: Final = generation
         self._imported_at_ms: Final = imported_at_ms
         self._left: Final = Session(disconnected_at_ms=imported_at_ms).SerializeToString()
-        #: By expiry interval: what stands in front of the payload.
-        self._heads: Final[dict[int, bytes]] = {}
 
-    def row(self, expiry_interval_s: int, payload: bytes) -> bytes:
-        """Return the row of a client."""
-        head = self._heads.get(expiry_interval_s)
-        if head is None:
-            head = self._head(expiry_interval_s)
-        return head + payload_part(payload)
-
-    def _head(self, expiry_interval_s: int) -> bytes:
-        packed = _pack_head(
+    def start(self, expiry_interval_s: int, payload_size: int) -> bytes:
+        """Return what stands in front of the payload in the row of a client."""
+        head = _pack_head(
             0x09, self._generation, 0x11, 0, 0x19, self._imported_at_ms, 0x21, 0, 0x29, 0,
             0x35, expiry_interval_s,
         )  # fmt: skip
-        head = self._heads[expiry_interval_s] = packed + self._left
-        return head
+        return head + self._left + (_payload_head(payload_size) if payload_size else b"")
 
 
 def payload_part(payload: bytes) -> bytes:

@@ -25,7 +25,7 @@ BATCH_BYTES: Final = 512 << 10
 #: What a node takes by default, with room for what stands around a row.
 MOST_ROW_BYTES: Final = (1 << 20) + (16 << 10)
 
-_size_of: Final = methodcaller("ByteSize")
+_serialized: Final = methodcaller("SerializeToString")
 
 #: The Arrow batch of a row, its place there, and its number in the partition.
 Origin = tuple[pa.RecordBatch, int, int]
@@ -39,6 +39,7 @@ class Batch:
     """Rows of one shard, by the number that names them there."""
 
     __slots__ = (
+        "contents",
         "items",
         "keys",
         "number",
@@ -56,6 +57,8 @@ class Batch:
         #: Of one of its rows.
         self.shard_key: Final = shard_key
         self.items: Final[list[Message]] = []
+        #: What each item serializes to.
+        self.contents: Final[list[bytes]] = []
         #: The number of each of its rows in the partition.
         self.rows: Final[list[int]] = []
         #: Where its rows come from, in the order of the rows; nothing else is kept in memory.
@@ -117,13 +120,13 @@ class Batching:
         self._taken += record_batch.num_rows
         columns = normalized(self._table, record_batch)
         values = [column.to_pylist() for column in columns]
-        items, places = self._items(record_batch, columns, values, first)
+        items, contents, places = self._items(record_batch, columns, values, first)
         shard_keys = keys = list(map(self._shard_key, items))
         if self._key is None:
             keys = [self._key_of(values, place) for place in places]
         elif self._key is not self._shard_key:
             keys = list(map(self._key, items))
-        slots, sizes = slots_of(shard_keys), list(map(_size_of, items))
+        slots, sizes = slots_of(shard_keys), list(map(len, contents))
         by_shard: dict[int, list[int]] = {}
         for at, slot in enumerate(slots):
             by_shard.setdefault(self._plan.holders[slot], []).append(at)
@@ -143,6 +146,7 @@ class Batching:
                 filling.keys.update([keys[at] for at in part])
                 filling.slots.update([slots[at] for at in part])
                 filling.items.extend([items[at] for at in part])
+                filling.contents.extend([contents[at] for at in part])
                 filling.rows.extend([first + places[at] for at in part])
                 filling.size += sum([sizes[at] for at in part])
                 full = len(filling.items) == self._rows or filling.size >= BATCH_BYTES
@@ -169,16 +173,17 @@ class Batching:
         columns: list[pa.Array],
         values: list[list[Any]],
         first: int,
-    ) -> tuple[list[Message], Sequence[int]]:
-        """Return the items of the rows that can be right, and the places of those rows."""
+    ) -> tuple[list[Message], list[bytes], Sequence[int]]:
+        """Return the items of the rows that can be right, what they serialize to, and places."""
         if not any(
             column.null_count and not declared.nullable
             for declared, column in zip(self._table.columns, columns, strict=True)
         ):
             try:
                 items = list(map(self._to_item, *values))
-                if max(map(_size_of, items), default=0) <= MOST_ROW_BYTES:
-                    return items, range(len(items))
+                contents = list(map(_serialized, items))
+                if max(map(len, contents), default=0) <= MOST_ROW_BYTES:
+                    return items, contents, range(len(items))
             except (Invalid, ValueError, TypeError):
                 # Which rows it was is found out row by row.
                 pass
@@ -187,7 +192,8 @@ class Batching:
             for at, row in enumerate(zip(*values, strict=True))
         ]
         places = [at for at, item in enumerate(found) if item is not None]
-        return [item for item in found if item is not None], places
+        items = [item for item in found if item is not None]
+        return items, list(map(_serialized, items)), places
 
     def _item(self, row: tuple[Any, ...], origin: Origin) -> Message | None:
         for column, value in zip(self._table.columns, row, strict=True):
@@ -196,7 +202,7 @@ class Batching:
                 return None
         try:
             item = self._to_item(*row)
-            if (size := _size_of(item)) <= MOST_ROW_BYTES:
+            if (size := item.ByteSize()) <= MOST_ROW_BYTES:
                 return item
             reason = f"the row takes {size} bytes; at most {MOST_ROW_BYTES} allowed"
             self.bad.append(bad_row(origin, "", reason))

@@ -6,16 +6,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 from quorate.client import AsyncClient, QuorateError, connect
+from quorate.client.vocabulary import InstalledCommands
 from quorate.loading import DuplicateKeyError, RowMaker, key_hashes, write_sorted_file
-from quorate.plugin.catalog import Catalog, assemble
-from quorate.plugin.declared import declare
-from quorate.plugin.discovery import installed
+from quorate.plugin.catalog import assemble
 from quorate.plugin.slots import bitmap_of
 from quorate.v1 import files_pb2 as pb
 
@@ -69,7 +67,12 @@ async def send_files(
 ) -> Filed:
     """Send the files of a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
-    async with connect(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as client:
+    async with connect(
+        options.endpoints,
+        timeout_s=options.timeout_s,
+        tls=options.tls,
+        vocabulary=InstalledCommands(),
+    ) as client:
         try:
             topology = await client.topology()
             plan = plan_of(topology, found.group)
@@ -109,6 +112,7 @@ class _Filing:
             found, plan, insert_only=options.conflict == "insert_only", rows=options.batch_rows
         )
         self._bad: Final = BadRows(options, partition, self._batching, by_files=True)
+        self._catalog: Final = assemble([each for each in found.declared if not each.problems])
         self._makers: Final[dict[int, RowMaker]] = {}
         #: What the maker of each shard has: rows and bytes.
         self._held: Final[dict[int, tuple[int, int]]] = {}
@@ -148,7 +152,7 @@ class _Filing:
 
     def _begin(self, shard: int, opened: pb.OpenFilesResponse) -> None:
         family = self._found.table.family
-        self._makers[shard] = RowMaker(catalog(), self._found.group, shard, family, opened)
+        self._makers[shard] = RowMaker(self._catalog, self._found.group, shard, family, opened)
         self._held[shard] = 0, 0
         self._shards[shard] = ShardFiles()
         place = pb.SendFileRequest(group=self._found.group, shard=shard, name=opened.set.name)
@@ -166,7 +170,7 @@ class _Filing:
                 f"shard {batch.shard} of {self._found.group} came after load "
                 f"{self._options.load_id} had begun: begin another load"
             )
-        command = self._found.items.make(self._found.table.write(), batch.items)
+        command = self._found.command(batch.items, batch.contents)
         try:
             reply = maker.make(command)
         except DuplicateKeyError:
@@ -221,9 +225,3 @@ def duplicate(load_id: str, where: str) -> SourceError:
         ' drop the others, as with dropDuplicates, or set load.mode to "rpc", where the last one'
         " of a partition is loaded"
     )
-
-
-@cache
-def catalog() -> Catalog:
-    """Return what the plugins declare that are installed here."""
-    return assemble([declare(each) for each in installed() if not each.problems])

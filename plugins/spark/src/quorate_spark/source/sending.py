@@ -15,6 +15,7 @@ from quorate.client import (
     RejectedError,
     connect,
 )
+from quorate.client.vocabulary import InstalledCommands
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_spark.source.adaptive_rate import AdaptiveRate
@@ -30,7 +31,12 @@ from quorate_spark.source.tables import FoundTable, find
 async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBatch]) -> Sent:
     """Load a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
-    async with connect(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as client:
+    async with connect(
+        options.endpoints,
+        timeout_s=options.timeout_s,
+        tls=options.tls,
+        vocabulary=InstalledCommands(),
+    ) as client:
         try:
             plan = plan_of(await client.topology(), found.group)
             return await _Sending(options, partition, found, plan, client).run(rows)
@@ -151,7 +157,7 @@ class _Sending:
             task.result()
 
     async def _carry(self, queue: _ShardQueue, batch: Batch) -> None:
-        command = self._found.items.make(self._found.table.write(), batch.items)
+        command = self._found.command(batch.items, batch.contents)
         began_s = time.monotonic()
         answer = await queue.session.execute(
             command, batch.number, lowest_unanswered=queue.lowest_unanswered()

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import chain
 from typing import Any
 
 from google.protobuf.message import Message
 from quorate.plugin import ColumnFamily, Command, Items, Table
-from quorate.plugin.declared import declare
+from quorate.plugin.declared import Declared, declare
 from quorate.plugin.discovery import installed
+from quorate.plugin.singles import singles_of
+from quorate.plugin.splicing import head
 
 from quorate_spark.api import TABLES
 from quorate_spark.source.errors import SourceError
@@ -28,6 +32,27 @@ class FoundTable:
     delete: Command[Any] | None
     #: What the family's rows are.
     row: type[Message]
+    #: What its plugin declares, with whatever its handlers need.
+    declared: Sequence[Declared]
+
+    def command(self, items: Sequence[Message], contents: Sequence[bytes]) -> Message:
+        """Return the batch command of some items; `contents` is what they serialize to.
+
+        To parse them takes a tenth of the time of copying each.
+        """
+        field = self._fields.get(items[0].DESCRIPTOR.full_name)
+        if field is None:
+            made: Message = self.items.make(self.table.write(), items)
+            return made
+        heads = [head(field, len(content)) for content in contents]
+        parts = chain.from_iterable(zip(heads, contents, strict=True))
+        return self.table.write.FromString(b"".join(parts))
+
+    @cached_property
+    def _fields(self) -> Mapping[str, int]:
+        """The numbers of the fields of the command that hold items, by the names of those."""
+        fields = self.table.write.DESCRIPTOR.fields_by_name
+        return {item: fields[name].number for item, (_, name) in singles_of([self.write]).items()}
 
     @property
     def bare_key(self) -> bool:
@@ -42,9 +67,18 @@ class FoundTable:
         return self.write.group
 
 
+@cache
 def find(name: str) -> FoundTable:
-    """Return a table; raises `SourceError` when no installed plugin has it."""
-    found = installed_tables().get(name)
+    """Return a table; raises `SourceError` when no installed plugin has it.
+
+    The plugins are imported whose name its name begins with, and which that one reads; all others
+    only when it is not theirs.
+    """
+    found: FoundTable | None = None
+    with suppress(SourceError):
+        # What it lacks may be of another plugin.
+        found = _tables_of(_declared_with(name.partition(".")[0])).get(name)
+    found = found or installed_tables().get(name)
     if found is None:
         known = ", ".join(sorted(installed_tables())) or "none"
         raise SourceError(
@@ -57,7 +91,24 @@ def find(name: str) -> FoundTable:
 @cache
 def installed_tables() -> Mapping[str, FoundTable]:
     """Return the tables of every plugin that is installed and can be used."""
-    declared = [declare(plugin) for plugin in installed()]
+    return _tables_of([declare(plugin) for plugin in installed()])
+
+
+def _declared_with(plugin: str) -> Sequence[Declared]:
+    """Return what a plugin declares, and those whose rows its handlers and queries read."""
+    declared: list[Declared] = []
+    named, missing = set[str](), {plugin}
+    while missing:
+        more = [declare(each) for each in installed(missing)]
+        declared += more
+        named |= missing
+        read = {each for plugin in more for route in plugin.routes for each in route.reads}
+        read |= {each for plugin in more for query in plugin.queries for each in query.reads}
+        missing = {family.partition(".")[0] for family in read} - named
+    return declared
+
+
+def _tables_of(declared: Sequence[Declared]) -> Mapping[str, FoundTable]:
     commands = {each.message: each for plugin in declared for each in plugin.commands}
     families = {each.name: each for plugin in declared for each in plugin.families}
     tables: dict[str, FoundTable] = {}
@@ -65,7 +116,7 @@ def installed_tables() -> Mapping[str, FoundTable]:
         for extension in plugin.extensions:
             table = extension.value
             if extension.point == TABLES.name and isinstance(table, Table):
-                found = _resolved(extension.name, table, families, commands)
+                found = _resolved(extension.name, table, families, commands, declared)
                 tables[extension.name] = found
     return tables
 
@@ -75,6 +126,7 @@ def _resolved(
     table: Table,
     families: Mapping[str, ColumnFamily],
     commands: Mapping[Any, Command[Any]],
+    declared: Sequence[Declared],
 ) -> FoundTable:
     write = commands.get(table.write)
     family = families.get(table.family)
@@ -92,4 +144,5 @@ def _resolved(
         items=write.items,
         delete=None if removal is None else commands[removal.delete],
         row=row,
+        declared=declared,
     )

@@ -15,6 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 from quorate.client import Client, QuorateError
+from quorate.client.vocabulary import InstalledCommands
 
 from quorate_spark.source import columns, placing
 from quorate_spark.source.errors import SourceError
@@ -165,7 +166,12 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
 
 
 def _client(options: WriteOptions) -> Client:
-    return Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls)
+    return Client(
+        options.endpoints,
+        timeout_s=options.timeout_s,
+        tls=options.tls,
+        vocabulary=InstalledCommands(),
+    )
 
 
 def _ask(options: WriteOptions, command: Any) -> Load:
