@@ -193,6 +193,8 @@ def test_shards_are_listed_with_their_slots(run: Run, node: FakeNode) -> None:
             "leader": "node1",
             "term": 3,
             "splits_into": [],
+            "merges_into": None,
+            "unmerged": None,
             "problems": ["node1: has no replica yet"],
         }
     ]

@@ -248,7 +248,7 @@ ADMIN: Final = {
         large=((CancelMergeRequest(shard=TEXT), "shard"),),
         wrong=(
             (CancelMergeRequest(shard="metadata"), "shard"),
-            (CancelMergeRequest(shard="nothing/0"), "MERGE_OVER"),
+            (CancelMergeRequest(shard="nothing/0"), REFUSED),
         ),
     ),
     "CancelSplit": Row(

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from quorate.apply.entries import LoggedCommand, Stamp, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
+from quorate.apply.sessions import number_at
 from quorate.plugin import Row
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import AdoptSlots, CloseSession, OpenSession, OpenSessionReply
@@ -189,8 +190,9 @@ class ShardModel:
                 return self._expire(Expire.FromString(payload))
             case "OpenSession":
                 ttl_ms = OpenSession.FromString(payload).ttl_ms
-                self._sessions[self._revision] = _Session(ttl_ms, self.now_ms)
-                return OpenSessionReply(session=self._revision).SerializeToString()
+                number = number_at(self._revision, self._number)
+                self._sessions[number] = _Session(ttl_ms, self.now_ms)
+                return OpenSessionReply(session=number).SerializeToString()
             case "CloseSession":
                 self._sessions.pop(CloseSession.FromString(payload).session, None)
             case "AdoptSlots":

@@ -121,6 +121,9 @@ class Splitting:
 
     async def cancel_merge(self, shard: ShardId) -> None:
         """Take a merge back; raises `Rejected` once its slots are the new shard's."""
+        row = await self._row(shard)
+        if row is None or not row.HasField("merge"):
+            raise Rejected("FAILED_PRECONDITION", f"shard {shard} is not being merged")
         command = CancelMerge(
             group=shard.group, number=shard.number, reason="an operator took it back"
         )

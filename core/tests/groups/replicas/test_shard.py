@@ -838,7 +838,7 @@ def test_what_is_applied_becomes_durable_without_further_writes(
     cluster = new_cluster("a")
     node = cluster.leader
     cluster.propose(new_row("a", "1"))
-    cluster.pass_time(6.0)
+    cluster.pass_time(61.0)
 
     assert node.metadata.data.durable_index == node.metadata.applied
 
