@@ -6,7 +6,7 @@ name one are played in the handlers, and everything else is judged by the answer
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from random import Random
@@ -333,8 +333,21 @@ def keep_subscriptions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ending, "delete_subscriptions", lambda txn, client: None)
 
 
+class NeverFewer(defaultdict[int, int]):
+    """Counts that do not fall."""
+
+    def __setitem__(self, epoch: int, count: int) -> None:
+        super().__setitem__(epoch, max(count, self.get(epoch, 0)))
+
+
 def forget_who_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Ledger, "disconnected", lambda self, epoch: None)
+    begin = Ledger.__init__
+
+    def begin_so(ledger: Ledger, txn: Txn) -> None:
+        begin(ledger, txn)
+        monkeypatch.setattr(ledger, "connections", NeverFewer(int))
+
+    monkeypatch.setattr(Ledger, "__init__", begin_so)
 
 
 def begin_generations_anew(monkeypatch: pytest.MonkeyPatch) -> None:

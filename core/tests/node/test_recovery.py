@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from prometheus_client import generate_latest
 from quorate.apply.outcomes import ReplicaStoppedError, RowsDifferError
 from quorate.consensus.journal import Position
 from quorate.consensus.peer.wire import Handshake
+from quorate.groups.refusals import OutcomeUnknownError
 from quorate.groups.snapshots.transfer import (
     Offer,
     SnapshotRefusedError,
@@ -94,8 +95,13 @@ def keys(shard: ShardId) -> list[str]:
 
 
 async def put(node: Node, key: str, value: str) -> None:
+    command = StringValue(value=f"{key}={value}")
     async with asyncio.timeout(EVENTUALLY_S):
-        await node.api.propose(StringValue(value=f"{key}={value}"), StringValue)
+        while True:
+            # Whether a leader that a busy machine took away has logged it does not matter here.
+            with suppress(OutcomeUnknownError):
+                await node.api.propose(command, StringValue)
+                return
 
 
 async def values(node: Node, nodes: Nodes, shard: ShardId) -> list[str]:

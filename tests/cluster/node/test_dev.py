@@ -26,7 +26,9 @@ PLUGINS = [each.name for each in installed() if each.distribution != "quorate"]
 
 INFORMS = re.compile(r"\d{4}-\d\d-\d\dT\S+Z INFO ")
 #: What a node warns of on a machine that has too much to do.
-SLOW = re.compile(r"Z WARNING .* (takes \d+ ms, most of it in stage|not ready: )")
+SLOW = re.compile(
+    r"Z WARNING .* (takes \d+ ms, most of it in stage|not ready: |canary .* did not answer: )"
+)
 
 pytestmark = pytest.mark.ci
 

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 from quorate.cli.main import main
-from quorate.client import AsyncClient, connect
+from quorate.client import AsyncClient, UnavailableError, connect
 from quorate.testing.ports import free_ports
 from quorate.testing.program import Program
 from quorate.testing.waiting import PATIENCE_S, until
@@ -126,6 +126,17 @@ async def placement(client: AsyncClient) -> pb.PlacementResponse:
     return await client.call(f"{ADMIN}/Placement", pb.PlacementRequest(), pb.PlacementResponse)
 
 
+async def status_of(client: AsyncClient, node: str) -> pb.NodeStatusResponse:
+    """Ask a node; a connection to one that was killed is tried again only after a while."""
+    asked = client.at(node)
+    while True:
+        with suppress(UnavailableError):
+            return await asked.call(
+                f"{ADMIN}/Status", pb.NodeStatusRequest(), pb.NodeStatusResponse
+            )
+        await asyncio.sleep(0.05)
+
+
 @pytest.mark.ci
 async def test_a_worker_that_is_killed_is_started_again_and_no_client_notices(
     tmp_path: Path,
@@ -178,9 +189,8 @@ async def test_a_worker_that_is_killed_is_started_again_and_no_client_notices(
                 assert f'quorate_node_ready{{worker="{name}"}} 1.0' in metrics
             topology = await client.topology()
             for each in topology.nodes:
-                status = await client.at(each.node).call(
-                    f"{ADMIN}/Status", pb.NodeStatusRequest(), pb.NodeStatusResponse
-                )
+                async with asyncio.timeout(PATIENCE_S):
+                    status = await status_of(client, each.node)
                 assert (status.node, status.machine) == (each.node, "q1")
 
         workers = [machine.worker(name) for name in ("q1.1", "q1.2")]
