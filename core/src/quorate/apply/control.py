@@ -276,38 +276,6 @@ def recover_shard(txn: ShardTxn, command: pb.RecoverShard, state: ShardState) ->
     txn.put(SHARDS, key, row.SerializeToString(deterministic=True))
 
 
-def begin_member_change(
-    txn: ShardTxn, command: pb.BeginMemberChange, state: ShardState
-) -> pb.BeginMemberChangeReply:
-    """Begin or continue the addition or removal of a node."""
-    _demand_first(state)
-    return members.begin(txn, command)
-
-
-def finish_member_change(txn: ShardTxn, command: pb.FinishMemberChange, state: ShardState) -> None:
-    """End a change that all shards have completed."""
-    _demand_first(state)
-    members.finish(txn, command)
-
-
-def move_replica(txn: ShardTxn, command: pb.MoveReplica, state: ShardState) -> None:
-    """Begin to move a replica, or cancel the move."""
-    _demand_first(state)
-    members.begin_move(txn, command)
-
-
-def finish_move(txn: ShardTxn, command: pb.FinishMove, state: ShardState) -> None:
-    """End a move that all members of its shard have completed."""
-    _demand_first(state)
-    members.finish_move(txn, command)
-
-
-def drain_node(txn: ShardTxn, command: pb.DrainNode, state: ShardState) -> None:
-    """Record whether a node is to hold replicas."""
-    _demand_first(state)
-    members.drain(txn, command)
-
-
 def raise_levels(txn: ShardTxn, command: pb.RaiseLevels, state: ShardState) -> pb.RaiseLevelsReply:
     """Raise the levels in force to the highest that all nodes can."""
     _demand_first(state)
@@ -357,45 +325,9 @@ def put_files(_: ShardTxn, __: Message, ___: ShardState) -> None:
     raise Rejected(_INVALID, "files are installed by a write of their own")
 
 
-def begin_publication(
-    txn: ShardTxn, command: files_pb2.BeginPublication, state: ShardState
-) -> files_pb2.Publication:
-    """Begin a publication."""
-    _demand_first(state)
-    return publications.begin(txn, command)
-
-
-def report_publication(
-    txn: ShardTxn, command: files_pb2.ReportPublication, state: ShardState
-) -> files_pb2.Publication:
-    """Record the state of a shard in a publication."""
-    _demand_first(state)
-    return publications.report(txn, command)
-
-
-def end_publication(
-    txn: ShardTxn, command: files_pb2.EndPublication, state: ShardState
-) -> files_pb2.Publication:
-    """Abort a publication, or forget it."""
-    _demand_first(state)
-    return publications.end(txn, command)
-
-
 def drop_file_set(txn: ShardTxn, command: files_pb2.DropFileSet, _: ShardState) -> None:
     """End a file set, or forget it."""
     file_sets.drop(txn.layer, command)
-
-
-def begin_split(txn: ShardTxn, command: pb.BeginSplit, state: ShardState) -> pb.BeginSplitReply:
-    """Begin to split a shard."""
-    _demand_first(state)
-    return splits.begin(txn, command)
-
-
-def finish_split(txn: ShardTxn, command: pb.FinishSplit, state: ShardState) -> None:
-    """Give the slots of a shard that was cut to the new shards, or forget these."""
-    _demand_first(state)
-    splits.finish(txn, command)
 
 
 def cut_shard(txn: ShardTxn, command: pb.CutShard, state: ShardState) -> None:
@@ -495,30 +427,6 @@ def _slots_of(bitmap: bytes) -> frozenset[int]:
         raise Rejected(_INVALID, str(error)) from None
 
 
-def begin_merge(txn: ShardTxn, command: pb.BeginMerge, state: ShardState) -> pb.BeginMergeReply:
-    """Begin to merge two shards."""
-    _demand_first(state)
-    return merges.begin(txn, command)
-
-
-def finish_merge(txn: ShardTxn, command: pb.FinishMerge, state: ShardState) -> None:
-    """Give the slots of two frozen shards to the new one."""
-    _demand_first(state)
-    merges.finish(txn, command)
-
-
-def cancel_merge(txn: ShardTxn, command: pb.CancelMerge, state: ShardState) -> None:
-    """Take a merge back."""
-    _demand_first(state)
-    merges.cancel(txn, command)
-
-
-def settle_merge(txn: ShardTxn, command: pb.SettleMerge, state: ShardState) -> None:
-    """Let the replicas of two merged shards go."""
-    _demand_first(state)
-    merges.settle(txn, command)
-
-
 def freeze_shard(txn: ShardTxn, command: pb.FreezeShard, state: ShardState) -> pb.FreezeShardReply:
     """Let nothing in the shard change any more; repeated, it only says since when."""
     known = freezes.frozen(txn.layer)
@@ -570,6 +478,18 @@ def raise_generation(_: ShardTxn, command: pb.RaiseGeneration, state: ShardState
     state.generation = max(state.generation, command.generation)
 
 
+def _in_first(
+    act: Callable[[ShardTxn, Any], Message | None],
+) -> Callable[[ShardTxn, Any, ShardState], Message | None]:
+    """Return the handler of a command that only metadata/0 carries out."""
+
+    def apply(txn: ShardTxn, command: Any, state: ShardState) -> Message | None:
+        _demand_first(state)
+        return act(txn, command)
+
+    return apply
+
+
 #: By the full name of the message. Clients cannot send them.
 ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
     {
@@ -584,24 +504,24 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.ReportDeclaration, report_declaration),
             (pb.CreateShards, create_shards),
             (pb.RecoverShard, recover_shard),
-            (pb.BeginMemberChange, begin_member_change),
-            (pb.FinishMemberChange, finish_member_change),
-            (pb.MoveReplica, move_replica),
-            (pb.FinishMove, finish_move),
-            (pb.DrainNode, drain_node),
+            (pb.BeginMemberChange, _in_first(members.begin)),
+            (pb.FinishMemberChange, _in_first(members.finish)),
+            (pb.MoveReplica, _in_first(members.begin_move)),
+            (pb.FinishMove, _in_first(members.finish_move)),
+            (pb.DrainNode, _in_first(members.drain)),
             (pb.RaiseLevels, raise_levels),
             (pb.PurgePlugin, purge_plugin),
-            (pb.BeginSplit, begin_split),
+            (pb.BeginSplit, _in_first(splits.begin)),
             (pb.CutShard, cut_shard),
             (pb.AbandonSplit, abandon_split),
-            (pb.FinishSplit, finish_split),
+            (pb.FinishSplit, _in_first(splits.finish)),
             (pb.ForgetSlots, forget_slots),
             (pb.RaiseGeneration, raise_generation),
-            (pb.BeginMerge, begin_merge, levels.MERGED_FROM),
+            (pb.BeginMerge, _in_first(merges.begin), levels.MERGED_FROM),
             (pb.FreezeShard, freeze_shard, levels.MERGED_FROM),
-            (pb.FinishMerge, finish_merge, levels.MERGED_FROM),
-            (pb.CancelMerge, cancel_merge, levels.MERGED_FROM),
-            (pb.SettleMerge, settle_merge, levels.MERGED_FROM),
+            (pb.FinishMerge, _in_first(merges.finish), levels.MERGED_FROM),
+            (pb.CancelMerge, _in_first(merges.cancel), levels.MERGED_FROM),
+            (pb.SettleMerge, _in_first(merges.settle), levels.MERGED_FROM),
             (pb.CheckRows, checks.check_rows, levels.CHECKED_FROM),
             (pb.ReportRows, checks.report_rows, levels.CHECKED_FROM),
             (pb.PutCanary, checks.put_canary, levels.CHECKED_FROM),
@@ -609,9 +529,9 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (files_pb2.IngestFileSet, put_files),
             (files_pb2.CloseFileSet, put_files),
             (files_pb2.OpenPublished, put_files),
-            (files_pb2.BeginPublication, begin_publication),
-            (files_pb2.ReportPublication, report_publication),
-            (files_pb2.EndPublication, end_publication),
+            (files_pb2.BeginPublication, _in_first(publications.begin)),
+            (files_pb2.ReportPublication, _in_first(publications.report)),
+            (files_pb2.EndPublication, _in_first(publications.end)),
             (files_pb2.DropFileSet, drop_file_set),
         )
     }
