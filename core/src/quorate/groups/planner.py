@@ -111,14 +111,14 @@ def misplaced(sites: Mapping[str, Site], nodes: Sequence[str], target: str) -> s
             return f"{target} and {node} run on the same machine, {site.machine}"
     if not site.takes:
         return f"{target} is drained, or does not answer"
-    used = Counter(sites[node].zone for node in nodes if node in sites)
-    machines = {sites[node].machine for node in nodes if node in sites}
-    others = [each for each in sites.values() if each.takes and each.machine not in machines]
-    better = min(others, key=lambda each: used[each.zone])
-    if used[better.zone] < used[site.zone]:
+    staying = [node for node in nodes if node in sites]
+    used = Counter(sites[node].zone for node in staying)
+    best = _Board(sites.values(), ()).pick(staying)
+    if best is not None and used[sites[best].zone] < used[site.zone]:
+        zone = sites[best].zone
         return (
             f"zone {site.zone or 'without a name'} has {used[site.zone]} of its other replicas, and"
-            f" zone {better.zone or 'without a name'} {used[better.zone]}: take {better.node}"
+            f" zone {zone or 'without a name'} {used[zone]}: take {best}"
         )
     return None
 
