@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
-from quorate.groups.timing import end, until_beat
+from quorate.groups.timing import end, every
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
@@ -203,19 +203,12 @@ class LeaderBalance:
 
     def start(self) -> None:
         """Start."""
-        self._task = self._loop.create_task(self._run())
+        failed = "cannot balance leaders; trying again"
+        self._task = self._loop.create_task(every(self._loop, _TICK_S, self._look, failed))
 
     async def stop(self) -> None:
         """Stop."""
         await end(self._task)
-
-    async def _run(self) -> None:
-        while True:
-            try:
-                await self._look()
-            except Exception:  # noqa: BLE001 - one failure must not be the last look
-                _log.exception("cannot balance leaders; trying again")
-            await until_beat(self._loop, _TICK_S)
 
     async def _look(self) -> None:
         now = self._loop.time()

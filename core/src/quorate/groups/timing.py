@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from math import floor
 from typing import Any, Final
 
@@ -66,12 +66,16 @@ async def until_beat(loop: asyncio.AbstractEventLoop, interval_s: float) -> None
 
 
 async def every(
-    loop: asyncio.AbstractEventLoop, interval_s: float, act: Callable[[], None], failed: str
+    loop: asyncio.AbstractEventLoop,
+    interval_s: float,
+    act: Callable[[], Awaitable[None] | None],
+    failed: str,
 ) -> None:
     """Act on each beat of an interval until cancelled; `failed` is logged with exceptions."""
     while True:
         try:
-            act()
+            if (acting := act()) is not None:
+                await acting
         except Exception:  # noqa: BLE001 - one failure must not be the last act
             _log.exception(failed)
         await until_beat(loop, interval_s)
