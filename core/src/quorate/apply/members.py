@@ -7,6 +7,7 @@ from google.protobuf.message import Message
 
 from quorate.apply.txn import ShardTxn
 from quorate.plugin import METADATA_GROUP, Rejected, keys
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.families import MEMBERS, NODES, SHARDS
 from quorate.v1 import control_pb2 as pb
 
@@ -32,6 +33,14 @@ M = TypeVar("M", bound=Message)
 def replicas_of(row: pb.ShardRow) -> list[pb.ShardMember]:
     """Return the current replicas of a shard."""
     return list(row.replicas or row.members)
+
+
+def parents_of(row: pb.ShardRow) -> tuple[ShardId, ...]:
+    """Return what a shard was made of: one that was split, or both that were merged, if any."""
+    if row.HasField("union"):
+        numbers = (row.union.base, row.union.other)
+        return tuple(ShardId(row.group, number) for number in numbers)
+    return (ShardId(row.group, row.parent.number),) if row.HasField("parent") else ()
 
 
 def is_forming(row: pb.ShardRow) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from quorate.apply.members import parents_of
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.control_pb2 import ShardRow
@@ -32,10 +33,7 @@ def check_configured(configured: Mapping[str, int], rows: Mapping[ShardId, Shard
     """Raise `GroupsDifferError` for settings that contradict the shards of the cluster."""
     for group, wanted in sorted(configured.items()):
         # The shards that it was founded with: it may have been split since then.
-        there = sum(
-            shard.group == group and not (row.HasField("parent") or row.HasField("union"))
-            for shard, row in rows.items()
-        )
+        there = sum(shard.group == group and not parents_of(row) for shard, row in rows.items())
         if there and there != wanted:
             raise GroupsDifferError(
                 f"[groups.{group}] shards is {wanted}, and the slot map of the cluster has"

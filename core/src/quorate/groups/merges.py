@@ -134,7 +134,7 @@ class Merges(Steps):
         if not row.HasField("merge") or row.merge.base != row.number:
             return True
         merge, other = row.merge, self._other(shard.id, row)
-        if _frozen(other, merge.number) is None:
+        if frozen_for(other, merge.number) is None:
             check_alike(shard, other, merge.common)
             await self._flush(shard)
             failpoint("merge.freezing")
@@ -143,7 +143,7 @@ class Merges(Steps):
             failpoint("merge.half_frozen")
             _log.info("shard %s is frozen, to be merged with %s", other.id, shard.id)
             await other.read_barrier(STEP_S)
-        if _frozen(shard, merge.number) is None:
+        if frozen_for(shard, merge.number) is None:
             # If the merge was taken back meanwhile, this version is too low, or will be.
             command = FreezeShard(
                 merge=merge.number,
@@ -154,7 +154,7 @@ class Merges(Steps):
             await propose_step(shard, command, term=term, timeout_s=STEP_S)
             failpoint("merge.frozen")
             _log.info("shard %s is frozen, to be merged with %s", shard.id, other.id)
-        frozen, theirs = _frozen(shard, merge.number), _frozen(other, merge.number)
+        frozen, theirs = frozen_for(shard, merge.number), frozen_for(other, merge.number)
         if frozen is None or theirs is None:
             return False
         done = FinishMerge(
@@ -195,7 +195,7 @@ class Merges(Steps):
             return False
         numbers = (row.merge.base, row.merge.other)
         both = (self._get(ShardId(shard.group, number)) for number in numbers)
-        return any(each is not None and _frozen(each, row.merge.number) for each in both)
+        return any(each is not None and frozen_for(each, row.merge.number) for each in both)
 
     async def _take_back(self, shard: ShardId, reason: str) -> None:
         row = self._rows().get(shard)
@@ -235,7 +235,7 @@ class Merges(Steps):
                 return
 
 
-def _frozen(shard: Shard, merge: int) -> FrozenShard | None:
+def frozen_for(shard: Shard, merge: int) -> FrozenShard | None:
     """Return how a shard is frozen for a merge, as far as is known here."""
     found = shard.applier.frozen
     return found if found is not None and found.merge == merge else None

@@ -20,7 +20,7 @@ from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.apply.entries import whole
 from quorate.apply.layers import Rows
-from quorate.apply.members import is_forming, replicas_of, replicas_wanted
+from quorate.apply.members import is_forming, parents_of, replicas_of, replicas_wanted
 from quorate.apply.program import families_of, mirrored
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
@@ -29,7 +29,7 @@ from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.damage import StoppedBeforeError, is_damage, stays
 from quorate.groups.declared_groups import GroupsDifferError, check_configured, declared_groups
 from quorate.groups.members import Promotion
-from quorate.groups.merges import Merges
+from quorate.groups.merges import Merges, frozen_for
 from quorate.groups.moves import Moves
 from quorate.groups.replica_files import Homes, Journals, ReplicaFiles, peers
 from quorate.groups.routing.slot_map import SlotMap
@@ -250,8 +250,7 @@ class NodeShards:
         are frozen.
         """
         row = self._rows.get(shard)
-        ways = ("move", "parent", "union")
-        return row is not None and any(row.HasField(each) for each in ways)
+        return row is not None and (row.HasField("move") or bool(parents_of(row)))
 
     def has_left(self, shard: ShardId) -> bool:
         """Whether this node had a replica of a shard that has moved to other nodes."""
@@ -516,8 +515,7 @@ class NodeShards:
             assigned = shard in self._assigned
             if not self._founds(row) and not assigned and self.files.lack(shard, row, note):
                 # One that was never here may vote for whoever has a copy: few may have one.
-                made_here = row.HasField("parent") or row.HasField("union")
-                founds = made_here and not row.origin.epoch
+                founds = bool(parents_of(row)) and not row.origin.epoch
                 first = Note(
                     note.epoch, past=True, founds=founds and (note.founds or not note.past)
                 )
@@ -538,10 +536,9 @@ class NodeShards:
         shard.subscribe(partial(self._applied, shard))
         for callback in self._on_open:
             callback(shard)
-        if row.HasField("parent") or row.HasField("union"):
+        if parents := parents_of(row):
             assert self._splits is not None
-            parent = row.union.base if row.HasField("union") else row.parent.number
-            self._splits.opened(shard, ShardId(row.group, parent))
+            self._splits.opened(shard, parents[0])
         # What it was sent since it is open may have been applied.
         self._applied(shard, shard.applied)
 
@@ -579,24 +576,17 @@ class NodeShards:
             return True
         if is_forming(row):
             return False
-        both = [
-            self.replica(ShardId(shard.group, number))
-            for number in (row.union.base, row.union.other)
+        parents = parents_of(row)
+        frozen = [
+            each
+            for each in map(self.replica, parents)
+            if each is not None and frozen_for(each, row.union.merge) is not None
         ]
-        if all(
-            each is not None
-            and each.applier.frozen is not None
-            and each.applier.frozen.merge == row.union.merge
-            for each in both
-        ):
-            base, other = both
-            assert base is not None
-            assert other is not None
+        if len(frozen) == len(parents):
+            base, other = frozen
             self._change(shard, self._unite(shard, row, base, other, new_shard))
         else:
-            self._uncut.update(
-                ShardId(shard.group, number) for number in (row.union.base, row.union.other)
-            )
+            self._uncut.update(parents)
         return False
 
     async def _unite(

@@ -153,8 +153,7 @@ class Delivery:
         attempt: int,
     ) -> Sequence[Result]:
         try:
-            if shard in self._shards.slot_map.merged:
-                raise WrongShardError(shard, f"shard {shard} was merged into another one")
+            self._shards.slot_map.check_unmerged(shard)
             term = self._fenced_term(shard, call.fence)
             now = self._loop.time()
             timed = [Timed(each.logged, each.request.deadline - now) for each in parts]

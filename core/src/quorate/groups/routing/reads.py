@@ -242,8 +242,7 @@ class Reads:
         failure: UnreadableError | None = None
         pause: Pause | None = None
         while True:
-            if part.shard in self._shards.slot_map.merged:
-                raise WrongShardError(part.shard, f"shard {part.shard} was merged into another one")
+            self._shards.slot_map.check_unmerged(part.shard)
             try:
                 # Looked up each time: a replica may have been added here or removed.
                 found = await self._read_here(query, part, name, options, deadline)

@@ -6,7 +6,7 @@ from typing import Final, Self
 from quorate.apply.control import METADATA
 from quorate.apply.members import is_changing, is_forming, replicas_of
 from quorate.consensus.messages import Peer
-from quorate.groups.refusals import UnknownShardError
+from quorate.groups.refusals import UnknownShardError, WrongShardError
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.v1.control_pb2 import ShardRow
@@ -96,6 +96,11 @@ class SlotMap:
         while shard in self.merged:
             shard = self.merged[shard]
         return shard
+
+    def check_unmerged(self, shard: ShardId) -> None:
+        """Raise `WrongShardError` if a shard was merged into another one."""
+        if shard in self.merged:
+            raise WrongShardError(shard, f"shard {shard} was merged into another one")
 
     def serves(self, shard: ShardId) -> bool:
         """Whether it is one of the shards of its group."""
