@@ -3,9 +3,9 @@
 python benchmarks/healing.py --seconds 240
 python benchmarks/healing.py --of recorder --seconds 60
 
-Two clusters take turns of a few seconds. Two figures are told: of the time that nodes used in their
-own turns alone, and with what they used in the other's turns too. The first one misses what a node
-puts off, and the second one counts twice what it does all the time.
+Two clusters take turns of a few seconds. Two figures are printed: of the time that nodes used in
+their own turns alone, and with what they used in the other's turns too. The first misses what a
+node puts off, and the second counts twice what it does all the time.
 """
 
 from __future__ import annotations

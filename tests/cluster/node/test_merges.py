@@ -80,7 +80,7 @@ def slots_of(found: dict[str, pb.ShardPlace], shard: str) -> int:
 
 
 class Watcher:
-    """Follows all rows of a prefix, and lists them again when it is told to."""
+    """Follows all rows of a prefix, and lists them again after RESYNC."""
 
     def __init__(self) -> None:
         self.rows: dict[str, bytes] = {}

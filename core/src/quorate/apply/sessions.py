@@ -34,7 +34,7 @@ EXPIRED_AT_ONCE: Final = 256
 #: Maximum number of answers to delete one by one; more are deleted as a range.
 _FEW: Final = 64
 
-#: How many sessions one entry opens at the most whose numbers are surely those of its shard alone.
+#: One entry gives at most as many numbers that are certain to be of its shard alone.
 _OF_ENTRY: Final = 16
 
 _SESSION: Final = b"s"

@@ -90,7 +90,7 @@ class Merges(Steps):
     """Takes the steps of merges into shards that are led here.
 
     The rows in metadata/0, and whether the shards are frozen, are all that there is of a merge:
-    whoever leads the shard next goes on with it. metadata/0 alone decides whether it ends or is
+    any later leader of the shard goes on with it. metadata/0 alone decides whether it ends or is
     taken back.
     """
 

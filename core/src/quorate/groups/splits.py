@@ -36,8 +36,8 @@ _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejec
 class Splits(Steps):
     """Takes the steps of splits in the shards that are led here.
 
-    The rows in metadata/0 and the cuts in the shards are all that there is of a split: whoever
-    leads the shard next goes on with it.
+    The rows in metadata/0 and the cuts in the shards are all that there is of a split: any later
+    leader of the shard goes on with it.
     """
 
     def look_at(self, shard: Shard) -> None:

@@ -282,7 +282,7 @@ def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
 
 
 def _finder(message: Any, find: Any, *reads: str) -> Query[Any]:
-    """Return the query of a controller, which is told as much as it asks for."""
+    """Return a controller's query, which is answered with as much as it asks for."""
     return _query(
         message,
         lambda reader, query: islice(find(reader, query), query.limit or validation.FOUND),

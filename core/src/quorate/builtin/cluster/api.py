@@ -36,7 +36,7 @@ def epoch_of(reader: Reader, name: str, role: str = "") -> int:
 def fence(reader: Reader, name: str, epoch: int, role: str = "", *, ended: str) -> None:
     """Refuse the process of a broker whose registration is not the one that stands.
 
-    `ended` is what a process is told whose registration has ended.
+    `ended` is the message for a process whose registration has ended.
     """
     found = epoch_of(reader, name, role)
     if found == epoch:
