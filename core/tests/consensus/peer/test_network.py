@@ -4,6 +4,7 @@ import asyncio
 import logging
 import pickle
 import random
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import grpc.aio
 import pytest
+import uvloop
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from quorate.cli import authority
@@ -175,6 +177,16 @@ class Station:
         return Handshake(self.me, cluster, token_hash(self.token), self.config_index, target)
 
 
+class LongPauses(random.Random):
+    """Lets a pause last until something ends it."""
+
+    begun = 0
+
+    def uniform(self, a: float, b: float) -> float:
+        self.begun += 1
+        return 1e6
+
+
 @asynccontextmanager
 async def pair(a: Station, b: Station) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
@@ -333,6 +345,24 @@ async def test_what_is_sent_to_a_node_that_is_down_is_dropped_and_its_streams_ar
             a.network.send("s", [message(a, b, 2)])
             assert await b.next() == ("s", message(a, b, 2))
             assert a.network.links["b", "bulk"].connections == 2
+
+
+async def test_a_node_that_connects_is_connected_to_without_the_rest_of_a_pause() -> None:
+    a, b, pauses = Station("a"), Station("b"), LongPauses()
+    a.network._rng = pauses  # type: ignore[misc]
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(a.network.stop)
+        stack.push_async_callback(b.network.stop)
+        await stack.enter_async_context(a.serving())
+        async with b.serving():
+            pass
+        a.network.know({"b": b.address})
+        a.network.join(CLUSTER)
+        await until(lambda: pauses.begun == 2)
+        await stack.enter_async_context(b.serving(b.address))
+        b.network.know({"a": a.address})
+        b.network.join(CLUSTER)
+        await until(lambda: all(link.stands for link in a.network.links.values()))
 
 
 async def test_a_message_for_a_replica_that_the_node_is_not_any_more_is_dropped() -> None:
@@ -746,6 +776,33 @@ async def test_connections_are_encrypted_with_the_certificates_of_both_nodes(
                 (asyncio.IncompleteReadError, ConnectionResetError, MalformedMessageError)
             ):
                 await plain.answer()
+
+
+def test_tls_stands_though_its_first_bytes_came_before_the_connection_was_looked_at(
+    tmp_path: Path,
+) -> None:
+    make_authority(tmp_path)
+    for node in ("a", "b"):
+        sign(tmp_path, node, [node])
+
+    async def shake_hands() -> str | None:
+        b = Station("b", tls=certificates_of(tmp_path, "b"))
+        async with b.serving():
+            # The loop of this test, which is the node's, stands still until they are there.
+            plain = socket.create_connection(("127.0.0.1", b.network.port))
+            plain.setblocking(False)
+            outgoing = certificates_of(tmp_path, "a").peers().outgoing
+            with outgoing.wrap_socket(
+                plain, server_hostname="b", do_handshake_on_connect=False
+            ) as encrypted:
+                with pytest.raises(ssl.SSLWantReadError):
+                    encrypted.do_handshake()
+                encrypted.settimeout(10)
+                await asyncio.to_thread(encrypted.do_handshake)
+                return encrypted.version()
+
+    # As a node does.
+    assert uvloop.run(shake_hands()) == "TLSv1.3"
 
 
 async def test_a_node_with_the_certificate_of_another_one_is_refused(tmp_path: Path) -> None:

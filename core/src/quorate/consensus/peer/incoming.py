@@ -2,9 +2,11 @@
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, cast
 
 from quorate.consensus.messages import Lane, Message, Peer
@@ -130,55 +132,53 @@ class Incoming:
 class _Encrypting(asyncio.Protocol):
     """A connection until TLS stands: it counts as one without a handshake.
 
-    A server that encrypts by itself would tell nobody of it before.
+    A server that encrypts by itself would tell nobody of it before. Nor can what it accepted be
+    encrypted later: uvloop may read first bytes already, and TLS would never see them. So another
+    transport takes the connection over before anything is read.
     """
 
     def __init__(self, incoming: Incoming, tls: ssl.SSLContext) -> None:
         self._in: Final = incoming
         self._tls: Final = tls
-        self._transport: asyncio.Transport | None = None
+        self._accepted: socket.socket | None = None
+        self._address = ""
         self._working: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, unless it is one too many."""
-        self._transport = cast(asyncio.Transport, transport)
-        # Its first bytes are for TLS.
-        self._transport.pause_reading()
+        self._address = address_of(transport)
+        self._accepted = transport.get_extra_info("socket").dup()
+        cast(asyncio.Transport, transport).abort()
         self._in.admit(self)
-        self._working = asyncio.create_task(self._encrypt(self._transport))
+        self._working = asyncio.create_task(self._encrypt(self._accepted))
 
     @property
     def host(self) -> str:
         """The machine at the other end."""
-        return address_of(self._transport).rpartition(":")[0] if self._transport else ""
+        return self._address.rpartition(":")[0]
 
     def abort(self) -> None:
-        """Close at once."""
-        if self._transport is not None:
-            self._transport.abort()
+        """Let it end at once."""
+        if self._accepted is not None:
+            # The transport finds that out, and closes it.
+            with suppress(OSError):
+                self._accepted.shutdown(socket.SHUT_RDWR)
 
-    async def _encrypt(self, transport: asyncio.Transport) -> None:
-        connection = self._in.connection()
-        address = address_of(transport)
+    async def _encrypt(self, accepted: socket.socket) -> None:
         try:
-            encrypted = await asyncio.get_running_loop().start_tls(
-                transport,
-                connection,
-                self._tls,
-                server_side=True,
+            await asyncio.get_running_loop().connect_accepted_socket(
+                self._in.connection,
+                accepted,
+                ssl=self._tls,
                 ssl_handshake_timeout=self._in.limits.answer_s,
             )
         except ssl.SSLError as error:
             reason = tls_fault(str(error)) or NO_TLS
-            self._in.refused.record(address, reason, f"{error.reason} from {address}")
+            detail = f"{error.reason} from {self._address}"
+            self._in.refused.record(self._address, reason, detail)
         except OSError:
             # It ended, or took too long.
-            transport.abort()
-        else:
-            if encrypted is not None and not encrypted.is_closing():
-                connection.connection_made(encrypted)
-                # What came with the end of the handshake waits already.
-                connection.buffer_updated(0)
+            pass
         finally:
             self._in.unknown.pop(self, None)
 

@@ -77,6 +77,8 @@ class Link:
         #: The replica at the other end.
         self._there: Peer | None = None
         self._sending: asyncio.Handle | None = None
+        #: Set when the node was heard of since the last attempt to connect.
+        self._heard: Final = asyncio.Event()
         self.frames = 0
         self.messages = 0
         self.entry_bytes = 0
@@ -107,11 +109,16 @@ class Link:
             if self._sending is None and self._connection.writable:
                 self._sending = self._loop.call_soon(self._send_queued)
 
+    def heard(self) -> None:
+        """Connect without a long pause if there is no connection: the node is up."""
+        self._heard.set()
+
     async def run(self) -> None:
         """Connect, send, and connect again, until cancelled."""
         pause = self._limits.retry_min_s
         while True:
             stood_at = self._loop.time()
+            self._heard.clear()
             try:
                 await self._converse()
             except LinkRefusedError as error:
@@ -125,8 +132,15 @@ class Link:
             # Back off from a connection that breaks right away.
             if self._loop.time() - stood_at > self._limits.retry_max_s:
                 pause = self._limits.retry_min_s
-            await asyncio.sleep(pause * self._rng.uniform(0.5, 1.0))
+            await self._pause(pause * self._rng.uniform(0.5, 1.0))
             pause = min(2 * pause, self._limits.retry_max_s)
+
+    async def _pause(self, pause_s: float) -> None:
+        shortest_s = min(pause_s, self._limits.retry_min_s)
+        await asyncio.sleep(shortest_s)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(pause_s - shortest_s):
+                await self._heard.wait()
 
     async def _converse(self) -> None:
         found = await self._locate()

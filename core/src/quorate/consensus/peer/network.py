@@ -6,7 +6,7 @@ import hmac
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -145,6 +145,10 @@ class PeerNetwork:
             for node, route in self._routes.items()
             for each, link in route.links.items()
         }
+
+    def _links_to(self, node: str) -> Collection[Link]:
+        route = self._routes.get(node)
+        return () if route is None else route.links.values()
 
     # Life.
 
@@ -321,6 +325,9 @@ class PeerNetwork:
         reason = self._judge_certificate(asker.peer.node, shown) or self.judge_asker(asker)
         mine = self.handshake("")
         if reason is None:
+            # It is up: this node's own connections to it need not wait for their next attempt.
+            for link in self._links_to(asker.peer.node):
+                link.heard()
             return Answer(mine, "")
         self._record_refusal(asker.peer.node, reason, f"{asker.peer} on {lane} from {address}")
         # Do not reveal the token's hash to a stranger.
