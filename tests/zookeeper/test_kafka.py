@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from kazoo.exceptions import NoNodeError
 from quorate.testing.waiting import until
 
 from tests.support import maven
+from tests.support.beside import beside
 from tests.support.zookeeper import kafka
 from tests.support.zookeeper.cluster import SHARD, ZooKeeperDoors
 
@@ -64,11 +64,9 @@ def test_messages_flow_while_the_leader_is_killed_and_the_controller_moves(tmp_p
         half = MESSAGES // 2
         kafka.produce(addresses, "t", said[:half])
 
-        producing = threading.Thread(target=kafka.produce, args=(addresses, "t", said[half:]))
-        producing.start()
-        leader = cluster.leader(SHARD)
-        leader.kill()
-        producing.join()
+        with beside(lambda _: kafka.produce(addresses, "t", said[half:])):
+            leader = cluster.leader(SHARD)
+            leader.kill()
         # What changes metadata works, too, as soon as there is another leader.
         kafka.topics(addresses, "--create", "--topic", "u", "--partitions", "2")
         assert sorted(kafka.consume(addresses, "t", MESSAGES)) == sorted(said)

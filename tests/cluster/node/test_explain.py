@@ -7,7 +7,6 @@ import re
 import shlex
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,9 @@ from quorate.client import Client, InvalidError, QuorateError
 from quorate.observe.recorder import COMMITTED, read
 from quorate.testing.cluster import Cluster
 from quorate.testing.cluster.cluster import Settings
-from quorate.testing.waiting import until
 from quorate.v1 import quota_pb2, tenant_pb2
+
+from tests.support.beside import beside
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "find-out-why.md"
 
@@ -119,16 +119,22 @@ def test_a_node_that_was_killed_under_load_has_recorded_its_last_entries(
     node = cluster.nodes["node1"]
     answered: list[int] = []
 
-    def load() -> None:
-        with suppress(QuorateError), Client(cluster.endpoints, timeout_s=5) as loading:
-            while True:
-                answered.append(loading.kv.put("loaded", b"the secret").revision)
+    killing = threading.Event()
 
-    thread = threading.Thread(target=load)
-    thread.start()
-    until(lambda: len(answered) > 100 or None)
-    node.kill()
-    thread.join()
+    def load(over: threading.Event) -> None:
+        with Client(cluster.endpoints, timeout_s=5) as loading:
+            while not over.is_set():
+                try:
+                    answered.append(loading.kv.put("loaded", b"the secret").revision)
+                except QuorateError:
+                    if killing.is_set():
+                        return
+                    raise
+
+    with beside(load) as loading:
+        loading.until(lambda: len(answered) > 100 or None)
+        killing.set()
+        node.kill()
 
     committed = [each for each in read(node.directory / "recorder") if each["kind"] == COMMITTED]
     last = max(each["index"] + each["count"] - 1 for each in committed)

@@ -14,7 +14,9 @@ import pytest
 from quorate.cli.authority import make_authority, sign
 from quorate.client import Client, InvalidError, Tls, UnavailableError
 from quorate.testing.cluster import Cluster, NodeProcess
-from quorate.testing.waiting import until
+from quorate.testing.waiting import PATIENCE_S, until
+
+from tests.support.beside import beside
 
 pytestmark = pytest.mark.ci
 
@@ -86,21 +88,18 @@ def test_no_older_tls_is_spoken(cluster: Cluster) -> None:
 
 
 def test_certificates_are_replaced_without_a_failed_call(cluster: Cluster) -> None:
-    stop = threading.Event()
     written: list[int] = []
 
-    def write() -> None:
-        with Client(cluster.endpoints, tls=cluster.tls) as client:
+    def write(over: threading.Event) -> None:
+        with Client(cluster.endpoints, tls=cluster.tls, timeout_s=PATIENCE_S) as client:
             for number in range(_MOST_WRITES):
-                if stop.is_set():
+                if over.is_set():
                     return
                 client.kv.put(f"rolled/{number:05}", b"here")
                 written.append(number)
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        until(lambda: written or None)
+    with beside(write) as writing:
+        writing.until(lambda: written or None)
         for name in ("client", *cluster.nodes):
             sign(cluster.certificates, name, [name, "127.0.0.1"])
         for node in cluster.nodes.values():
@@ -111,10 +110,7 @@ def test_certificates_are_replaced_without_a_failed_call(cluster: Cluster) -> No
         leader.start()
         cluster.ready()
         last = len(written)
-        until(lambda: len(written) > last or None)
-    finally:
-        stop.set()
-        writer.join()
+        writing.until(lambda: len(written) > last or None)
     with Client(cluster.endpoints, tls=cluster.tls) as client:
         found = client.kv.get_many([f"rolled/{number:05}" for number in written[-100:]])
         assert len(written) == written[-1] + 1

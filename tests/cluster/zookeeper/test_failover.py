@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
+from tests.support.beside import beside
 from tests.support.zookeeper.cluster import SHARD, ZooKeeperDoors
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
@@ -97,11 +99,11 @@ def test_acknowledged_writes_stay_and_none_is_made_twice(cluster: ZooKeeperDoors
     with ExitStack() as opened:
         clients = [opened.enter_context(connected(cluster.hosts)) for _ in range(3)]
         clients[0].create("/counter", b"0")
-        acknowledged, doubtful, stop = [0] * 3, [0] * 3, threading.Event()
+        acknowledged, doubtful = [0] * 3, [0] * 3
 
-        def work(number: int) -> None:
+        def work(number: int, over: threading.Event) -> None:
             client = clients[number]
-            while not stop.is_set():
+            while not over.is_set():
                 try:
                     data, stat = client.retry(client.get, "/counter")
                     client.set("/counter", b"%d" % (int(data) + 1), version=stat.version)
@@ -111,23 +113,19 @@ def test_acknowledged_writes_stay_and_none_is_made_twice(cluster: ZooKeeperDoors
                 except (KazooException, KazooTimeoutError):
                     doubtful[number] += 1
 
-        def more(wanted: int) -> None:
-            before = sum(acknowledged)
-            until(lambda: sum(acknowledged) > before + wanted or None)
+        with beside(*(partial(work, number) for number in range(3))) as working:
 
-        workers = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-        for worker in workers:
-            worker.start()
-        for _ in range(2):
-            more(50)
-            leader = cluster.leader(SHARD)
-            leader.kill()
-            more(20)
-            leader.start()
-            leader.ready()
-        stop.set()
-        for worker in workers:
-            worker.join()
+            def more(wanted: int) -> None:
+                before = sum(acknowledged)
+                working.until(lambda: sum(acknowledged) > before + wanted or None)
+
+            for _ in range(2):
+                more(50)
+                leader = cluster.leader(SHARD)
+                leader.kill()
+                more(20)
+                leader.start()
+                leader.ready()
         # A read may be older than what other clients have written: by the rules of ZooKeeper.
         clients[0].retry(clients[0].sync, "/counter")
         data, stat = clients[0].retry(clients[0].get, "/counter")

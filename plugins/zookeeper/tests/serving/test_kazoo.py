@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import BadVersionError, RolledBackError
 
+from tests.support.beside import beside
 from tests.support.zookeeper.peers import Door
 
 
@@ -52,18 +54,15 @@ async def test_locks_are_taken_in_turn(door: Door) -> None:
     held: list[int] = []
 
     def game(*clients: KazooClient) -> None:
-        def work(number: int) -> None:
+        def work(number: int, over: threading.Event) -> None:
             for _ in range(5):
                 with clients[number].Lock("/locks/jobs", str(number)):
                     held.append(number)
                     assert len(held) == 1
                     held.clear()
 
-        workers = [threading.Thread(target=work, args=(each,)) for each in range(len(clients))]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        with beside(*(partial(work, number) for number in range(len(clients)))):
+            pass
         assert not clients[0].Lock("/locks/jobs").contenders()
 
     await play(door, 3, game)
