@@ -173,4 +173,4 @@ class _Sending:
         reply = BatchReply.FromString(answer.payload)
         for refusal in reply.refusals:
             self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
-        self._reporting.count(batch, len(reply.refusals))
+        self._reporting.count(len(batch.items) - len(reply.refusals), batch.size)
