@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from quorate.client import AsyncClient, QuorateError, connect
-from quorate.client.vocabulary import InstalledCommands
+from quorate.client import AsyncClient, QuorateError
 from quorate.loading import DuplicateKeyError, RowMaker, key_hashes, write_sorted_file
 from quorate.plugin.catalog import assemble
 from quorate.plugin.slots import bitmap_of
@@ -21,6 +20,7 @@ from quorate.v1 import files_pb2 as pb
 from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.batching import Batch, Batching
 from quorate_spark.source.column_parts import parts_of
+from quorate_spark.source.connecting import async_client_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.reporting import Reporting, Sent
@@ -69,12 +69,7 @@ async def send_files(
 ) -> Filed:
     """Send the files of a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
-    async with connect(
-        options.endpoints,
-        timeout_s=options.timeout_s,
-        tls=options.tls,
-        vocabulary=InstalledCommands(),
-    ) as client:
+    async with async_client_of(options) as client:
         try:
             topology = await client.topology()
             plan = plan_of(topology, found.group)
