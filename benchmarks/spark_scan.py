@@ -27,10 +27,11 @@ from loaded_tables import TABLES, LoadedTable
 from pyspark.sql import DataFrame, SparkSession
 from quorate.client import Client
 from quorate.testing.cluster import Cluster, NodeProcess
+from quorate_spark.source.connecting import client_of
 from quorate_spark.source.decoding import Decoder
 from quorate_spark.source.local import local_session
 from quorate_spark.source.options import read_options
-from quorate_spark.source.reading import EVERY, connected, pages, planned
+from quorate_spark.source.reading import EVERY, pages, planned
 from quorate_spark.source.tables import find
 from spark_load import PARTITION_ROWS, cpu_seconds, load, write_sessions
 
@@ -95,7 +96,7 @@ def decoded(table: LoadedTable, endpoints: str) -> tuple[float, float]:
     """Return the processor time of a row in columns, and row by row, in us."""
     options = read_options({"table": table.name, "endpoints": endpoints})
     decoder, found = Decoder(find(table.name)), find(table.name)
-    with connected(options) as client:
+    with client_of(options) as client:
         [part, *_] = planned(
             client, found.group, found.table.family, EVERY, ranges_per_shard=1, view_ttl_s=60.0
         )

@@ -28,6 +28,7 @@ from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import CONNECTIONS, DELIVERIES, SESSIONS, SUBSCRIPTIONS, WILLS
 from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.sessions.rows import kept_of
+from quorate_mqtt.sessions.validation import NEVER
 from quorate_mqtt.shards import client_shard
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties, HandOverDuties
 from quorate_mqtt.v1.sessions_pb2 import (
@@ -234,7 +235,7 @@ def arrival(rng: Random, client: str) -> SessionConnect:
         tenant=TENANT,
         client_id=client,
         connection_id=rng.randrange(3),
-        expiry_interval_s=rng.choice((0, 1, 1, 2, ending.NEVER)),
+        expiry_interval_s=rng.choice((0, 1, 1, 2, NEVER)),
         clean_start=rng.random() < 0.2,
     )
     if rng.random() < 0.7:

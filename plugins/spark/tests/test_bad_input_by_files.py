@@ -48,7 +48,9 @@ def load(node: Cluster, *partitions: Sequence[Row], **given: str) -> str:
                 "key": pa.array([row[0] for row in rows], pa.binary()),
                 "value": pa.array([row[1] for row in rows], pa.binary()),
             }
-            sent.append(writer.write_rows(at, iter([pa.RecordBatch.from_pydict(names)])))
+            batch = pa.RecordBatch.from_pydict(names)
+            two = (batch.slice(begin, 2) for begin in range(0, len(rows), 2))
+            sent.append(writer.write_rows(at, two))
         writer.commit(sent)
     except Exception:
         writer.abort(sent)
@@ -65,10 +67,13 @@ def there(client: Client, prefix: str) -> list[bytes]:
     [
         ([[(b"p/1", b"1"), (None, b"1")]], "row 2, column key: is null. No row is loaded;"),
         ([[(b"p/1", b"1"), (b"p/2", None)]], "row 2, column value: is null"),
+        ([[(b"p/1", b"1"), (b"p/2", b"1"), (b"p/3", b"1"), (None, b"1")]], "row 4, column key: is"),
         ([[(b"p/1", b"1"), (b"", b"1")]], "row 2, column key: must not be empty"),
         ([[(b"p/1", b"1"), (b"p" * 5_000, b"1")]], "row 2, column key: must have at most 4096"),
         ([[(b"p/1", b"1"), (b"p/2", b"1" * (2 << 20))]], "row 2.*: the row takes"),
         ([[(b"p/1", b"1"), (b"p/1", b"2")]], "partition 0 has several rows of one key"),
+        # The second one is made in another way: it has no value.
+        ([[(b"p/1", b"1"), (b"p/2", b"1"), (b"p/1", b"")]], "partition 0 has several rows of one"),
         ([[(b"p/1", b"1")], [(b"p/1", b"2")]], "partitions have several rows of one key"),
     ],
 )
@@ -101,6 +106,45 @@ def test_bad_rows_are_written_beside_and_the_others_loaded(
     [file] = tmp_path.rglob("*.jsonl")
     [letter] = map(json.loads, file.read_text().splitlines())
     assert (letter["row"], letter["column"], letter["reason"]) == (2, "key", "is null")
+
+
+def test_sessions_over_a_limit_are_written_beside(
+    node: Cluster, client: Client, tmp_path: Path
+) -> None:
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+    from quorate_spark.source.options import write_options
+    from quorate_spark.source.writing import begun
+
+    client.execute(CreateTenant(name="few", limits={"mqtt.sessions": 3}), Tenant)
+    schema = StructType().add("tenant", "string").add("client_id", "string")
+    options = {
+        "table": "mqtt.sessions",
+        "endpoints": node.endpoints,
+        "load.mode": "files",
+        "load_id": "few",
+        "bad.rows": str(tmp_path),
+    }
+    schema = schema.add("expiry_interval_s", "long").add("payload", "binary")
+    writer = begun(write_options(options), schema, overwrite=False)
+    names = {
+        "tenant": ["few"] * 5,
+        "client_id": [f"device-{number}" for number in range(5)],
+        "expiry_interval_s": pa.array([60] * 5, pa.int64()),
+        "payload": [b"p"] * 5,
+    }
+    writer.commit([writer.write_rows(0, iter([pa.RecordBatch.from_pydict(names)]))])
+
+    view = Loads(client).get("few")
+    assert view is not None
+    assert (view.rows, view.bad_rows) == (3, 2)
+    [file] = tmp_path.rglob("*.jsonl")
+    letters = list(map(json.loads, file.read_text().splitlines()))
+    assert {letter["values"]["client_id"] for letter in letters} == {
+        f"device-{letter['row'] - 1}" for letter in letters
+    }
+    assert len(letters) == 2
+    assert all("LIMIT_REACHED" in letter["reason"] for letter in letters)
 
 
 def test_a_row_that_is_there_keeps_the_load_out_of_all_shards(

@@ -4,6 +4,8 @@ Both kinds of keys begin with the timer's name, which has no zero byte, and a ze
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
+from operator import add
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -73,19 +75,27 @@ def schedule_each(layer: Layer, timer: str, times: Mapping[bytes, int | None]) -
     found = layer.get_many(DEADLINE_KEYS, names)
     keyed, due_keys = layer.table(DEADLINE_KEYS).rows, layer.table(DEADLINES).rows
     #: Of each time the value by key, and the start of the keys by time: few times are of many keys.
-    known: dict[int | None, tuple[bytes | None, bytes]] = {None: (None, b"")}
-    for at_ms in set(times.values()) - known.keys():
+    values: dict[int | None, bytes | None] = {None: None}
+    time_starts: dict[int | None, bytes] = {}
+    for at_ms in set(times.values()) - values.keys():
         bounded_ms = _bounded(at_ms or 0)
-        known[at_ms] = _DEADLINE.pack(bounded_ms, _NO_TTL), _due_key(start, bounded_ms, b"")
+        values[at_ms] = _DEADLINE.pack(bounded_ms, _NO_TTL)
+        time_starts[at_ms] = _due_key(start, bounded_ms, b"")
+    if found.count(None) == len(found) and None not in times.values():
+        # Deadlines of thousands of new keys are set without a step for each.
+        keyed.update(zip(names, map(values.__getitem__, times.values()), strict=True))
+        starts = map(time_starts.__getitem__, times.values())
+        due_keys.update(zip(map(add, starts, times), repeat(b"")))
+        return
     for (key, at_ms), name, old in zip(times.items(), names, found, strict=True):
-        value, time_start = known[at_ms]
+        value = values[at_ms]
         if value == old:
             continue
         if old is not None:
             due_keys[_due_key(start, _DEADLINE.unpack(old)[0], key)] = None
         keyed[name] = value
         if value is not None:
-            due_keys[time_start + key] = b""
+            due_keys[time_starts[at_ms] + key] = b""
 
 
 def due(

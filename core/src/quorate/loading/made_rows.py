@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from google.protobuf.message import Message
@@ -10,6 +10,7 @@ from google.protobuf.message import Message
 from quorate.apply.layers import Layer
 from quorate.apply.program import Program
 from quorate.apply.txn import ShardTxn
+from quorate.plugin import ColumnLoad, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.storage.events import EventRow
 from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, SEQUENCES
@@ -85,9 +86,38 @@ class RowMaker:
 
         Raises what the handler raises, and `DuplicateKeyError`.
         """
-        rows = self._layer.table(self._family).rows
-        before = len(rows)
-        txn = ShardTxn(
+        before, txn = self._made, self._txn()
+        reply: Any = self._handler.apply(txn, command)
+        txn.end()
+        assert isinstance(reply, BatchReply)
+        if self._made - before != reply.items - len(reply.refusals):
+            raise DuplicateKeyError
+        return reply
+
+    def make_columns(
+        self, load: ColumnLoad, shard_keys: list[bytes], columns: Sequence[Sequence[Any]]
+    ) -> Mapping[str, int] | None:
+        """Make the rows of columns, and return how many there are of each name.
+
+        None: one may be refused, and nothing was made. Raises `DuplicateKeyError`.
+        """
+        before, txn = self._made, self._txn()
+        try:
+            counts = load.make(txn, shard_keys, *columns)
+        except Rejected:
+            return None
+        txn.end()
+        if self._made - before != len(shard_keys):
+            raise DuplicateKeyError
+        return counts
+
+    @property
+    def _made(self) -> int:
+        """The number of rows of the table."""
+        return len(self._layer.table(self._family).rows)
+
+    def _txn(self) -> ShardTxn:
+        return ShardTxn(
             self._layer,
             self._handler.scope,
             EventRow(),
@@ -96,12 +126,6 @@ class RowMaker:
             shard=self._shard,
             generation=self._set.generation,
         )
-        reply: Any = self._handler.apply(txn, command)
-        txn.end()
-        assert isinstance(reply, BatchReply)
-        if len(rows) - before != reply.items - len(reply.refusals):
-            raise DuplicateKeyError
-        return reply
 
     def take(self) -> Mapping[str, MadeRows]:
         """Return what was made, by family, and begin anew.

@@ -91,6 +91,33 @@ class ReplicaChecks(Subject):
                     compared += found is not None
             assert compared, f"no {write} of the log writes new rows alone: give one that does"
 
+    def test_rows_from_columns_are_those_of_items(self) -> None:
+        """What a table makes from columns is, row by row, what its handler makes of items."""
+        catalog = self._catalog()
+        entries = self._entries()
+        for extension in self._declared().extensions:
+            table = extension.value
+            if not isinstance(table, Table) or table.files is None or table.files.columns is None:
+                continue
+            write = table.write.DESCRIPTOR.full_name
+            group = catalog.commands[write].group
+            compared = 0
+            for place, entry in enumerate(entries[group]):
+                if entry.commands[0].type != write:
+                    continue
+                command = table.write.FromString(entry.commands[0].payload)
+                shard = self._shard(group)
+                logs.apply_each(shard, entries[group][:place])
+                found = file_loads.made_otherwise(catalog, table, command, shard)
+                differing = sorted(name for name, differs in (found or {}).items() if differs)
+                assert not differing, (
+                    f"what table {extension.name} makes from columns differs from what {write} "
+                    f"writes in {', '.join(differing)}: let `make` write what its handler writes, "
+                    "or `shard_keys` leave such rows to it"
+                )
+                compared += found is not None
+            assert compared, f"no {write} of the log has a row that `shard_keys` takes: give one"
+
     def test_equal_rows_have_equal_digests(self) -> None:
         """Rows are stored in one encoding, and no digest depends on the order of their writing."""
         catalog = self._catalog()

@@ -64,5 +64,35 @@ def test_a_row_that_cannot_be_right_names_its_column(
         assert refused.value.field == field
 
 
+def test_pairs_from_columns_are_those_from_items() -> None:
+    rows = [(b"a/b", b"v", None), (b"k" * 4_096, bytes(64 << 10), 0), (b"\0", b"\0", None)]
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    of_items, of_columns = MemoryTxn(at_ms=1_000), MemoryTxn(at_ms=1_000)
+
+    shard_keys = tables.shard_keys(*columns)
+    assert shard_keys == [b"a", b"k" * 4_096, b"\0"]
+    assert tables.make(of_columns, shard_keys, *columns) == {"": 3}
+
+    apply.put_pairs(of_items, PutPairs(pairs=[tables.to_item(*row) for row in rows]))
+    assert of_columns.rows(PAIRS) == of_items.rows(PAIRS)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (b"", b"v", None),
+        (b"k" * 4_097, b"v", None),
+        (b"k", b"", None),
+        (b"k", bytes((64 << 10) + 1), None),
+        (b"k", b"v", 1),
+    ],
+)
+def test_pairs_that_may_be_otherwise_are_made_of_items(
+    row: tuple[bytes, bytes, int | None],
+) -> None:
+    for rows in ((row, (b"a", b"v", None)), ((b"a", b"v", None), row)):
+        assert tables.shard_keys(*(list(each) for each in zip(*rows, strict=True))) is None
+
+
 def test_keys_begin_with_nothing_or_are_whole() -> None:
     assert (tables.to_key(), tables.to_key(b"a/b")) == (b"", b"a/b")

@@ -9,7 +9,6 @@ from quorate_mqtt.sessions.apply import (
     disconnect_sessions,
     expire_sessions,
 )
-from quorate_mqtt.sessions.ending import NEVER
 from quorate_mqtt.sessions.families import (
     CONNECTIONS,
     DELAY,
@@ -19,6 +18,7 @@ from quorate_mqtt.sessions.families import (
     SUBSCRIPTIONS,
     WILLS,
 )
+from quorate_mqtt.sessions.validation import NEVER
 from quorate_mqtt.shards import client_shard
 from quorate_mqtt.subscriptions.resource import set_subscription
 from quorate_mqtt.v1.sessions_pb2 import (

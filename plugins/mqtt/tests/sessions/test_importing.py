@@ -11,9 +11,9 @@ from quorate.plugin import Rejected
 from quorate.testing import MemoryNode, MemoryTxn
 from quorate_mqtt.session_quota.quota import COUNTS
 from quorate_mqtt.sessions.apply import expire_sessions, import_sessions
-from quorate_mqtt.sessions.ending import NEVER
 from quorate_mqtt.sessions.families import CONNECTIONS, EXPIRY, SESSIONS, SUBSCRIPTIONS, WILLS
 from quorate_mqtt.sessions.resource import SESSION
+from quorate_mqtt.sessions.validation import NEVER
 from quorate_mqtt.shards import client_shard
 from quorate_mqtt.subscriptions.resource import set_subscription
 from quorate_mqtt.v1.sessions_pb2 import (

@@ -39,6 +39,12 @@ def row_of(created: bytes, value: bytes, ttl_ms: int) -> bytes:
     return b"".join((created, value_head(len(value)), value)) if value else created
 
 
+def new_rows(txn: Txn, values: Iterable[bytes]) -> list[bytes]:
+    """Return the rows of new pairs that have a value each, and no time to live."""
+    created, join = created_in(txn.revision), b"".join
+    return [join((created, value_head(len(value)), value)) for value in values]
+
+
 @lru_cache(maxsize=4_096)
 def value_head(size: int) -> bytes:
     """Return the tag and length that precede a value of this size in its row."""

@@ -1,11 +1,16 @@
 """Pairs as rows of a table, for bulk loads and exports."""
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from quorate.builtin.kv.families import LONGEST_KEY, PAIRS
+from quorate.builtin.kv.apply import new_rows
+from quorate.builtin.kv.families import LONGEST_KEY, PAIRS, shard_of
 from quorate.builtin.kv.validation import LONGEST_TTL_MS, check_put
-from quorate.plugin import Column, Extension, FileLoad, Invalid, Removal, Table
+from quorate.plugin import Column, ColumnLoad, Extension, FileLoad, Invalid, Removal, Table, Txn
 from quorate.v1 import kv_pb2 as pb
+
+#: A value of this size fits everywhere.
+_USUAL_VALUE: Final = 64 << 10
 
 
 def to_item(key: bytes, value: bytes, ttl_ms: int | None) -> pb.PutPair:
@@ -39,6 +44,32 @@ def to_removal(key: bytes, revision: int) -> pb.DeletePair:
     return pb.DeletePair(key=key, expected_revision=revision)
 
 
+def shard_keys(
+    pairs: Sequence[bytes], values: Sequence[bytes], ttls_ms: Sequence[int | None]
+) -> list[bytes] | None:
+    """Return the shard key of each pair; None where one has an odd key, no value, or a TTL."""
+    lengths, sizes = list(map(len, pairs)), list(map(len, values))
+    if (
+        any(ttls_ms)
+        or not 0 < min(lengths) <= max(lengths) <= LONGEST_KEY
+        or not 0 < min(sizes) <= max(sizes) <= _USUAL_VALUE
+    ):
+        return None
+    return list(map(shard_of, pairs))
+
+
+def make(
+    txn: Txn,
+    _: Sequence[bytes],
+    pairs: Sequence[bytes],
+    values: Sequence[bytes],
+    __: Sequence[int | None],
+) -> Mapping[str, int]:
+    """Write pairs that are not there, and return how many they are."""
+    txn.put_each(PAIRS, dict(zip(pairs, new_rows(txn, values), strict=True)))
+    return {"": len(pairs)}
+
+
 def _refuse(key: bytes, ttl_ms: int) -> None:
     if ttl_ms < 0:
         raise Invalid("ttl_ms", f"must not be negative, and is {ttl_ms}")
@@ -60,6 +91,6 @@ TABLE: Final = Table(
     to_insert=to_insert,
     plain=True,
     removal=Removal(delete=pb.DeletePairs, to_item=to_removal),
-    files=FileLoad(),
+    files=FileLoad(columns=ColumnLoad(shard_keys=shard_keys, make=make)),
 )
 EXTENSION: Final = Extension(point="spark.tables", name=PAIRS, value=TABLE)

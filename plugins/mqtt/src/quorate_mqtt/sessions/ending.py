@@ -8,11 +8,10 @@ from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.queues import keeping
 from quorate_mqtt.sessions.families import EXPIRY, SESSIONS, SUBSCRIPTIONS
 from quorate_mqtt.sessions.ledger import Ledger
+from quorate_mqtt.sessions.validation import NEVER
 from quorate_mqtt.v1.sessions_pb2 import Session
 from quorate_mqtt.wills import delivering
 
-#: The interval of a session that never expires.
-NEVER: Final = 0xFFFF_FFFF
 _MS: Final = 1_000
 
 

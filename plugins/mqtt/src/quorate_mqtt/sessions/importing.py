@@ -1,6 +1,7 @@
 """How sessions come here from elsewhere: their clients are away, and their time begins now."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from operator import add
 from typing import Final
 
 from quorate.plugin import Rejected, Txn
@@ -15,6 +16,26 @@ from quorate_mqtt.v1.sessions_pb2 import ImportSession, Session
 ALREADY_CONNECTED: Final = "ALREADY_CONNECTED"
 
 
+def write_new(
+    txn: Txn, clients: Sequence[bytes], intervals_s: Sequence[int], payloads: Sequence[bytes]
+) -> None:
+    """Write the sessions of clients that have none, as `Imports` does one by one."""
+    now_ms = _now_ms(txn)
+    rows = ImportedRows(txn.revision, now_ms)
+    kinds = list(zip(intervals_s, map(len, payloads), strict=True))
+    starts = {kind: rows.start(*kind) for kind in set(kinds)}
+    ends_ms = {each: ending.expiry_of(now_ms, each) for each in set(intervals_s)}
+    imported = map(add, map(starts.__getitem__, kinds), payloads)
+    txn.put_each(SESSIONS, dict(zip(clients, imported, strict=True)))
+    deadlines = map(ends_ms.__getitem__, intervals_s)
+    txn.schedule_each(EXPIRY, dict(zip(clients, deadlines, strict=True)))
+
+
+def _now_ms(txn: Txn) -> int:
+    """Return the time of the disconnect of what is imported: zero is none."""
+    return max(1, txn.proposed_at_ms)
+
+
 class Imports:
     """The sessions that one command imports: they are written together by `close`."""
 
@@ -22,8 +43,7 @@ class Imports:
 
     def __init__(self, txn: Txn) -> None:
         self._txn: Final = txn
-        # Zero is no time of a disconnect.
-        self._now_ms: Final = max(1, txn.proposed_at_ms)
+        self._now_ms: Final = _now_ms(txn)
         # Larger than every generation that a session of one of these clients has had.
         self._rows: Final = ImportedRows(txn.revision, self._now_ms)
         self._ledger: Final = Ledger(txn)

@@ -9,7 +9,7 @@ from quorate.plugin import Access, Invalid, NodeApi, Query, Reader, Resource, Ve
 
 from quorate_mqtt.brokers import LiveBrokers
 from quorate_mqtt.names import check_identity
-from quorate_mqtt.sessions import apply, ending, ledger, validation
+from quorate_mqtt.sessions import apply, ledger, validation
 from quorate_mqtt.sessions.families import SESSIONS
 from quorate_mqtt.sessions.ledger import departs
 from quorate_mqtt.sessions.tables import TABLE
@@ -156,7 +156,10 @@ SESSION: Final[Resource[pb.Session]] = Resource(
                     tenant="acme", client_id="cyd", expiry_interval_s=86_400, payload=b"inflight=2"
                 ),
                 pb.ImportSession(
-                    tenant="acme", client_id="dora", expiry_interval_s=ending.NEVER, new_only=True
+                    tenant="acme",
+                    client_id="dora",
+                    expiry_interval_s=validation.NEVER,
+                    new_only=True,
                 ),
             ),
         ),

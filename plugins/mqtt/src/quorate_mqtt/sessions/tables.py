@@ -1,15 +1,18 @@
 """Sessions as rows of a table, for bulk loads and scans."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
-from quorate.plugin import Column, FileLoad, Removal, Table, Txn, keys
+from quorate.plugin import Column, ColumnLoad, FileLoad, Removal, Table, Txn, keys
 from quorate.plugin.resource import from_columns
 
 from quorate_mqtt.sessions.families import SESSIONS
+from quorate_mqtt.sessions.importing import write_new
 from quorate_mqtt.sessions.ledger import Ledger
-from quorate_mqtt.sessions.validation import check_import, is_usual_import
+from quorate_mqtt.sessions.validation import are_usual_imports, check_import, is_usual_import
+from quorate_mqtt.shards import client_shard
 from quorate_mqtt.v1 import sessions_pb2 as pb
 
 _COLUMNS: Final = (
@@ -58,6 +61,33 @@ def to_removal(key: bytes, revision: int) -> pb.DeleteSession:
     )
 
 
+def shard_keys(
+    tenants: Sequence[str],
+    client_ids: Sequence[str],
+    intervals_s: Sequence[int],
+    payloads: Sequence[bytes | None],
+) -> list[bytes] | None:
+    """Return the shard key of each client; None: not all of the sessions are usual."""
+    if not are_usual_imports(tenants, client_ids, intervals_s, payloads):
+        return None
+    return list(map(client_shard, tenants, client_ids))
+
+
+def make(
+    txn: Txn,
+    clients: Sequence[bytes],
+    tenants: Sequence[str],
+    _: Sequence[str],
+    intervals_s: Sequence[int],
+    payloads: Sequence[bytes | None],
+) -> Mapping[str, int]:
+    """Write sessions of clients that have none, and return how many there are by tenant."""
+    sessions = Counter(tenants)
+    settle(txn, sessions)
+    write_new(txn, clients, intervals_s, [payload or b"" for payload in payloads])
+    return sessions
+
+
 def settle(txn: Txn, sessions: Mapping[str, int]) -> None:
     """Count sessions of tenants that came as files; refuse those for which there is no room."""
     ledger = Ledger(txn)
@@ -78,5 +108,9 @@ TABLE: Final = Table(
     plain=True,
     to_insert=to_insert,
     removal=Removal(delete=pb.DeleteSessions, to_item=to_removal),
-    files=FileLoad(counted_by=attrgetter("tenant"), settle=settle),
+    files=FileLoad(
+        counted_by=attrgetter("tenant"),
+        settle=settle,
+        columns=ColumnLoad(shard_keys=shard_keys, make=make),
+    ),
 )

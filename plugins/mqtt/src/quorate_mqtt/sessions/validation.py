@@ -4,7 +4,7 @@ Commands that hold thousands of items are looked at on every way in: most items 
 known to be by few looks.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
@@ -19,6 +19,8 @@ from quorate_mqtt.v1 import sessions_pb2 as pb, wills_pb2
 LARGEST_PAYLOAD: Final = 64 * 1024
 #: MQTT counts the bytes of a will's payload, and of its properties, in two bytes.
 LARGEST_WILL: Final = 65_535
+#: The interval of a session that never expires; no other is longer.
+NEVER: Final = 0xFFFF_FFFF
 #: A client id with this many characters fits, whatever they are.
 _SHORT: Final = 128
 
@@ -94,6 +96,24 @@ def is_usual_import(
         and expiry_interval_s > 0
         and (payload is None or len(payload) <= LARGEST_PAYLOAD)
         and _is_name(tenant)
+    )
+
+
+def are_usual_imports(
+    tenants: Sequence[str],
+    client_ids: Sequence[str],
+    expiry_intervals_s: Sequence[int],
+    payloads: Sequence[bytes | None],
+) -> bool:
+    """Return whether `is_usual_import` holds for each of many, some at least."""
+    return (
+        min(map(len, client_ids)) > 0
+        and max(map(len, client_ids)) <= _SHORT
+        and "".join(client_ids).isprintable()
+        and min(expiry_intervals_s) > 0
+        and max(expiry_intervals_s) <= NEVER
+        and max(map(len, filter(None, payloads)), default=0) <= LARGEST_PAYLOAD
+        and all(map(_is_name, set(tenants)))
     )
 
 

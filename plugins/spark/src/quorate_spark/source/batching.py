@@ -6,7 +6,7 @@ makes the same batches, and a shard knows by their numbers which of them it has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from operator import methodcaller
 from typing import Any, Final
 
@@ -114,10 +114,14 @@ class Batching:
         #: Rows that are in no batch, for they cannot be right.
         self.bad: Final[list[BadRow]] = []
 
-    def take(self, record_batch: pa.RecordBatch) -> Iterator[Batch]:
-        """Take rows, and yield the batches that they fill."""
+    def take(
+        self, record_batch: pa.RecordBatch, shards: Collection[int] | None = None
+    ) -> Iterator[Batch]:
+        """Take rows, all of them or those of some shards, and yield the batches that they fill."""
         first = self._taken + 1
         self._taken += record_batch.num_rows
+        if shards is not None and not shards:
+            return
         columns = normalized(self._table, record_batch)
         values = [column.to_pylist() for column in columns]
         items, contents, places = self._items(record_batch, columns, values, first)
@@ -132,6 +136,8 @@ class Batching:
             by_shard.setdefault(self._plan.holders[slot], []).append(at)
         source = first, record_batch
         for shard, mine in by_shard.items():
+            if shards is not None and shard not in shards:
+                continue
             begin = 0
             while begin < len(mine):
                 filling = self._open.get(shard)

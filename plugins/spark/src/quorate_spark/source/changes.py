@@ -26,10 +26,11 @@ from pyspark.sql.streaming.datasource import (
 from quorate.client import ChangeKind, Client, QuorateError, WatchedChange
 from quorate.v1.token_pb2 import WatchToken
 
+from quorate_spark.source.connecting import client_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.feeds import feed_of
 from quorate_spark.source.options import FeedOptions
-from quorate_spark.source.reading import EVERY, ShardRange, connected, pages, planned
+from quorate_spark.source.reading import EVERY, ShardRange, pages, planned
 
 #: Changes of one Arrow batch.
 _BATCH_ROWS: Final = 5_000
@@ -152,7 +153,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
             yield feed.batch([lost])
             return
-        with self._errors(), connected(self.options) as client:
+        with self._errors(), client_of(self.options) as client:
             if isinstance(partition, Rows):
                 for page in pages(client, partition.part):
                     yield feed.snapshot(page, partition.part.shard, partition.revision)
@@ -177,7 +178,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _cluster(self) -> Iterator[Client]:
         """Give the driver's client, which is kept for the next call."""
         if self._client is None:
-            self._client = connected(self.options)
+            self._client = client_of(self.options)
         with self._errors():
             yield self._client
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from quorate.client import AsyncClient, QuorateError, connect
-from quorate.client.vocabulary import InstalledCommands
+from quorate.client import AsyncClient, QuorateError
 from quorate.loading import DuplicateKeyError, RowMaker, key_hashes, write_sorted_file
 from quorate.plugin.catalog import assemble
 from quorate.plugin.slots import bitmap_of
@@ -19,6 +19,8 @@ from quorate.v1 import files_pb2 as pb
 
 from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.batching import Batch, Batching
+from quorate_spark.source.column_parts import parts_of
+from quorate_spark.source.connecting import async_client_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.reporting import Reporting, Sent
@@ -67,12 +69,7 @@ async def send_files(
 ) -> Filed:
     """Send the files of a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
-    async with connect(
-        options.endpoints,
-        timeout_s=options.timeout_s,
-        tls=options.tls,
-        vocabulary=InstalledCommands(),
-    ) as client:
+    async with async_client_of(options) as client:
         try:
             topology = await client.topology()
             plan = plan_of(topology, found.group)
@@ -104,6 +101,8 @@ class _Filing:
         self._options: Final = options
         self._partition: Final = partition
         self._found: Final = found
+        assert found.table.files is not None
+        self._load: Final = found.table.files
         self._plan: Final = plan
         self._nodes: Final = nodes
         self._client: Final = client
@@ -135,7 +134,8 @@ class _Filing:
             self._begin(shard, pb.OpenFilesResponse.FromString(content))
         try:
             while (record_batch := await asyncio.to_thread(next, rows, None)) is not None:
-                for batch in self._batching.take(record_batch):
+                left = await self._make_columns(record_batch)
+                for batch in self._batching.take(record_batch, left):
                     await self._make(batch)
                 self._bad.check()
             for batch in self._batching.rest():
@@ -163,33 +163,68 @@ class _Filing:
             # An attempt that is repeated: its files are only compared with those that are there.
             self._ingested.add(shard)
 
+    async def _make_columns(self, record_batch: pa.RecordBatch) -> set[int] | None:
+        """Make rows without items; return the shards of which they are to be made; None: all."""
+        load = self._load.columns
+        if load is None:
+            return None
+        parts = parts_of(self._found.table, load, self._plan, record_batch)
+        if parts is None:
+            return None
+        left = set()
+        for part in parts:
+            with self._distinct():
+                counts = self._maker(part.shard).make_columns(load, part.shard_keys, part.columns)
+            if counts is None:
+                left.add(part.shard)
+                continue
+            rows = len(part.shard_keys)
+            size = record_batch.nbytes * rows // record_batch.num_rows
+            await self._made(part.shard, rows, size, counts, part.slots)
+        return left
+
     async def _make(self, batch: Batch) -> None:
-        maker = self._makers.get(batch.shard)
-        if maker is None:
-            raise SourceError(
-                f"shard {batch.shard} of {self._found.group} came after load "
-                f"{self._options.load_id} had begun: begin another load"
-            )
+        maker = self._maker(batch.shard)
         command = self._found.command(batch.items, batch.contents)
-        try:
+        with self._distinct():
             reply = maker.make(command)
-        except DuplicateKeyError:
-            raise duplicate(self._options.load_id, f"partition {self._partition} has") from None
         refused = {each.item for each in reply.refusals}
         for refusal in reply.refusals:
             self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
         items: list[Any] = batch.items
         if refused:
             items = [each for at, each in enumerate(items) if at not in refused]
-        load, of_shard = self._found.table.files, self._shards[batch.shard]
-        assert load is not None
-        of_shard.counts.update(map(load.counted_by, items))
-        of_shard.slots |= batch.slots
-        self._reporting.count(batch, len(refused))
-        held, size = self._held[batch.shard]
-        self._held[batch.shard] = held, size = held + len(items), size + batch.size
-        if held >= FILE_ROWS or size >= FILE_BYTES:
-            await self._write(batch.shard)
+        counts = Counter(map(self._load.counted_by, items))
+        await self._made(batch.shard, len(items), batch.size, counts, batch.slots)
+
+    def _maker(self, shard: int) -> RowMaker:
+        maker = self._makers.get(shard)
+        if maker is None:
+            raise SourceError(
+                f"shard {shard} of {self._found.group} came after load "
+                f"{self._options.load_id} had begun: begin another load"
+            )
+        return maker
+
+    @contextmanager
+    def _distinct(self) -> Iterator[None]:
+        try:
+            yield
+        except DuplicateKeyError:
+            raise duplicate(self._options.load_id, f"partition {self._partition} has") from None
+
+    async def _made(
+        self, shard: int, rows: int, size: int, counts: Mapping[str, int], slots: set[int]
+    ) -> None:
+        """Record what the maker of a shard has made, and write it once it is enough for a file."""
+        of_shard = self._shards[shard]
+        of_shard.counts.update(counts)
+        of_shard.slots |= slots
+        self._reporting.count(rows, size)
+        held, held_bytes = self._held[shard]
+        self._held[shard] = held, held_bytes = held + rows, held_bytes + size
+        if held >= FILE_ROWS or held_bytes >= FILE_BYTES:
+            await self._write(shard)
 
     async def _write(self, shard: int) -> None:
         """Write the files of what a shard's maker has, and send them beside what comes next."""

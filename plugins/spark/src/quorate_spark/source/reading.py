@@ -14,9 +14,10 @@ from quorate.v1 import view_pb2 as views
 
 from quorate_spark.source import ranges
 from quorate_spark.source.columns import spark_schema
+from quorate_spark.source.connecting import client_of
 from quorate_spark.source.decoding import Decoder
 from quorate_spark.source.errors import SourceError
-from quorate_spark.source.options import FeedOptions, ReadOptions
+from quorate_spark.source.options import ReadOptions
 from quorate_spark.source.ranges import KeyRange
 from quorate_spark.source.shards import ShardPlan, plan_of
 from quorate_spark.source.tables import find
@@ -42,11 +43,6 @@ class ShardRange(InputPartition):
 
 #: Ranges in which every key lies.
 EVERY: Final = (KeyRange(b"", None),)
-
-
-def connected(options: ReadOptions | FeedOptions) -> Client:
-    """Return a client of the cluster that options name."""
-    return Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls)
 
 
 def schema_of(options: ReadOptions) -> StructType:
@@ -156,7 +152,7 @@ class TableReader(DataSourceReader):
         found = find(self.options.table)
         wanted = ranges.of_filters(found.table, self.filters)
         try:
-            with connected(self.options) as client:
+            with client_of(self.options) as client:
                 parts = planned(
                     client,
                     found.group,
@@ -177,7 +173,7 @@ class TableReader(DataSourceReader):
         found = find(self.options.table)
         try:
             decoder = Decoder(found, self.options.columns)
-            with connected(self.options) as client:
+            with client_of(self.options) as client:
                 for page in pages(client, partition, keys_only=decoder.keys_only):
                     yield ranges.passes(decoder.batch(page), self.filters)
         except QuorateError as error:

@@ -12,7 +12,6 @@ from google.protobuf.empty_pb2 import Empty
 from quorate.client import AsyncClient
 
 from quorate_spark.source.bad_rows import BadRows
-from quorate_spark.source.batching import Batch
 from quorate_spark.v1.commands_pb2 import ReportPartitionCommand
 
 _REPORT_S: Final = 2.0
@@ -48,10 +47,10 @@ class Reporting:
             batches=self._batches,
         )
 
-    def count(self, batch: Batch, refused: int) -> None:
-        """Count a batch of which some rows were refused."""
-        self._rows += len(batch.items) - refused
-        self._row_bytes += batch.size
+    def count(self, rows: int, size: int) -> None:
+        """Count a batch of which so many rows were taken, and its bytes."""
+        self._rows += rows
+        self._row_bytes += size
         self._batches += 1
 
     @asynccontextmanager

@@ -13,14 +13,13 @@ from quorate.client import (
     NamedSession,
     QuorateError,
     RejectedError,
-    connect,
 )
-from quorate.client.vocabulary import InstalledCommands
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_spark.source.adaptive_rate import AdaptiveRate
 from quorate_spark.source.bad_rows import BadRows
 from quorate_spark.source.batching import Batch, Batching
+from quorate_spark.source.connecting import async_client_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.reporting import Reporting, Sent
@@ -31,12 +30,7 @@ from quorate_spark.source.tables import FoundTable, find
 async def send(options: WriteOptions, partition: int, rows: Iterator[pa.RecordBatch]) -> Sent:
     """Load a partition; raises `SourceError` when it cannot be loaded whole."""
     found = find(options.table)
-    async with connect(
-        options.endpoints,
-        timeout_s=options.timeout_s,
-        tls=options.tls,
-        vocabulary=InstalledCommands(),
-    ) as client:
+    async with async_client_of(options) as client:
         try:
             plan = plan_of(await client.topology(), found.group)
             return await _Sending(options, partition, found, plan, client).run(rows)
@@ -173,4 +167,4 @@ class _Sending:
         reply = BatchReply.FromString(answer.payload)
         for refusal in reply.refusals:
             self._bad.refused(batch, refusal.item, f"{refusal.code}: {refusal.message}")
-        self._reporting.count(batch, len(reply.refusals))
+        self._reporting.count(len(batch.items) - len(reply.refusals), batch.size)

@@ -18,12 +18,13 @@ from google.protobuf.message import Message
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
-from quorate.client import AsyncClient, Client, NamedSession, QuorateError, connect
+from quorate.client import AsyncClient, NamedSession, QuorateError
 from quorate.plugin import Fence, Invalid
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_spark.client import Loads
 from quorate_spark.source import columns, dead_letters, undoing
+from quorate_spark.source.connecting import async_client_of, client_of
 from quorate_spark.source.dead_letters import BadRow, values_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import SinkOptions
@@ -96,7 +97,7 @@ class ChangeWriter(DataSourceStreamArrowWriter):
     def _end(self, epoch: Epoch, failure: str) -> None:
         options = self.options
         try:
-            with Client(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as client:
+            with client_of(options) as client:
                 client.execute(EndLoadCommand(load_id=epoch.load_id, failure=failure), Load)
                 before = epoch.before
                 if not failure and before is not None and Loads(client).get(before.load_id):
@@ -160,9 +161,9 @@ async def apply(
     # The first one is recorded always, so that each batch finds the one before it.
     if not (rows or partition == 0):
         return EpochSent(epoch.query, 0, 0)
-    async with connect(options.endpoints, timeout_s=options.timeout_s, tls=options.tls) as q:
+    async with async_client_of(options) as client:
         try:
-            return await _Applying(options, epoch, partition, found, q).run(changes)
+            return await _Applying(options, epoch, partition, found, client).run(changes)
         except QuorateError as error:
             raise source_error(error, epoch.load_id, partition) from error
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
-from quorate.client import Client, QuorateError
-from quorate.client.vocabulary import InstalledCommands
+from quorate.client import QuorateError
 
 from quorate_spark.source import columns, placing
+from quorate_spark.source.connecting import client_of
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.options import WriteOptions
 from quorate_spark.source.reporting import Sent
@@ -97,7 +97,7 @@ class TableWriter(DataSourceArrowWriter):
     def _put_in_place(self, filed: Sequence[Filed]) -> None:
         options = self.options
         try:
-            with _client(options) as client:
+            with client_of(options) as client:
                 placing.put_in_place(client, options, find(options.table), filed)
         except QuorateError as error:
             raise source_error(error, options.load_id) from error
@@ -112,7 +112,7 @@ class TableWriter(DataSourceArrowWriter):
         if options.publish == "later":
             return
         try:
-            with _client(options) as client:
+            with client_of(options) as client:
                 placing.publish(client, options.load_id, options.timeout_s)
         except QuorateError as error:
             raise source_error(error, options.load_id) from error
@@ -150,7 +150,7 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
     if not options.load_id:
         options = replace(options, load_id=uuid.uuid4().hex)
     try:
-        with _client(options) as client:
+        with client_of(options) as client:
             opened = placing.opened(client, options, found)
             command = BeginLoadCommand(
                 load_id=options.load_id,
@@ -165,18 +165,9 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
     return TableWriter(options, opened)
 
 
-def _client(options: WriteOptions) -> Client:
-    return Client(
-        options.endpoints,
-        timeout_s=options.timeout_s,
-        tls=options.tls,
-        vocabulary=InstalledCommands(),
-    )
-
-
 def _ask(options: WriteOptions, command: Any) -> Load:
     try:
-        with _client(options) as client:
+        with client_of(options) as client:
             return client.execute(command, Load)
     except QuorateError as error:
         raise source_error(error, options.load_id) from error
