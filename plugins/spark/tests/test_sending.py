@@ -54,7 +54,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> Sending:
     """Send two rows of one shard to a cluster that gives this answer."""
 
     def sent(answer: CommandReply) -> Sent:
-        monkeypatch.setattr(sending, "connect", lambda *_, **__: Cluster(answer))
+        monkeypatch.setattr(sending, "async_client_of", lambda _: Cluster(answer))
         monkeypatch.setattr(sending, "plan_of", lambda *_: PLAN)
         column: Any = pa.array([b"a", b"b"], pa.binary())
         rows = pa.RecordBatch.from_arrays([column, column], names=["key", "value"])
