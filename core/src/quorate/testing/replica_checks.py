@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, Message
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import mirrored
 from quorate.plugin import Table, keys
-from quorate.plugin.catalog import assemble
+from quorate.plugin.catalog import Catalog, assemble
 from quorate.storage.rows import value_of
 from quorate.testing import file_loads, logs
 from quorate.testing.hostile import poisoned
@@ -64,19 +64,10 @@ class ReplicaChecks(Subject):
     def test_rows_of_files_are_those_of_commands(self) -> None:
         """What is loaded as files is, row by row, what the commands of the table write."""
         catalog = self._catalog()
-        entries = self._entries()
-        for extension in self._declared().extensions:
-            table = extension.value
-            if not isinstance(table, Table) or table.files is None:
-                continue
+        for name, table, group, commands in self._loaded(catalog):
             write = table.write.DESCRIPTOR.full_name
-            group = catalog.commands[write].group
             compared = 0
-            for place, entry in enumerate(entries[group]):
-                if entry.commands[0].type != write:
-                    continue
-                command = table.write.FromString(entry.commands[0].payload)
-                before = entries[group][:place]
+            for before, command in commands:
                 # Where the log has written the rows already, the host's entries alone come first.
                 hosts = [each for each in before if not logs.is_of_a_plugin(catalog, each)]
                 for prefix in (before, hosts):
@@ -85,7 +76,7 @@ class ReplicaChecks(Subject):
                         logs.apply_each(shard, prefix)
                     found = file_loads.differing(catalog, table, command, *shards)
                     assert not found, (
-                        f"table {extension.name} loaded by files differs from {write} in "
+                        f"table {name} loaded by files differs from {write} in "
                         f"{', '.join(found)}: write what is about all rows in `settle`"
                     )
                     compared += found is not None
@@ -94,29 +85,44 @@ class ReplicaChecks(Subject):
     def test_rows_from_columns_are_those_of_items(self) -> None:
         """What a table makes from columns is, row by row, what its handler makes of items."""
         catalog = self._catalog()
-        entries = self._entries()
-        for extension in self._declared().extensions:
-            table = extension.value
-            if not isinstance(table, Table) or table.files is None or table.files.columns is None:
+        for name, table, group, commands in self._loaded(catalog):
+            if table.files is None or table.files.columns is None:
                 continue
             write = table.write.DESCRIPTOR.full_name
-            group = catalog.commands[write].group
             compared = 0
-            for place, entry in enumerate(entries[group]):
-                if entry.commands[0].type != write:
-                    continue
-                command = table.write.FromString(entry.commands[0].payload)
+            for before, command in commands:
                 shard = self._shard(group)
-                logs.apply_each(shard, entries[group][:place])
+                logs.apply_each(shard, before)
                 found = file_loads.made_otherwise(catalog, table, command, shard)
-                differing = sorted(name for name, differs in (found or {}).items() if differs)
+                differing = sorted(each for each, differs in (found or {}).items() if differs)
                 assert not differing, (
-                    f"what table {extension.name} makes from columns differs from what {write} "
-                    f"writes in {', '.join(differing)}: let `make` write what its handler writes, "
-                    "or `shard_keys` leave such rows to it"
+                    f"what table {name} makes from columns differs from what {write} writes in "
+                    f"{', '.join(differing)}: let `make` write what its handler writes, or "
+                    "`shard_keys` leave such rows to it"
                 )
                 compared += found is not None
             assert compared, f"no {write} of the log has a row that `shard_keys` takes: give one"
+
+    def _loaded(
+        self, catalog: Catalog
+    ) -> Iterator[tuple[str, Table, str, list[tuple[list[Entry], Message]]]]:
+        """Yield the tables that are loaded by files, each with its group and its commands.
+
+        With each command of the log come the entries before it.
+        """
+        entries = self._entries()
+        for extension in self._declared().extensions:
+            table = extension.value
+            if not isinstance(table, Table) or table.files is None:
+                continue
+            write = table.write.DESCRIPTOR.full_name
+            group = catalog.commands[write].group
+            commands = [
+                (entries[group][:place], table.write.FromString(entry.commands[0].payload))
+                for place, entry in enumerate(entries[group])
+                if entry.commands[0].type == write
+            ]
+            yield extension.name, table, group, commands
 
     def test_equal_rows_have_equal_digests(self) -> None:
         """Rows are stored in one encoding, and no digest depends on the order of their writing."""
