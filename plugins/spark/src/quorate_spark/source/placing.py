@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from quorate.client import AsyncClient, Client, RejectedError
+from quorate.client import Client, RejectedError
 from quorate.plugin.slots import BITMAP_BYTES
 from quorate.v1 import files_pb2 as pb, view_pb2 as views
 
@@ -31,8 +30,6 @@ _HASH_BYTES: Final = 8
 #: Time for which an abort waits for a publication in progress.
 _PUBLISHED_S: Final = 60.0
 _AGAIN_S: Final = 0.2
-#: Shards that put their files in place at the same time.
-_AT_ONCE: Final = 8
 
 
 def opened(client: Client, options: WriteOptions, found: FoundTable) -> dict[int, bytes] | None:
@@ -93,7 +90,7 @@ def put_in_place(
     for check_only in (False,) if atomic else (True, False):
         for request in requests:
             request.check_only, request.ingest.stage = check_only, atomic
-        client.thread.run(_ingest_each(client.asynchronous, options, plan, requests))
+            _ingest(client, options, plan, request)
 
 
 def publish(client: Client, load_id: str, timeout_s: float) -> Load:
@@ -133,29 +130,11 @@ def publish(client: Client, load_id: str, timeout_s: float) -> Load:
     return client.execute(EndLoadCommand(load_id=load_id), Load)
 
 
-async def _ingest_each(
-    client: AsyncClient,
-    options: WriteOptions,
-    plan: ShardPlan,
-    requests: Sequence[pb.IngestFilesRequest],
-) -> None:
-    """Ask several shards at a time; raises the error of the first one that has not done it."""
-    places = asyncio.Semaphore(_AT_ONCE)
-
-    async def ask(request: pb.IngestFilesRequest) -> None:
-        async with places:
-            await _ingest(client, options, plan, request)
-
-    for failure in await asyncio.gather(*map(ask, requests), return_exceptions=True):
-        if failure is not None:
-            raise failure
-
-
-async def _ingest(
-    client: AsyncClient, options: WriteOptions, plan: ShardPlan, request: pb.IngestFilesRequest
+def _ingest(
+    client: Client, options: WriteOptions, plan: ShardPlan, request: pb.IngestFilesRequest
 ) -> None:
     try:
-        await client.call(
+        client.call(
             f"{_FILES}/Ingest",
             request,
             pb.IngestFilesResponse,
