@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from quorate.plugin import Invalid
 from quorate.plugin.slots import slots_of
 
-from quorate_spark.source.columns import normalized
+from quorate_spark.source.columns import lacks_values, normalized
 from quorate_spark.source.dead_letters import BadRow, values_of
 from quorate_spark.source.shards import ShardPlan
 from quorate_spark.source.tables import FoundTable
@@ -131,11 +131,8 @@ class Batching:
         elif self._key is not self._shard_key:
             keys = list(map(self._key, items))
         slots, sizes = slots_of(shard_keys), list(map(len, contents))
-        by_shard: dict[int, list[int]] = {}
-        for at, slot in enumerate(slots):
-            by_shard.setdefault(self._plan.holders[slot], []).append(at)
         source = first, record_batch
-        for shard, mine in by_shard.items():
+        for shard, mine in self._plan.by_shard(slots).items():
             if shards is not None and shard not in shards:
                 continue
             begin = 0
@@ -181,10 +178,7 @@ class Batching:
         first: int,
     ) -> tuple[list[Message], list[bytes], Sequence[int]]:
         """Return the items of the rows that can be right, what they serialize to, and places."""
-        if not any(
-            column.null_count and not declared.nullable
-            for declared, column in zip(self._table.columns, columns, strict=True)
-        ):
+        if not lacks_values(self._table, columns):
             try:
                 items = list(map(self._to_item, *values))
                 contents = list(map(_serialized, items))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from quorate.plugin import ColumnLoad, Table
 from quorate.plugin.slots import slots_of
 
-from quorate_spark.source.columns import normalized
+from quorate_spark.source.columns import lacks_values, normalized
 from quorate_spark.source.shards import ShardPlan
 
 
@@ -30,18 +30,13 @@ def parts_of(
 ) -> list[ColumnPart] | None:
     """Return the rows of each shard; None: not all of them are usual."""
     arrays = normalized(table, record_batch)
-    if not record_batch.num_rows or any(
-        array.null_count and not column.nullable
-        for column, array in zip(table.columns, arrays, strict=True)
-    ):
+    if not record_batch.num_rows or lacks_values(table, arrays):
         return None
     columns = [array.to_pylist() for array in arrays]
     shard_keys = load.shard_keys(*columns)
     if shard_keys is None:
         return None
-    slots, by_shard = slots_of(shard_keys), dict[int, list[int]]()
-    for at, slot in enumerate(slots):
-        by_shard.setdefault(plan.holders[slot], []).append(at)
+    slots = slots_of(shard_keys)
     return [
         ColumnPart(
             shard=shard,
@@ -49,5 +44,5 @@ def parts_of(
             columns=[[column[at] for at in mine] for column in columns],
             slots={slots[at] for at in mine},
         )
-        for shard, mine in by_shard.items()
+        for shard, mine in plan.by_shard(slots).items()
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -84,6 +84,14 @@ def normalized(table: Table, batch: pa.RecordBatch) -> list[pa.Array]:
         else pa.nulls(batch.num_rows, ARROW[each.type])
         for each in table.columns
     ]
+
+
+def lacks_values(table: Table, columns: Sequence[pa.Array]) -> bool:
+    """Return whether a column of a batch has a null that may not be there."""
+    return any(
+        column.null_count and not declared.nullable
+        for declared, column in zip(table.columns, columns, strict=True)
+    )
 
 
 def _problem(column: Column, field: spark.StructField | None) -> str:

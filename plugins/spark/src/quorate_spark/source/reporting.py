@@ -48,7 +48,7 @@ class Reporting:
         )
 
     def count(self, rows: int, size: int) -> None:
-        """Count a batch of which so many rows were taken, and its bytes."""
+        """Count a batch: the rows of it that were taken, and its bytes."""
         self._rows += rows
         self._row_bytes += size
         self._batches += 1

@@ -29,6 +29,13 @@ class ShardPlan:
         """Return the number of the shard that has a key."""
         return self.holders[slot_of(shard_key)]
 
+    def by_shard(self, slots: Sequence[int]) -> dict[int, list[int]]:
+        """Return the places of each shard's rows, of which the slots are given in their order."""
+        places: dict[int, list[int]] = {}
+        for at, slot in enumerate(slots):
+            places.setdefault(self.holders[slot], []).append(at)
+        return places
+
     def some_key(self, shard: int) -> bytes:
         """Return a shard key of a shard, by which it is found."""
         for number in range(_TRIES):
