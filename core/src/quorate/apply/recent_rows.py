@@ -61,7 +61,8 @@ class RecentRows:
         found: list[bytes | None] | None = None
         for generation in (self._young, self._old):
             rows = generation.get(family)
-            if rows:
+            # Most of many rows are new: none of them is in memory.
+            if rows and not rows.keys().isdisjoint(keys):
                 found = list(map(rows.get, keys)) if found is None else _filled(found, rows, keys)
                 if None not in found:
                     return found

@@ -271,7 +271,9 @@ class StorageSection(Section):
         default=64 * MIB, description="Memory for blocks read from disk, shared by all databases."
     )
     write_buffer_bytes: PositiveInt = Field(
-        default=64 * MIB, description="Memory for writes not yet flushed, shared by all databases."
+        default=64 * MIB,
+        description="Memory for writes not yet flushed: a quarter for the log, the rest shared by "
+        "all shards.",
     )
     log_tail_entries: PositiveInt = Field(
         default=10_000, description="Applied log entries that a shard keeps for replicas that lag."

@@ -97,6 +97,27 @@ def test_databases_share_one_budget(tmp_path: Path) -> None:
         engine.close()
 
 
+def test_the_log_keeps_its_rows_in_memory_while_shards_fill_theirs(tmp_path: Path) -> None:
+    budget = Budget(write_buffer_bytes=4 << 20)
+    shard = RocksEngine(tmp_path / "shard", ["rows"], budget)
+    log = RocksEngine(tmp_path / "log", ["log"], budget)
+    for number in range(100):
+        # Ten megabytes in all: the shard always holds about as much as it may.
+        put(shard, "rows", number, bytes(100_000))
+        put(log, "log", number, bytes(1_000))
+    files = len(list((tmp_path / "log").glob("*.sst")))
+    for engine in (shard, log):
+        engine.close()
+
+    assert files == 0
+
+
+def put(engine: RocksEngine, family: str, number: int, value: bytes) -> None:
+    batch = Batch()
+    batch.put(family, b"%06d" % number, value)
+    engine.write(batch, patient=True)
+
+
 def test_other_threads_run_while_a_family_is_flushed(tmp_path: Path) -> None:
     engine = RocksEngine(tmp_path, ["rows"])
     for number in range(20):

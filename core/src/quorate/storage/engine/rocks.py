@@ -42,8 +42,9 @@ from quorate.storage.families import EVENTS, SMALL
 _DEFAULT: Final = "default"
 #: The one that the small families share, each under a prefix of its keys.
 _SHARED: Final = "core"
-#: The families of few large values in the order of their keys: the node's log, and events.
-_IN_ORDER: Final = frozenset({"log", EVENTS})
+#: The family of the node's log, and the part of the memory for write buffers that is its own.
+_LOG: Final = "log"
+_LOG_PART: Final = 4
 
 #: In RocksDB's text: wrong bytes, files that are gone, and sectors that cannot be read.
 _DAMAGE: Final = ("Corruption", "No such file", "Input/output error")
@@ -57,8 +58,13 @@ class Budget:
     ) -> None:
         self.write_buffer_bytes: Final = write_buffer_bytes
         self.cache: Final = Cache(block_cache_bytes)
-        # Stalls are not allowed: a database over the budget flushes, and the others write on.
-        self.buffers: Final = WriteBufferManager(write_buffer_bytes, False)
+        # A database that is written while its buffers are over their budget flushes rows of its
+        # own, however few. Every entry of the log would be flushed alone while shards hold the
+        # memory, and the log be rewritten every few entries. Stalls are not allowed: a database
+        # over the budget flushes, and the others write on.
+        log_bytes = max(1, write_buffer_bytes // _LOG_PART)
+        self.log_buffers: Final = WriteBufferManager(log_bytes, False)
+        self.buffers: Final = WriteBufferManager(max(1, write_buffer_bytes - log_bytes), False)
 
     @property
     def block_cache_used(self) -> int:
@@ -68,7 +74,7 @@ class Budget:
     @property
     def write_buffers_used(self) -> int:
         """Bytes of rows that are not flushed yet, or being flushed."""
-        return self.buffers.get_usage()
+        return self.buffers.get_usage() + self.log_buffers.get_usage()
 
 
 class RocksEngine:
@@ -94,6 +100,7 @@ class RocksEngine:
         self._compacts: Final = compacts
         self._budget: Final = Budget() if budget is None else budget
         wanted = frozenset(families)
+        self._buffers: Final = self._budget.log_buffers if _LOG in wanted else self._budget.buffers
         try:
             there = frozenset(_families_on_disk(path, self._budget)) - {_DEFAULT}
             on_disk = there - {_SHARED}
@@ -186,9 +193,14 @@ class RocksEngine:
                 for ranges, rows in segments:
                     for start, end in ranges:
                         native.delete_range(prefix + start, prefix + end, column)
+                    if prefix:
+                        rows = {prefix + key: value for key, value in rows.items()}
+                    if None not in rows.values():
+                        # So it is for nearly all of many rows.
+                        for key, value in rows.items():
+                            put(key, value)
+                        continue
                     for key, value in rows.items():
-                        if prefix:
-                            key = prefix + key
                         if value is None:
                             delete(key)
                         else:
@@ -354,6 +366,7 @@ class RocksEngine:
 
     def _options_of(self, family: str) -> Options:
         options = _options(self._budget, family)
+        options.set_write_buffer_manager(self._buffers)
         options.set_disable_auto_compactions(not self._compacts)
         return options
 
@@ -488,16 +501,16 @@ def _options(budget: Budget, family: str = _DEFAULT) -> Options:
     # Keep the valid prefix of the write-ahead log; the witness detects a missing end.
     options.set_wal_recovery_mode(DBRecoveryMode.point_in_time())
     options.set_compression_type(DBCompressionType.none())
-    if family in _IN_ORDER:
-        options.set_write_buffer_size(32 << 20)
-        options.set_max_write_buffer_number(4)
-    else:
-        # An insert into 32 MiB of rows takes up to twice as long, on the loop, and flushing them
-        # more often takes no more in all where the first level is as small.
-        options.set_write_buffer_size(8 << 20)
-        options.set_max_write_buffer_number(8)
-        options.set_max_bytes_for_level_base(64 << 20)
-    options.set_write_buffer_manager(budget.buffers)
+    # An insert into 32 MiB of rows takes up to twice as long, on the loop, and flushing them more
+    # often takes no more in all where the first level is as small.
+    options.set_write_buffer_size(8 << 20)
+    options.set_max_write_buffer_number(8)
+    options.set_max_bytes_for_level_base(64 << 20)
+    if family == _LOG:
+        # New files hold entries of all shards. Many are compacted at once, as they are hardly read,
+        # into small ones: most of these are of one shard, and need not be merged with older ones.
+        options.set_level_zero_file_num_compaction_trigger(16)
+        options.set_target_file_size_base(8 << 20)
     # A small family takes one such block, and a node has many.
     options.set_arena_block_size(64 << 10)
     # The same again for a filter over the keys of each buffer: most reads are for keys that are not
