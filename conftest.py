@@ -1,19 +1,30 @@
-"""What every test runs with: settings of Hypothesis, and certificates where they are wanted."""
+"""What every test runs with: settings of Hypothesis, what stays together, and certificates."""
+
+from __future__ import annotations
 
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 # gRPC reads it when it is imported first. Its handlers of a fork end the child now and then, which
 # is Spark's Java where a test of the same process has used gRPC before.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
+#: Its tests share a Java and a cluster, which start once if one worker has them all.
+SPARK: Final = "plugins/spark/"
+
 # What Hypothesis draws is judged, never how fast.
 settings.register_profile("quorate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("quorate")
+settings.register_profile("quick", settings.get_profile("quorate"), max_examples=30)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,3 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["QUORATE_TLS_CA"] = str(authority / "ca.pem")
     os.environ["QUORATE_TLS_CERT"] = str(authority / "client.pem")
     os.environ["QUORATE_TLS_KEY"] = str(authority / "client.key")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """With `--dist loadfile` keep the tests of Spark together as well, which share it."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return SPARK if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)

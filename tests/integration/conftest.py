@@ -89,6 +89,7 @@ class Served:
         self.node = node
         self.catalog = catalog
         self.channel = channel
+        self._methods: dict[str, MethodDescriptor] = {}
 
     async def services(self) -> dict[str, ServiceDescriptor]:
         """Return what the node serves: what reflection lists, and what quorate.v1 declares."""
@@ -106,12 +107,14 @@ class Served:
         return {name: pool.FindServiceByName(name) for name in sorted(names)}
 
     async def methods(self) -> dict[str, MethodDescriptor]:
-        """Return every method, by `/service/method`."""
-        return {
-            f"/{name}/{method.name}": method
-            for name, service in (await self.services()).items()
-            for method in service.methods
-        }
+        """Return every method, by `/service/method`; a node is asked once."""
+        if not self._methods:
+            self._methods = {
+                f"/{name}/{method.name}": method
+                for name, service in (await self.services()).items()
+                for method in service.methods
+            }
+        return self._methods
 
     async def call(
         self,

@@ -35,6 +35,9 @@ TEXTS: Final = ["", "/=\n\x1b[31m", "x" * 70_000, "\udcff"]
 ENDPOINTS: Final = [*TEXTS[1:], ":", ":0", "h", "[::1", "127.0.0.1:", "::1:x", "::1:99999", ","]
 #: What goes on until Ctrl-C, or for seconds.
 ENDLESS: Final = {"bench", "status", "top", "watch"}
+#: What each resource has, derived in one place from its rows; one resource shows it quickly.
+DERIVED: Final = {"create", "delete", "get", "list", "put", "update"}
+SHOWN: Final = ("notebook", "notes")
 ENOUGH_S: Final = 0.3
 #: What a client takes at most to close on a busy machine.
 CLOSING_S: Final = 3.0
@@ -111,12 +114,18 @@ def own(command: click.Command) -> list[click.Parameter]:
     return [each for each in command.params if each.name not in ("output", "endpoints")]
 
 
+def is_slow(path: Called) -> bool:
+    """Tell whether the command does not end by itself, or is made as those of `SHOWN` are."""
+    derived = len(path) == 3 and path[-1] in DERIVED
+    return not ENDLESS.isdisjoint(path) or (derived and path[:2] != SHOWN)
+
+
 EVERY: Final = [
     pytest.param(
         path,
         command,
         id="-".join(path),
-        marks=[pytest.mark.ci] if path[-1] in ENDLESS else [],
+        marks=[pytest.mark.ci] if is_slow(path) else [],
     )
     for path, command in commands()
     if own(command)

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 #: Set where Java is promised to be there: its absence is a failure then.
 REQUIRED = "QUORATE_REQUIRE_SPARK"
 
+# Java compiles quickly and not well: tests are over before anything better would be worth its time.
+os.environ.setdefault(
+    "PYSPARK_SUBMIT_ARGS",
+    '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" pyspark-shell',
+)
+
 TENANTS: Final = ("acme", "globex")
 #: So many that each shard has some.
 CLIENTS: Final = tuple(f"client-{number}" for number in range(16))
