@@ -4,8 +4,10 @@ Three nodes form a cluster with so many shards of the group `offset`, at one sha
 group. Told are how long forming takes until every node is ready, what share of a core each
 node uses in a window at rest, what it holds in memory and how many files it has open, how long the
 first write to a resting shard takes (each goes to another shard, one after the other, through one
-node), how long one node takes to come back, and how long all do that were killed together. Every
-shard that is written to was written to once before it came to rest.
+node), how long one node takes to come back, and how long all do that were killed together: until
+they are ready, and until every shard has a leader, which the shards come to one after the other.
+In between the same shards are written to again, as soon as all nodes are ready. Every shard that is
+written to was written to once before it came to rest.
 
 python benchmarks/rest.py [--shards 16,128] [--nodes 3] [--window 10] [--writes 200]
                           [--settle 90] [--seconds 300] [--directory DIR] [--json]
@@ -59,6 +61,11 @@ class Rest:
     restarted_s: float
     #: Until all nodes are ready that were killed together.
     started_s: float
+    #: Of a write to a shard that may not be open yet, from then on.
+    after_p50_ms: float
+    after_p99_ms: float
+    #: Until every shard has a leader again.
+    led_s: float
 
 
 async def ready(cluster: Cluster, seconds: float) -> None:
@@ -73,15 +80,29 @@ def are_ready(cluster: Cluster) -> bool:
     return all(node.is_ready for node in cluster.nodes.values())
 
 
-async def started(cluster: Cluster, seconds: float) -> float:
-    """Kill all nodes and start them again; return how long they take to be ready."""
+def kill_and_start(cluster: Cluster) -> float:
+    """Kill all nodes and start them again; return when that began."""
     for node in cluster.nodes.values():
         node.kill()
     began = time.perf_counter()
     for node in cluster.nodes.values():
         node.start()
-    await ready(cluster, seconds)
-    return time.perf_counter() - began
+    return began
+
+
+async def led(cluster: Cluster, shards: int, seconds: float) -> None:
+    """Wait until so many shards have a leader."""
+    async with asyncio.timeout(seconds):
+        while await asyncio.to_thread(leaders, cluster) < shards:
+            await asyncio.sleep(1.0)
+
+
+def leaders(cluster: Cluster) -> int:
+    """Return how many shards the nodes lead."""
+    reports = [node.report() for node in cluster.nodes.values()]
+    return sum(
+        shard.role == "leader" for each in reports if each is not None for shard in each.shards
+    )
 
 
 async def rested(processes: Sequence[int], seconds: float) -> None:
@@ -171,7 +192,13 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
     took = await write(cluster, groups, 2)
     p50_ms, p99_ms = percentiles(took)
     restarted_s = await restarted(next(iter(cluster.nodes.values())))
-    started_s = await started(cluster, options.seconds)
+    total = leaders(cluster)
+    killed_at = kill_and_start(cluster)
+    await ready(cluster, options.seconds)
+    started_s = time.perf_counter() - killed_at
+    tell(f"{shards} shards: all nodes ready in {started_s:.1f} s")
+    after_p50_ms, after_p99_ms = percentiles(await write(cluster, groups, 3))
+    await led(cluster, total, options.seconds)
     return Rest(
         shards=shards,
         formed_s=formed_s,
@@ -182,6 +209,9 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
         p99_ms=p99_ms,
         restarted_s=restarted_s,
         started_s=started_s,
+        after_p50_ms=after_p50_ms,
+        after_p99_ms=after_p99_ms,
+        led_s=time.perf_counter() - killed_at,
     )
 
 

@@ -85,16 +85,20 @@ async def test_a_shard_that_came_to_rest_meanwhile_is_left_alone(
         if len(asked) == 3:
             done.set()
 
+    unopened = ShardId("toy", 3)
     shards: Any = SimpleNamespace(
         me=Peer("n1", 1),
-        get=replicas.get,
-        slot_map=SimpleNamespace(all=lambda: list(replicas)),
+        # Not for one that is not open: that would open it.
+        get=replicas.__getitem__,
+        is_unopened=lambda shard: shard == unopened,
+        slot_map=SimpleNamespace(all=lambda: [unopened, *replicas]),
         level=lambda _: CHECKED_FROM,
     )
+    census: Any = SimpleNamespace(load=lambda shard: 0.0)
     loop = asyncio.get_running_loop()
     made = Canary(
         shards,
-        None,  # type: ignore[arg-type]
+        census,
         stored.propose,
         loop,
         wall_ms=lambda: 1_000,

@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import pytest
+from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
+from quorate.groups.census import Census
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.barrier import Staleness
 from quorate.groups.shard.shard import ShardClosedError
+from quorate.groups.unopened import Asked, Unopened
 from quorate.node import readiness
 from quorate.node.readiness import Readiness
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.control_pb2 import ShardMember, ShardRow
+from quorate.v1.node_pb2 import LedShard
 
 METADATA = ShardId("metadata", 0)
-ME = Peer("n1", 1)
+ME, OTHER = Peer("n1", 1), Peer("n2", 2)
 
 
 class Replica:
@@ -28,6 +32,7 @@ class Replica:
         self.timeouts = timeouts
         self.stopped: Exception | None = None
         self.told: Callable[[int], None] | None = None
+        self.configuration = Configuration.of([Member(ME), Member(OTHER)])
         self.age_ms = -1
 
     def staleness(self) -> Staleness:
@@ -61,6 +66,7 @@ class Shards:
         self.moving: set[ShardId] = set()
         self.metadata = Replica(METADATA)
         self.here = [self.metadata]
+        self.unopened = Unopened(asyncio.get_running_loop())
         self.opened: Callable[[Replica], None] = lambda _: None
 
     def on_open(self, callback: Callable[[Replica], None]) -> None:
@@ -94,7 +100,7 @@ class Shards:
 
 
 @pytest.fixture
-def shards() -> Shards:
+async def shards() -> Shards:
     return Shards()
 
 
@@ -120,6 +126,48 @@ async def test_every_shard_of_the_node_is_waited_for(shards: Shards) -> None:
     hosted: list[Any] = await waiting
     assert [str(each.id) for each in hosted] == ["metadata/0", "kv/0", "kv/1"]
     assert shards.metadata.told is None
+
+
+async def test_the_shards_that_another_node_leads_open_before_the_node_is_ready(
+    shards: Shards,
+) -> None:
+    loop, kv = asyncio.get_running_loop(), [ShardId("kv", number) for number in range(3)]
+    shards.unopened.begin(
+        [(shard, str(shard)) for shard in kv], lambda shard, asked: shards.open(shard.number)
+    )
+    census = Census(loop.time)
+    waiting = asyncio.create_task(ready(shards).wanted(census))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    census.hear(OTHER, [LedShard(shard="kv/1", term=1)])
+
+    wanted: list[Any] = await waiting
+    assert [str(each.id) for each in wanted] == ["metadata/0", "kv/1"]
+    assert list(shards.unopened) == [kv[0], kv[2]]
+    shards.metadata.told = lambda _: None
+    shards.found(ME)
+    # What nobody leads keeps no node from being ready.
+    assert not ready(shards).lacking()
+
+
+async def test_a_node_is_ready_although_shards_come_to_be_led_one_after_the_other(
+    shards: Shards,
+) -> None:
+    """Where all nodes begin, each of them opens shards, and leads them, for a long time."""
+    loop, kv = asyncio.get_running_loop(), [ShardId("kv", number) for number in range(50)]
+    census = Census(loop.time)
+
+    def open_and_hear_of_the_next(shard: ShardId, asked: Asked | None) -> None:
+        shards.open(shard.number)
+        census.hear(OTHER, [LedShard(shard=f"kv/{shard.number + 1}", term=1)])
+
+    shards.unopened.begin([(shard, str(shard)) for shard in kv], open_and_hear_of_the_next)
+    census.hear(OTHER, [LedShard(shard="kv/0", term=1)])
+    async with asyncio.timeout(20):
+        await ready(shards).wanted(census)
+
+    assert list(shards.unopened) == kv[1:]
 
 
 async def test_shards_of_other_nodes_are_not_waited_for(shards: Shards) -> None:

@@ -218,6 +218,12 @@ class Node:
     def get(self, shard: ShardId) -> Shard | None:
         return cast("Shard | None", self.replicas.get(shard))
 
+    def is_unopened(self, shard: ShardId) -> bool:
+        return False
+
+    async def opened(self, shard: ShardId, until: float) -> None:
+        raise AssertionError(f"{shard} is open")
+
     async def start(self) -> None:
         self.address = f"127.0.0.1:{self.server.bind('127.0.0.1', 0, TlsSection())}"
         await self.server.start(reflection=True)

@@ -11,13 +11,18 @@ import grpc
 import pytest
 from quorate.client import Client, QuorateError, connect
 from quorate.plugin import Stub
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.waiting import until
-from quorate.v1 import kv_pb2
+from quorate.v1 import kv_pb2, tenant_pb2
+from quorate_offset.v1 import service_pb2
+from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
+from quorate_offset.v1.queries_pb2 import GroupName
 
 from tests.support.paced_writes import TURN_S, writing
 
 TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
+#: More shards than a node opens before anything else.
+MANY = 100
 #: Of the rolling restart.
 WRITES_A_SECOND = 500
 
@@ -57,6 +62,66 @@ def test_a_cluster_that_is_killed_as_a_whole_comes_back_with_everything(tmp_path
         with Client(cluster.endpoints) as client:
             kept = list(client.kv.list("kept/"))
     assert len(kept) == 100
+
+
+@pytest.mark.full
+def test_nodes_with_many_shards_serve_all_of_them_as_soon_as_they_are_ready(
+    tmp_path: Path,
+) -> None:
+    many = {"groups": {"offset": {"shards": MANY}}}
+    with Cluster(tmp_path, plugins=["offset"], settings=many) as cluster:
+        cluster.ready()
+        first = cluster.nodes["node1"]
+        with Client(cluster.endpoints) as client:
+            client.execute(tenant_pb2.CreateTenant(name="acme"), tenant_pb2.Tenant)
+            commit(first, 1)
+            for node in cluster.nodes.values():
+                node.kill()
+            for node in cluster.nodes.values():
+                node.start()
+            cluster.ready()
+            # Shards without a leader open for whoever asks.
+            assert "that open when they are needed" in first.said
+            assert min(opened(node) for node in cluster.nodes.values()) <= MANY
+            commit(first, 2)
+            until(lambda: all(opened(node) == MANY + 1 for node in cluster.nodes.values()) or None)
+
+        # Those that others lead are open, and have caught up, before a node is ready.
+        first.kill()
+        first.start()
+        first.ready()
+        assert opened(first) == MANY + 1
+
+
+def commit(node: NodeProcess, offset: int) -> None:
+    """Commit an offset of many groups, on all shards, and read them back."""
+    with node.channel() as channel:
+        stub = Stub(channel, service_pb2.DESCRIPTOR.services_by_name["OffsetService"])
+        commits = [OffsetCommit(topic="orders", partition=0, offset=offset)]
+        groups = [
+            GroupCommit(tenant="acme", group=f"group-{number}", commits=commits)
+            for number in range(10 * MANY)
+        ]
+        asked = service_pb2.CommitOffsetsRequest(groups=groups)
+
+        def committed() -> bool | None:
+            """Say it again when a busy machine has lost leaders."""
+            try:
+                return not stub.CommitOffsets(asked, timeout=30).refusals or None
+            except grpc.RpcError:
+                return None
+
+        until(committed)
+        names = [GroupName(tenant="acme", group=each.group) for each in groups]
+        found = stub.FetchGroups(service_pb2.FetchGroupsRequest(groups=names), timeout=30)
+        assert [[part.offset for part in each.offsets] for each in found.groups] == [
+            [offset]
+        ] * len(groups)
+
+
+def opened(node: NodeProcess) -> int:
+    report = node.report()
+    return 0 if report is None else len(report.shards)
 
 
 @pytest.mark.ci

@@ -189,6 +189,11 @@ class Process:
             if isinstance(content.body, AppendReply):
                 self.around.tell(facts.Answered(hosted.name, hosted.peer, content))
             hosted.shard.receive(content)
+        else:
+            self._receive_for(packet.shard, content)
+
+    def _receive_for(self, shard: str, message: Message) -> None:
+        """Take a message to a replica that is not open."""
 
     def remade(self, node: str) -> None:
         """Record that the bulk stream to a node is a new one."""

@@ -298,6 +298,11 @@ class Groups:
                 results[place] = error
             else:
                 timed.append(each)
+        if timed and self._shards.is_unopened(shard):
+            began = self._loop.time()
+            await self._shards.opened(shard, began + max(each.timeout_s for each in timed))
+            waited_s = self._loop.time() - began
+            timed = [each._replace(timeout_s=each.timeout_s - waited_s) for each in timed]
         local = self._shards.get(shard)
         proposed: Sequence[Result]
         if local is None:

@@ -39,6 +39,7 @@ from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
 from quorate.groups.snapshots.first_state import begin_part, unite
 from quorate.groups.splits import Splits
+from quorate.groups.unopened import Asked, Unopened
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
@@ -64,6 +65,11 @@ NewShard = Callable[[ShardId, int, ShardData, TailJournal], Shard]
 
 #: How long replicas are opened before the node does anything else.
 _TURN_S: Final = 0.05
+#: The replicas that a node opens before it does anything else: a start with as many takes a second
+#: or two. It opens the others while it serves.
+_AT_ONCE: Final = 64
+#: Opening a replica takes as long as the turns of so many to stand for election.
+_APART: Final = 5
 #: Errors that prevent the opening of a replica.
 _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
 
@@ -92,6 +98,7 @@ class NodeShards:
         machine: str = "",
         zone: str = "",
         notes: Notes | None = None,
+        at_once: int = _AT_ONCE,
         loop: asyncio.AbstractEventLoop,
         failed: Callable[[Exception], None],
     ) -> None:
@@ -157,6 +164,9 @@ class NodeShards:
         self._leaving: Final = set[ShardId]()
         #: Replicas that are open, and start once all others are.
         self._unstarted: Final[dict[ShardId, Shard]] = {}
+        self._at_once: Final = at_once
+        #: The replicas that open after the start of the node.
+        self.unopened: Final = Unopened(loop)
         #: What is left to open, while that takes several turns of the loop.
         self._opening: Iterator[ShardId] | None = None
         #: The parents of new shards that were not cut or frozen here yet.
@@ -187,6 +197,7 @@ class NodeShards:
         metadata.forker = partial(self._fork, new_shard)
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow(new_shard))
+        self.unopened.begin(self._put_off(), partial(self._open_later, new_shard))
         self._open_members(new_shard)
         self._leaving.update(
             shard
@@ -199,6 +210,7 @@ class NodeShards:
     async def close(self) -> None:
         """Stop every replica and close its data."""
         self._stopped = True
+        self.unopened.end()
         if self._founder is not None:
             await self._founder.close()
         self._promotion.stop()
@@ -239,8 +251,13 @@ class NodeShards:
         return found if found is not None and found.configuration is not None else None
 
     def replica(self, shard: ShardId) -> Shard | None:
-        """Return a running replica, also one that is not a member of its shard yet, or None."""
+        """Return a running replica, also one that is not a member of its shard yet, or None.
+
+        One that has not been opened since the node began opens soon: whoever asks again has it.
+        """
         found = self._shards.get(shard)
+        if found is None:
+            self.unopened.want(shard)
         return found if found is not None and found.stopped is None else None
 
     def is_moving(self, shard: ShardId) -> bool:
@@ -280,6 +297,14 @@ class NodeShards:
     def all(self) -> Iterable[Shard]:
         """Return the replicas of this node."""
         return self._shards.values()
+
+    def is_unopened(self, shard: ShardId) -> bool:
+        """Whether a replica here has not been opened since the node began."""
+        return shard in self.unopened
+
+    async def opened(self, shard: ShardId, until: float) -> None:
+        """Open such a replica, and return when that is done, or at that time."""
+        await self.unopened.opened(shard, until)
 
     def leading(self) -> Sequence[Shard]:
         """Return the replicas of this node that lead, as of the last turn of each.
@@ -390,7 +415,7 @@ class NodeShards:
         """Pass a message to its replica; False if it is not here."""
         found = self._by_name.get(shard)
         if found is None:
-            return False
+            return self.unopened.keep(shard, message)
         found.receive(message)
         return True
 
@@ -484,22 +509,8 @@ class NodeShards:
         if not self._is_declared():
             return
         for shard, row in self._rows.items():
-            replicas = peers(replicas_of(row))
-            if self.me not in replicas or shard in self._changing or self._stopped:
-                continue
-            known = shard in self._shards or shard in self.broken
-            try:
-                note = self._notes.read(str(shard))
-            except (DamagedError, OSError) as error:
-                self._break(shard, error)
-                continue
-            if note.epoch < row.origin.epoch:
-                self._change(shard, self._recover(shard, row, new_shard))
-                continue
-            if known:
-                continue
-            self._open_member(shard, row, note, new_shard)
-            yield shard
+            if self._open_unless_known(shard, row, new_shard):
+                yield shard
         for before in count():
             if not self._unstarted or self._stopped:
                 return
@@ -507,6 +518,25 @@ class NodeShards:
             if opened.id in self._rows:
                 self._start_member(opened, self._rows[opened.id], before, new_shard)
             yield opened.id
+
+    def _open_unless_known(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> bool:
+        """Open a shard if it is to be here, and return whether that took time."""
+        replicas = peers(replicas_of(row))
+        if self.me not in replicas or shard in self._changing or self._stopped:
+            return False
+        known = shard in self._shards or shard in self.broken or shard in self.unopened
+        try:
+            note = self._notes.read(str(shard))
+        except (DamagedError, OSError) as error:
+            self._break(shard, error)
+            return False
+        if note.epoch < row.origin.epoch:
+            self._change(shard, self._recover(shard, row, new_shard))
+            return False
+        if known:
+            return False
+        self._open_member(shard, row, note, new_shard)
+        return True
 
     def _open_member(self, shard: ShardId, row: ShardRow, note: Note, new_shard: NewShard) -> None:
         try:
@@ -542,6 +572,75 @@ class NodeShards:
         # What it was sent since it is open may have been applied.
         self._applied(shard, shard.applied)
 
+    # Opening after the start.
+
+    def _put_off(self) -> list[tuple[ShardId, str]]:
+        """Return the replicas that may open after the start of the node, with their names.
+
+        Whoever does not hear of one takes it for that of a node that has not started yet.
+        """
+        if not self._is_declared():
+            return []
+        changing = {shard.group for shard in self._slot_map.changing}
+        here = [
+            (shard, row) for shard, row in self._rows.items() if self.me in peers(replicas_of(row))
+        ]
+        whole = {shard for shard, row in here if self._is_whole(shard, row)}
+        # What is made of others first looks how far they are.
+        first = {each for shard, row in here if shard not in whole for each in parents_of(row)}
+        late = [
+            (shard, replica_name(shard, row.origin.epoch))
+            for shard, row in here
+            if shard in whole and shard not in first and shard.group not in changing
+        ]
+        late = late[max(0, self._at_once - (len(here) - len(late))) :]
+        # Each node begins elsewhere, and leads what it opens first.
+        configuration = self._shards[METADATA].configuration
+        voters = () if configuration is None else configuration.voters
+        begin = voters.index(self.me) * len(late) // len(voters) if self.me in voters else 0
+        return late[begin:] + late[:begin]
+
+    def _is_whole(self, shard: ShardId, row: ShardRow) -> bool:
+        """Whether the replica here is complete, and nothing but its opening is to be done."""
+        try:
+            note = self._notes.read(str(shard))
+            return (
+                shard != METADATA
+                and not row.HasField("move")
+                and note.epoch == row.origin.epoch
+                and not (note.stopped or note.leaving or note.damaged)
+                and self._homes(shard, note.epoch).pointer() is not None
+            )
+        except (DamagedError, OSError):
+            return False
+
+    def _open_later(self, new_shard: NewShard, shard: ShardId, asked: Asked | None) -> None:
+        """Open and start a replica that somebody asked for, or whose turn has come."""
+        try:
+            self._open_now(new_shard, shard, asked)
+        except Exception as error:  # noqa: BLE001 - it would have ended the start of the node
+            _log.exception("shard %s did not open", shard, extra={"shard": str(shard)})
+            self._failed(error)
+
+    def _open_now(self, new_shard: NewShard, shard: ShardId, asked: Asked | None) -> None:
+        row = self._rows.get(shard)
+        if row is None or not self._open_unless_known(shard, row, new_shard):
+            return
+        opened = self._unstarted.pop(shard, None)
+        if opened is None:
+            # What is made of it comes from another node.
+            self._look_at_uncut(shard)
+            return
+        # One that has a leader hears of it once all are open.
+        has_leader = asked is not None and not asked.wants_leader and not asked.messages
+        before = _APART * len(self.unopened) if has_leader else 0
+        self._start_member(opened, row, before, new_shard)
+        for message in () if asked is None else asked.messages:
+            opened.receive(message)
+        if asked is None or asked.wants_leader:
+            # The other nodes may not have opened theirs: they do when they are asked for a vote.
+            opened.campaign()
+
     def _founds(self, row: ShardRow) -> bool:
         """Whether the replica here is one of the first of its shard, in its first history."""
         return self.me in peers(row.members) and not row.origin.epoch
@@ -559,9 +658,11 @@ class NodeShards:
             return True
         if self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past:
             return True
-        parent = self._shards.get(ShardId(row.group, row.parent.number))
-        if is_forming(row) or (parent is not None and parent.applied <= row.parent.index):
-            self._uncut.add(ShardId(row.group, row.parent.number))
+        [parent] = parents_of(row)
+        here, is_unopened = self._shards.get(parent), self.is_unopened(parent)
+        if is_forming(row) or is_unopened or (here and here.applied <= row.parent.index):
+            self._uncut.add(parent)
+            self.unopened.want(parent)
             return False
         return True
 
@@ -672,7 +773,8 @@ class NodeShards:
     def _leave_moved(self, new_shard: NewShard) -> None:
         """Close and remove replicas that have moved to other nodes, and what is left of them."""
         for shard, row in self._rows.items():
-            here = shard in self._shards or shard in self.broken or shard in self._leaving
+            here = shard in self._shards or shard in self.unopened
+            here = here or shard in self.broken or shard in self._leaving
             if not here or shard == METADATA or shard in self._changing or self._stopped:
                 continue
             replicas = peers(replicas_of(row))
@@ -689,6 +791,7 @@ class NodeShards:
         """Remove this node's replica of a shard that has moved."""
         self._leaving.discard(shard)
         self._assigned.discard(shard)
+        self.unopened.discard(shard)
         self.broken.pop(shard, None)
         self.left.pop(shard, None)
         try:
@@ -740,6 +843,7 @@ class NodeShards:
 
     async def _recover(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> None:
         """Move this replica from its history to the one in the row, and open it."""
+        self.unopened.discard(shard)
         old = self._shards.pop(shard, None)
         self._unstarted.pop(shard, None)
         self.broken.pop(shard, None)
@@ -793,9 +897,13 @@ class NodeShards:
             self._splits.look_at(shard)
         if self._merges is not None:
             self._merges.look_at(shard)
-        if shard.id in self._uncut:
-            # A snapshot may have led past the cut.
-            self._uncut.discard(shard.id)
+        # A snapshot may have led past the cut.
+        self._look_at_uncut(shard.id)
+
+    def _look_at_uncut(self, shard: ShardId) -> None:
+        """Open what is made of a shard, if it can be now."""
+        if shard in self._uncut:
+            self._uncut.discard(shard)
             self._reopen()
 
     def _applied(self, shard: Shard, _: int) -> None:

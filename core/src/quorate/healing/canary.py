@@ -93,7 +93,8 @@ class Canary:
                 await pause(self._loop, self._period_s)
 
     def _is_active(self, shard: ShardId) -> bool:
-        replica = self._shards.get(shard)
+        # Asking for one opens it.
+        replica = None if self._shards.is_unopened(shard) else self._shards.get(shard)
         if replica is not None:
             return not replica.resting
         return self._census.load(shard) > 0

@@ -90,6 +90,8 @@ LAST_SPANS_S: Final = 2.0
 #: Seconds between two looks at the alarms that the flight recorder has.
 _ALARMS_S: Final = 5.0
 
+#: The nodes of a cluster that starts as a whole are ready before one has the others open shards.
+_OTHERS_S: Final = 3.0
 _LEAVING: Final = "this node is being removed from its cluster; ask another node"
 _NOT_ADDED: Final = (
     "this node waits to be added to its cluster with `quorate member add`; ask another node"
@@ -419,6 +421,8 @@ class Node:
         self._replicas.open(first_members, self.groups.propose_control, self.peers)
         self._watching.join(cluster)
         self.peers.join(cluster)
+        if not self.shards.unopened:
+            self.peers.live()
         for declared in self._catalog.declared.values():
             if declared.lifespan is not None:
                 await self._lifespans.enter_async_context(declared.lifespan(self.api))
@@ -464,6 +468,8 @@ class Node:
         for healing in (self.full_disk, self.canary, self.scrub, self._replacing, self.repairs):
             await healing.stop()
         await self._publications.stop()
+        # What it opened now, it would have to hand over.
+        self.shards.unopened.end()
         full = self.peers.census.full.__contains__
         handed, kept = await hand_over(self.shards.all(), self._loop, HAND_OVER_S, full)
         if handed:
@@ -531,7 +537,12 @@ class Node:
         if self._leaving is None:
             self._serving.gate.open()
         hosted = await self._readiness.hosted()
-        _log.info("4/5 hosting %s", ", ".join(str(shard.id) for shard in hosted))
+        later = len(self.shards.unopened)
+        _log.info(
+            "4/5 hosting %s%s",
+            ", ".join(str(shard.id) for shard in hosted),
+            f", and {later} that open when they are needed, or in their turn" if later else "",
+        )
         self._watching.start()
         self.leader_tasks.start()
         self._usage.start()
@@ -540,10 +551,13 @@ class Node:
         self.scrub.start()
         self.canary.start()
         await authority_known(self._watching.caches)
+        hosted = await self._readiness.wanted(self.peers.census)
+        self.peers.live()
         await self._readiness.told(hosted)
         # What one shard lacks keeps nobody from the others.
         await self._readiness.tried(hosted)
         await self._serving.welcome()
+        self._loop.call_later(_OTHERS_S, self.shards.unopened.open_all)
         await self._readiness.caught_up(hosted)
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)
 

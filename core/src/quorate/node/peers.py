@@ -184,8 +184,17 @@ class Peers:
         """Talk to the nodes of this cluster."""
         self.network.join(cluster)
         self.clocks.start()
-        beat = every(self._loop, self._heartbeat_s, self.liveness.beat, "cannot send heartbeats")
-        self._beating = self._loop.create_task(beat)
+
+    def live(self) -> None:
+        """Send heartbeats from now on, at which the leaders of shards at rest look for this node.
+
+        While it opens the replicas of many shards, they would do so in vain.
+        """
+        if self._beating is None:
+            beats = every(
+                self._loop, self._heartbeat_s, self.liveness.beat, "cannot send heartbeats"
+            )
+            self._beating = self._loop.create_task(beats)
 
     async def admitted(self, metadata: Shard) -> None:
         """Return once this node's replica of metadata/0 knows its members.

@@ -6,10 +6,12 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from quorate.apply.control import METADATA
+from quorate.consensus.messages import Peer
+from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
 from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import Pause
+from quorate.groups.timing import Pause, pause
 from quorate.plugin.shard_id import ShardId
 
 STOPPING: Final = "this node is stopping; ask another node"
@@ -91,6 +93,10 @@ _log = logging.getLogger(__name__)
 _TELL_S: Final = 10.0
 #: Leaders that say nothing for this time are asked.
 _UNTOLD_S: Final = 2.0
+#: Other nodes say within this time what they lead, or do not run.
+_SAID_S: Final = 10.0
+#: How often it is looked whether they have.
+_LOOK_S: Final = 0.1
 
 
 def ended(shards: NodeShards) -> list[tuple[ShardId, str]]:
@@ -136,14 +142,44 @@ class Readiness:
             if cancel is not None:
                 cancel()
 
+    async def wanted(self, census: Census) -> list[Shard]:
+        """Open the replicas of all shards that have a leader, and return those that are open.
+
+        The other nodes say which shards they lead. Those without a leader open when somebody has
+        a use for them, or in their turn: most nodes have just started.
+        """
+        metadata, unopened = self._shards.replica(METADATA), self._shards.unopened
+        if metadata is None:
+            return list(self._shards.all())
+        if unopened:
+            # Then it is in contact with most nodes.
+            await self.tried([metadata])
+        patience, led = self._loop.time() + _SAID_S, dict[ShardId, None]()
+        while unopened:
+            all_said = all(map(census.answers, self._others(metadata)))
+            led |= dict.fromkeys(each for each in unopened if census.leader(each) is not None)
+            for shard in led:
+                unopened.ask(shard)
+            if all_said or self._loop.time() >= patience:
+                break
+            await pause(self._loop, _LOOK_S)
+        # Those that nodes lead from now on have just been opened, one after the other.
+        while any(shard in unopened for shard in led):
+            await pause(self._loop, _LOOK_S)
+        return list(self._shards.all())
+
+    def _others(self, metadata: Shard) -> list[Peer]:
+        members = () if metadata.configuration is None else metadata.configuration.peers
+        return [peer for peer in members if peer != self._shards.me]
+
     async def told(self, hosted: Iterable[Shard]) -> None:
         """Wait for the shards whose leaders say by themselves what they had committed.
 
         A question wakes a shard. Return once all have said it, or none has for some time.
         """
-        left, pause = list(hosted), Pause(self._loop)
+        left, waiting = list(hosted), Pause(self._loop)
         until = self._loop.time() + _UNTOLD_S
-        while left and await pause.until(until):
+        while left and await waiting.until(until):
             untold = [shard for shard in left if shard.staleness().age_ms < 0]
             if len(untold) < len(left):
                 self._caught_up.update({shard.id for shard in left} - {each.id for each in untold})
@@ -197,7 +233,8 @@ class Readiness:
 
     def _missing(self) -> list[str]:
         """Return the groups without shards, and the shards of this node that are not open."""
-        here = {shard.id for shard in self._shards.all()} | self._shards.broken.keys()
+        here = {*(shard.id for shard in self._shards.all()), *self._shards.unopened}
+        here |= self._shards.broken.keys()
         missing: list[str] = []
         for group, declared in self._shards.declared.items():
             try:

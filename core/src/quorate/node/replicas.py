@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,7 @@ from quorate.consensus.membership import Configuration
 from quorate.groups.declared_groups import declared_groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
-from quorate.groups.shard.log_keeper import TailJournal
+from quorate.groups.shard.log_keeper import SyncTurns, TailJournal
 from quorate.groups.shard.shard import Shard, ShardFiles
 from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
@@ -78,6 +78,7 @@ class Replicas:
         self.log: Final = directory.open_log()
         self._space: Final = FreeSpace(partial(free_bytes_of, directory.path), loop.time)
         self._loop_budget: Final = LoopBudget(loop.time)
+        self._sync_turns: Final = SyncTurns(loop)
         self._alarms: Final = Alarms(loop)
         #: By group: its shards share it.
         self._programs: Final[dict[str, Program]] = {}
@@ -122,7 +123,8 @@ class Replicas:
         """
         first = first_members if self.shards.me in first_members.voters else None
         self.shards.open(first, submit, partial(self._new_shard, peers))
-        self._check_claimed()
+        self._check_claimed(self.shards.all())
+        self.shards.on_open(self._check_opened)
 
     def metadata(self) -> Shard:
         """Return the replica of metadata/0; raises what it stopped with."""
@@ -161,6 +163,7 @@ class Replicas:
             epoch=epoch,
             space=self._space,
             loop_budget=self._loop_budget,
+            sync_turns=self._sync_turns,
             ask_members=peers.membership.ask,
             node_clock=peers.clocks,
             alarms=self._alarms,
@@ -181,10 +184,16 @@ class Replicas:
         self.shards.wrote(shard)
         self.syncs.request()
 
-    def _check_claimed(self) -> None:
+    def _check_opened(self, shard: Shard) -> None:
+        try:
+            self._check_claimed([shard])
+        except UnclaimedDataError as error:
+            self._failed(error)
+
+    def _check_claimed(self, opened: Iterable[Shard]) -> None:
         owners = {
             family.partition(".")[0]
-            for shard in self.shards.all()
+            for shard in opened
             for family in shard.data.orphans
             if next(shard.data.iterate(family, b"", None), None) is not None
         }

@@ -34,6 +34,8 @@ from quorate.v1.levels_pb2 import FeatureLevel
 #: The entries of a part, and the longest time between two parts.
 _PART_BYTES: Final = 1 << 20
 _SILENCE_S: Final = 1.0
+#: A replica that does not open within this time is not waited for.
+_OPENED_S: Final = 30.0
 
 
 def _needs_backup(entry: Entry) -> bool:
@@ -66,6 +68,7 @@ class Backups:
         that does not read all of it has to close it. Raises `BackupError`, `EngineError` and
         `OSError`, and `UnreadableError` at the node's end.
         """
+        await self._open(only)
         if self._under_way:
             raise BackupError(
                 f"a backup of {self._replicas.shards.me.node} is under way: try again when it has"
@@ -110,6 +113,13 @@ class Backups:
                     yield part
         finally:
             self._under_way = False
+
+    async def _open(self, only: Collection[ShardId]) -> None:
+        """Open the replicas that the node has not opened since it began."""
+        shards, loop = self._replicas.shards, self._loop
+        for shard in only or shards.slot_map.all():
+            if shards.is_unopened(shard):
+                await shards.opened(shard, loop.time() + _OPENED_S)
 
     def stop(self) -> None:
         """End what is under way, with its next part."""

@@ -134,6 +134,8 @@ class Node:
         self.homes: dict[object, MemoryHome] = {}
         self.notes = MemoryNotes()
         self.clock = Clock(cluster.world)
+        #: The replicas that open before anything else when a life begins.
+        self.at_once = 64
         self.snapshots = Snapshots()
         self.free_bytes = 1 << 40
         self.failures: list[Exception] = []
@@ -158,6 +160,7 @@ class Node:
             configured=self.configured,
             replicas=self.cluster.replicas,
             notes=self.notes,
+            at_once=self.at_once,
             loop=self.loop,
             failed=self.failures.append,
         )
@@ -327,9 +330,10 @@ class Cluster:
 
         def led() -> bool:
             for name, node in self.nodes.items():
-                replica = node.shards.get(shard)
-                if replica is not None and replica.leads and name not in self.isolated:
-                    found.append((replica.term, node))
+                # Whoever asks for a replica opens it.
+                for replica in node.shards.all():
+                    if replica.id == shard and replica.leads and name not in self.isolated:
+                        found.append((replica.term, node))
             return bool(found)
 
         self.until(led)

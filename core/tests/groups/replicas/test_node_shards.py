@@ -12,7 +12,9 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.control import METADATA
 from quorate.apply.entries import of_shard
-from quorate.apply.members import replicas_of
+from quorate.apply.members import is_changing, replicas_of
+from quorate.apply.splits import parts_of
+from quorate.consensus.timing import Timing
 from quorate.groups.declared_groups import GroupsDifferError
 from quorate.plugin import RaftGroup
 from quorate.plugin.shard_id import ShardId
@@ -20,10 +22,11 @@ from quorate.plugin.slots import slots_in
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import SHARDS
 from quorate.storage.notes import Note
-from quorate.v1.control_pb2 import BeginMerge, CreateShards, ShardMember, ShardRow
+from quorate.v1.control_pb2 import BeginMerge, BeginSplit, CreateShards, ShardMember, ShardRow
 
 if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
+    from quorate.consensus.messages import Message
 
     from core.tests.groups.replicas.conftest import Cluster, Node
 
@@ -31,6 +34,10 @@ NewCluster = Callable[..., "Cluster"]
 NewCommand = Callable[..., "LoggedCommand"]
 
 TOYS = [ShardId("toy", number) for number in range(3)]
+#: That of the clusters here.
+TIMING = Timing(heartbeat_s=0.05, election_min_s=0.2, election_max_s=0.4)
+#: What is split off toy/1.
+PART = ShardId("toy", 3)
 #: What a node has once toy/1 and toy/2 were merged.
 MERGED = {METADATA, TOYS[0], ShardId("toy", 3)}
 
@@ -75,6 +82,273 @@ def test_shards_are_opened_again_after_a_restart(
     cluster.result(cluster.proposal(leader, again, shard=TOYS[0]))
 
     assert leader.rows(TOYS[0]) == {"a": "1", "b": "1"}
+
+
+def restart(cluster: Cluster) -> None:
+    """Kill all nodes, and start them with every shard but metadata/0 to be opened later."""
+    for node in cluster.nodes.values():
+        node.kill()
+    for node in cluster.nodes.values():
+        node.at_once = 0
+        node.start()
+
+
+def test_a_shard_that_is_not_open_opens_for_a_call_on_all_nodes(
+    new_cluster: NewCluster, new_command: NewCommand
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    leader = cluster.leader_of(TOYS[1])
+    command = new_command(StringValue(value="a=1"), slot=400)
+    cluster.result(cluster.proposal(leader, command, shard=TOYS[1]))
+    restart(cluster)
+    cluster.pass_time(5.0)
+    assert all(hosted(node) == {METADATA} for node in cluster.nodes.values())
+
+    asked = cluster.nodes["a"]
+    assert asked.shards.is_unopened(TOYS[1])
+    opened = asked.run(
+        lambda: asked.loop.create_task(asked.shards.opened(TOYS[1], asked.loop.time() + 1.0))
+    )
+    cluster.result(opened)
+    assert not asked.shards.is_unopened(TOYS[1])
+    began = cluster.world.now
+    leader = cluster.leader_of(TOYS[1])
+    # The others open theirs for its request for votes, which is kept until they have.
+    assert leader is asked
+    assert cluster.world.now - began < TIMING.election_min_s / 2
+    again = new_command(StringValue(value="b=1"), slot=400)
+    cluster.result(cluster.proposal(leader, again, shard=TOYS[1]))
+    cluster.pass_time(1.0)
+
+    for node in cluster.nodes.values():
+        assert hosted(node) == {METADATA, TOYS[1]}
+        assert node.rows(TOYS[1]) == {"a": "1", "b": "1"}
+
+
+def test_shards_that_nobody_asks_for_open_in_their_turn_and_are_led_by_all_nodes(
+    new_cluster: NewCluster,
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    restart(cluster)
+    for node in cluster.nodes.values():
+        node.loop.call_soon(node.shards.unopened.open_all)
+    cluster.until(lambda: all(len(hosted(node)) > 1 for node in cluster.nodes.values()))
+    # Each begins with others.
+    first = [next(iter(hosted(node) - {METADATA})) for node in cluster.nodes.values()]
+    assert first == TOYS
+    for shard in TOYS:
+        cluster.leader_of(shard)
+    cluster.until(lambda: all(hosted(each) == {METADATA, *TOYS} for each in cluster.nodes.values()))
+
+    assert not any(node.shards.unopened for node in cluster.nodes.values())
+
+
+def test_what_is_not_as_it_should_be_opens_at_once(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    node = cluster.nodes["a"]
+    node.kill()
+    node.notes.write(str(TOYS[0]), Note(stopped="it failed"))
+    node.homes[TOYS[1]].destroy()
+    node.at_once = 0
+    node.start()
+
+    assert set(node.shards.broken) == {TOYS[0]}
+    assert hosted(node) == {METADATA, TOYS[1]}
+    assert list(node.shards.unopened) == [TOYS[2]]
+
+
+def test_what_is_made_of_a_shard_looks_at_it_first(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    late = merged(cluster)
+    cluster.heal()
+    cluster.until(lambda: late.shards.rows()[TOYS[1]].merged_into != 0)
+    assert TOYS[1] in hosted(late)
+    late.kill()
+    late.at_once = 0
+    late.start()
+
+    assert not {*TOYS[1:]} & {*late.shards.unopened}
+    late.run(late.shards.unopened.open_all)
+    cluster.until(lambda: hosted(late) == MERGED)
+
+
+def test_a_shard_that_has_left_is_not_opened(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    late = merged(cluster)
+    cluster.heal()
+    cluster.until(lambda: not replicas_of(late.shards.rows()[TOYS[1]]))
+    late.kill()
+    for shard in TOYS[1:]:
+        late.notes.write(str(shard), Note())
+    late.at_once = 0
+    late.start()
+    late.run(late.shards.unopened.open_all)
+
+    cluster.until(lambda: hosted(late) == MERGED)
+    cluster.until(lambda: not any(late.log.holds(str(shard)) for shard in TOYS[1:]))
+    assert not late.shards.unopened
+
+
+def test_whoever_asks_for_a_replica_that_is_not_open_has_it_soon(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    restart(cluster)
+    node = cluster.nodes["a"]
+    assert node.run(lambda: node.shards.get(TOYS[2])) is None
+    cluster.until(lambda: TOYS[2] in hosted(node))
+
+    assert node.shards.get(TOYS[2]) is not None
+    assert list(node.shards.unopened) == TOYS[:2]
+
+
+def test_a_majority_that_has_to_open_first_goes_on_without_the_third(
+    new_cluster: NewCluster, new_command: NewCommand
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    leader = cluster.leader_of(TOYS[0])
+    command = new_command(StringValue(value="a=1"), slot=0)
+    cluster.result(cluster.proposal(leader, command, shard=TOYS[0]))
+    cluster.pass_time(1.0)
+    restart(cluster)
+    cluster.isolate(leader)
+    asked = next(node for node in cluster.nodes.values() if node is not leader)
+    asked.run(lambda: asked.shards.unopened.want(TOYS[0]))
+    heir = cluster.leader_of(TOYS[0])
+    cluster.until(lambda: heir.rows(TOYS[0]) == {"a": "1"})
+
+    assert heir is not leader
+
+
+def test_a_replica_that_cannot_open_is_said_and_keeps_nobody_waiting(
+    new_cluster: NewCluster,
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    cluster.pass_time(6.0)
+    node = cluster.nodes["a"]
+    node.kill()
+    node.at_once = 0
+    node.start()
+    damaged: list[ShardId] = []
+    node.shards.on_damage = lambda shard, error: damaged.append(shard)
+    node.homes[TOYS[1]]._pointers = [b"garbage"]
+    waiting = node.run(
+        lambda: node.loop.create_task(node.shards.opened(TOYS[1], node.loop.time() + 30.0))
+    )
+    began = cluster.world.now
+    cluster.result(waiting)
+
+    assert cluster.world.now < began + 1.0
+    assert set(node.shards.broken) == {TOYS[1]}
+    assert damaged == [TOYS[1]]
+    assert not node.failures
+    node.run(node.shards.unopened.open_all)
+    cluster.until(lambda: hosted(node) == {METADATA, TOYS[0], TOYS[2]})
+
+
+def test_what_would_have_ended_the_start_ends_the_node(
+    new_cluster: NewCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    restart(cluster)
+    node = cluster.nodes["a"]
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("a plugin")
+
+    monkeypatch.setattr(ShardData, "open", fail)
+    node.run(lambda: node.shards.get(TOYS[1]))
+    cluster.until(lambda: bool(node.failures))
+
+    assert isinstance(node.failures[0], ZeroDivisionError)
+
+
+def test_a_node_that_stops_opens_nothing_more(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    restart(cluster)
+    node = cluster.nodes["a"]
+    node.run(node.shards.unopened.open_all)
+    node.run(node.shards.unopened.end)
+    before = hosted(node)
+    row = ShardRow(group="late", members=[ShardMember(node="z", replica=9)], slots=bytes(128))
+    cluster.propose(of_shard(CreateShards(shards=[row])))
+    cluster.until(lambda: _knows_late(node))
+    cluster.pass_time(5.0)
+
+    assert hosted(node) == before
+    closed = node.run(lambda: node.loop.create_task(node.shards.close()))
+    cluster.result(closed)
+
+
+def test_a_shard_that_is_merged_while_it_is_not_open_leaves(new_cluster: NewCluster) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    late = merged(cluster)
+    late.kill()
+    late.at_once = 0
+    late.start()
+    assert {*late.shards.unopened} == {*TOYS}
+    cluster.heal()
+
+    cluster.until(lambda: hosted(late) >= {METADATA, ShardId("toy", 3)})
+    cluster.until(lambda: not any(late.log.holds(str(shard)) for shard in TOYS[1:]))
+    assert not any(late.homes[shard].folders() for shard in TOYS[1:])
+    assert not {*TOYS[1:]} & {*late.shards.unopened}
+
+
+def split(cluster: Cluster) -> Node:
+    """Split toy/1 on two of three nodes, and begin a new life of the third, which knows nothing."""
+    late = cluster.followers[0]
+    cluster.isolate(late)
+    for shard in (METADATA, TOYS[1]):
+        cluster.leader_of(shard)
+    _, given = parts_of(late.shards.rows()[TOYS[1]].slots, 2)
+    cluster.propose(of_shard(BeginSplit(group="toy", number=1, slots=[given])))
+    others = [node for node in cluster.nodes.values() if node is not late]
+    cluster.until(lambda: all(PART in hosted(node) for node in others))
+    cluster.until(lambda: not is_changing(cluster.leader.shards.rows()[TOYS[1]]))
+    late.kill()
+    late.at_once = 0
+    late.start()
+    assert TOYS[1] in late.shards.unopened
+    return late
+
+
+def test_what_is_split_off_a_shard_that_is_not_open_is_cut_from_it(
+    new_cluster: NewCluster, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Were it begun without rows, and were all nodes to do so, nobody would have the rows."""
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    late = split(cluster)
+    with monkeypatch.context() as patch:
+        patch.setattr(cluster, "deliver", of_metadata(cluster.deliver))
+        cluster.heal()
+        cluster.until(lambda: PART in late.shards.rows())
+        cluster.pass_time(2.0)
+        assert hosted(late) == {METADATA, TOYS[1]}
+
+    with caplog.at_level(logging.INFO, "quorate.groups.node_shards"):
+        cluster.until(lambda: PART in hosted(late))
+    assert "shard toy/1 was copied to toy/3" in caplog.text
+
+
+def test_what_is_split_off_a_shard_that_cannot_be_opened_comes_from_another_node(
+    new_cluster: NewCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster = new_cluster(group="toy", shards={"toy": 3})
+    late = split(cluster)
+    late.homes[TOYS[1]]._pointers = [b"garbage"]
+    monkeypatch.setattr(cluster, "deliver", of_metadata(cluster.deliver))
+    cluster.heal()
+
+    cluster.until(lambda: PART in hosted(late))
+    assert set(late.shards.broken) == {TOYS[1]}
+
+
+def of_metadata(
+    deliver: Callable[[Node, ShardId, Message], None],
+) -> Callable[[Node, ShardId, Message], None]:
+    """Let no messages through but those of metadata/0."""
+    return lambda source, shard, message: (
+        deliver(source, shard, message) if shard == METADATA else None
+    )
 
 
 def test_whoever_asks_is_told_of_every_shard_that_opens(new_cluster: NewCluster) -> None:

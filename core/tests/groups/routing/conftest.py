@@ -172,6 +172,12 @@ class FakeNode:
     def get(self, shard: ShardId) -> Shard | None:
         return cast("Shard | None", self.replicas.get(shard))
 
+    def is_unopened(self, shard: ShardId) -> bool:
+        return False
+
+    async def opened(self, shard: ShardId, until: float) -> None:
+        raise AssertionError(f"{shard} is open")
+
 
 class Cluster:
     """Nodes `a`, `b` and `c`; those that host a replica of a shard are its members."""

@@ -7,9 +7,9 @@ from threading import Event
 from typing import Any, cast
 
 from quorate.consensus.journal import Position
-from quorate.groups.shard.log_keeper import LogKeeper, LogPolicy
+from quorate.groups.shard.log_keeper import LogKeeper, LogPolicy, SyncTurns
 
-POLICY = LogPolicy(tail_entries=8, flush_s=0.01)
+POLICY = LogPolicy(tail_entries=32, flush_s=0.01)
 
 
 class Data:
@@ -41,17 +41,21 @@ class Journal:
         return 0
 
 
-async def test_what_is_applied_during_a_sync_becomes_durable_without_further_writes() -> None:
-    loop = asyncio.get_running_loop()
-    data, failures = Data(), list[Exception]()
-    keeper = LogKeeper(
+def new_keeper(data: Data, failures: list[Exception], turns: SyncTurns | None = None) -> LogKeeper:
+    return LogKeeper(
         cast("Any", data),
         cast("Any", Journal()),
-        loop,
+        asyncio.get_running_loop(),
         POLICY,
+        turns,
         cut=lambda _: None,
         failed=failures.append,
     )
+
+
+async def test_what_is_applied_during_a_sync_becomes_durable_without_further_writes() -> None:
+    data, failures = Data(), list[Exception]()
+    keeper = new_keeper(data, failures)
     data.applied = 5
     keeper.applied(5, 0)
     assert keeper.flushing is not None
@@ -64,3 +68,66 @@ async def test_what_is_applied_during_a_sync_becomes_durable_without_further_wri
     keeper.stop()
 
     assert not failures
+
+
+async def test_what_is_due_at_the_same_time_is_synced_one_after_the_other() -> None:
+    turns, failures = SyncTurns(asyncio.get_running_loop()), list[Exception]()
+    every = [Data() for _ in range(3)]
+    keepers = [new_keeper(data, failures, turns) for data in every]
+    for data, keeper in zip(every, keepers, strict=True):
+        data.applied = 1
+        keeper.applied(1, 0)
+    async with asyncio.timeout(20):
+        for number, data in enumerate(every):
+            while keepers[number].flushing is None:
+                await asyncio.sleep(0.001)
+            while not all(keeper._waits for keeper in keepers[number + 1 :]):
+                await asyncio.sleep(0.001)
+            assert [each for each in keepers if each.flushing] == [keepers[number]]
+            data.may_sync.set()
+            while data.durable_index < 1:
+                await asyncio.sleep(0.001)
+
+    assert not failures
+
+
+async def test_a_long_log_does_not_wait_for_its_turn() -> None:
+    turns, failures = SyncTurns(asyncio.get_running_loop()), list[Exception]()
+    slow, urgent = Data(), Data()
+    first, second = (new_keeper(data, failures, turns) for data in (slow, urgent))
+    urgent.may_sync.set()
+    slow.applied, urgent.applied = 1, 8
+    first.applied(1, 0)
+    async with asyncio.timeout(20):
+        while first.flushing is None:
+            await asyncio.sleep(0.001)
+        second.applied(8, 0)
+        while urgent.durable_index < 8:
+            await asyncio.sleep(0.001)
+
+    assert slow.durable_index == 0
+    slow.may_sync.set()
+    assert first.flushing is not None
+    await first.flushing
+    assert not failures
+
+
+async def test_one_that_ended_keeps_nobody_waiting() -> None:
+    turns, failures = SyncTurns(asyncio.get_running_loop()), list[Exception]()
+    every = [Data() for _ in range(3)]
+    keepers = [new_keeper(data, failures, turns) for data in every]
+    for data, keeper in zip(every, keepers, strict=True):
+        data.applied = 1
+        keeper.applied(1, 0)
+    async with asyncio.timeout(20):
+        while keepers[0].flushing is None:
+            await asyncio.sleep(0.001)
+        while not (keepers[1]._waits and keepers[2]._waits):
+            await asyncio.sleep(0.001)
+        keepers[1].stop()
+        for data in every:
+            data.may_sync.set()
+        while every[2].durable_index < 1:
+            await asyncio.sleep(0.001)
+
+    assert every[1].durable_index == 0

@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+from zlib import crc32
 
 from google.protobuf.message import Message
 from quorate.config.sections import LimitsSection
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration
+from quorate.consensus.messages import Message as PeerMessage
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_SOON_S: Final = 0.5
 _TIMEOUT_S: Final = 3.0
 #: When a node gives up one that does not answer.
 _PATIENCE_S: Final = 1.0
@@ -88,6 +91,8 @@ class SplitProcess(Process):
             self._home,
             configured={around.hosting.group: around.profile.shards},
             notes=disk.notes,
+            # Every other life begins with what is asked for.
+            at_once=64 * (crc32(life.encode()) % 2),
             loop=self.loop,
             failed=self._failed,
         )
@@ -169,8 +174,12 @@ class SplitProcess(Process):
         except (JournalDamagedError, ReplicaStoppedError, EngineError) as error:
             self.around.tell(facts.Stopped("metadata/0", self.disk.peer, error))
             return
+        self.loop.post(_SOON_S, self.shards.unopened.open_all)
         self._timers.start()
         self.serves = True
+
+    def _receive_for(self, shard: str, message: PeerMessage) -> None:
+        self.shards.unopened.keep(shard, message)
 
     def _drop(self, shard: Shard) -> None:
         self.hosted.pop(str(shard.id), None)

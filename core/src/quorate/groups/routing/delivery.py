@@ -155,6 +155,8 @@ class Delivery:
         try:
             self._shards.slot_map.check_unmerged(shard)
             term = self._fenced_term(shard, call.fence)
+            if self._shards.is_unopened(shard):
+                await self._shards.opened(shard, max(each.request.deadline for each in parts))
             now = self._loop.time()
             timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
             local = self._shards.get(shard)

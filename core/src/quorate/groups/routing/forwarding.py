@@ -87,6 +87,12 @@ class LocalShards(Protocol):
     def get(self, shard: ShardId) -> Shard | None:
         """Return a running replica that is a member of its shard, or None."""
 
+    def is_unopened(self, shard: ShardId) -> bool:
+        """Whether a replica here has not been opened since the node began."""
+
+    async def opened(self, shard: ShardId, until: float) -> None:
+        """Open such a replica, and return when that is done, or at that time."""
+
 
 class Forwarder(Protocol):
     """Forwards requests to other nodes, without retries.

@@ -284,6 +284,8 @@ class Reads:
     async def _read_here(
         self, query: Query[Any], part: QueryPart, row: str, options: ReadOptions, deadline: float
     ) -> tuple[AsOf, Sequence[Any]] | None:
+        if self._shards.is_unopened(part.shard):
+            await self._shards.opened(part.shard, deadline)
         local = self._shards.get(part.shard)
         if local is None:
             return None

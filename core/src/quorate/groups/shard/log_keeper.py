@@ -1,14 +1,19 @@
 """Opens a shard's log together with its data, and compacts it."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from quorate.consensus.journal import Journal
 from quorate.storage.data.opening import check, log_needs_reset, needed_of_log
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import FullError
+
+#: The time between two syncs in turn, in times of what the first one took.
+_REST: Final = 2.0
 
 
 class TailJournal(Journal, Protocol):
@@ -72,6 +77,38 @@ class LogHold:
         self._released(self)
 
 
+class SyncTurns:
+    """Lets the shards of a node make durable what nobody waits for one after the other.
+
+    Hundreds of shards that were written to in the same seconds are due in the same seconds too:
+    their syncs at once would keep the disk from the writes that somebody waits for.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        self._waiting: Final = deque[Callable[[], asyncio.Future[None] | None]]()
+        self._busy = False
+
+    def take(self, begin: Callable[[], asyncio.Future[None] | None]) -> None:
+        """Begin a sync when it is its turn; `begin` returns None if there is nothing to do."""
+        self._waiting.append(begin)
+        if not self._busy:
+            self._next()
+
+    def _next(self) -> None:
+        self._busy = False
+        while self._waiting:
+            began = self._loop.time()
+            sync = self._waiting.popleft()()
+            if sync is not None:
+                self._busy = True
+                sync.add_done_callback(partial(self._rest, began))
+                return
+
+    def _rest(self, began: float, _: object) -> None:
+        self._loop.call_later(_REST * (self._loop.time() - began), self._next)
+
+
 class LogKeeper:
     """Makes applied entries durable in the data, off the loop, and then compacts the log.
 
@@ -85,6 +122,7 @@ class LogKeeper:
         journal: TailJournal,
         loop: asyncio.AbstractEventLoop,
         policy: LogPolicy,
+        turns: SyncTurns | None = None,
         *,
         cut: Callable[[int], None],
         failed: Callable[[Exception], None],
@@ -94,12 +132,15 @@ class LogKeeper:
         self._loop: Final = loop
         self._clock: Final = loop.time
         self._policy: Final = policy
+        self._turns: Final = turns or SyncTurns(loop)
         self._cut: Final = cut
         self._failed: Final = failed
         self._entries = 0
         self._bytes = 0
         self._holds: Final[set[LogHold]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        #: Whether it waits for its turn.
+        self._waits = False
         #: The task off the loop, if any.
         self.flushing: asyncio.Future[None] | None = None
         #: A sync found the disk full: its writes are in doubt until they are flushed to files.
@@ -113,8 +154,8 @@ class LogKeeper:
         policy = self._policy
         if self._entries >= policy.tail_entries / 8 or self._bytes >= policy.tail_bytes / 8:
             self.flush()
-        elif self._timer is None and not self._stopped:
-            self._timer = self._loop.call_later(policy.flush_s, self._flush_in_time)
+        else:
+            self._plan()
 
     def hold(self, index: int) -> LogHold:
         """Retain the entries above an index."""
@@ -141,9 +182,18 @@ class LogKeeper:
         if self._timer is not None:
             self._timer.cancel()
 
+    def _plan(self) -> None:
+        if self._timer is None and not self._waits and not self._stopped:
+            self._timer = self._loop.call_later(self._policy.flush_s, self._flush_in_time)
+
     def _flush_in_time(self) -> None:
-        self._timer = None
+        self._timer, self._waits = None, True
+        self._turns.take(self._flush_in_turn)
+
+    def _flush_in_turn(self) -> asyncio.Future[None] | None:
+        self._waits = False
         self.flush()
+        return self.flushing
 
     def _write_files(self) -> None:
         self._data.flush()
@@ -164,8 +214,8 @@ class LogKeeper:
             self._data.synced(index)
             self._cut_behind()
             # Entries applied meanwhile are not covered, and may be the last for a long time.
-            if self._entries and self._timer is None and not self._stopped:
-                self._timer = self._loop.call_later(self._policy.flush_s, self._flush_in_time)
+            if self._entries:
+                self._plan()
 
     def _cut_behind(self) -> None:
         policy = self._policy

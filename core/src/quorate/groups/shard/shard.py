@@ -39,7 +39,7 @@ from quorate.groups.refusals import (
 from quorate.groups.shard.barrier import Barrier, Freshness, Staleness
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget
 from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.shard.log_keeper import LogKeeper, TailJournal
+from quorate.groups.shard.log_keeper import LogKeeper, SyncTurns, TailJournal
 from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import AskMembers, Membership, RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
@@ -141,6 +141,7 @@ class Shard:
         ask_members: AskMembers | None = None,
         space: FreeSpace | None = None,
         loop_budget: LoopBudget | None = None,
+        sync_turns: SyncTurns | None = None,
         node_clock: Callable[[str], int | None] | None = None,
         alarms: Alarms | None = None,
         liveness: Liveness | None = None,
@@ -252,6 +253,7 @@ class Shard:
             journal,
             loop,
             settings.log,
+            sync_turns,
             cut=lambda index: self._driver.call(partial(self.replica.compact_to, index)),
             failed=self.fail,
         )
@@ -284,7 +286,7 @@ class Shard:
         self._led_term = 0
         #: Whether a leader was known in the last turn.
         self._is_led = False
-        self._started_at: Final = loop.time()
+        self._started_at = loop.time()
         self._ended = False
 
     # Life.
@@ -300,6 +302,7 @@ class Shard:
                 self.replica.bootstrap(first, self._first_patience_s(first))
             self.replica.put_off(before * _APART_S)
 
+        self._started_at = self._loop.time()
         # It may have ended between the cut and the copies.
         self._fork()
         self._driver.call(act)

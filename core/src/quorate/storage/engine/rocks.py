@@ -65,6 +65,17 @@ class Budget:
         log_bytes = max(1, write_buffer_bytes // _LOG_PART)
         self.log_buffers: Final = WriteBufferManager(log_bytes, False)
         self.buffers: Final = WriteBufferManager(max(1, write_buffer_bytes - log_bytes), False)
+        self._options: Final[dict[tuple[bool, bool, bool], Options]] = {}
+
+    def options(self, family: str, *, of_log: bool = False, compacts: bool = True) -> Options:
+        """Return the options of a family, which RocksDB copies: making them takes a while."""
+        key = family == _LOG, of_log, compacts
+        made = self._options.get(key)
+        if made is None:
+            made = self._options[key] = _options(self, family)
+            made.set_write_buffer_manager(self.log_buffers if of_log else self.buffers)
+            made.set_disable_auto_compactions(not compacts)
+        return made
 
     @property
     def block_cache_used(self) -> int:
@@ -100,7 +111,7 @@ class RocksEngine:
         self._compacts: Final = compacts
         self._budget: Final = Budget() if budget is None else budget
         wanted = frozenset(families)
-        self._buffers: Final = self._budget.log_buffers if _LOG in wanted else self._budget.buffers
+        self._of_log: Final = _LOG in wanted
         try:
             there = frozenset(_families_on_disk(path, self._budget)) - {_DEFAULT}
             on_disk = there - {_SHARED}
@@ -365,10 +376,7 @@ class RocksEngine:
         return found
 
     def _options_of(self, family: str) -> Options:
-        options = _options(self._budget, family)
-        options.set_write_buffer_manager(self._buffers)
-        options.set_disable_auto_compactions(not self._compacts)
-        return options
+        return self._budget.options(family, of_log=self._of_log, compacts=self._compacts)
 
     def _sum(self, name: str) -> int:
         return sum(store.property_int_value(name) or 0 for store in self._stores.values())
@@ -525,9 +533,9 @@ def _options(budget: Budget, family: str = _DEFAULT) -> Options:
     options.set_level_zero_slowdown_writes_trigger(32)
     options.set_level_zero_stop_writes_trigger(64)
     options.set_max_background_jobs(2)
-    # Many databases are opened one after the other, most of them with few files: threads for each,
+    # Many databases are opened one after the other, most of them with few files: threads for them,
     # and statistics of every file, took half of the processor time of that.
-    options.set_max_file_opening_threads(2)
+    options.set_max_file_opening_threads(1)
     options.set_skip_stats_update_on_db_open(True)
     options.set_table_cache_num_shard_bits(2)
     options.set_keep_log_file_num(2)
@@ -548,7 +556,8 @@ def _failure_of(act: Callable[[], None]) -> list[Exception]:
 
 def _families_on_disk(path: Path, budget: Budget) -> list[str]:
     # RocksDB opens a database only when every family on disk is named.
-    return Rdict.list_cf(str(path), _options(budget)) if (path / "CURRENT").exists() else []
+    there = (path / "CURRENT").exists()
+    return Rdict.list_cf(str(path), budget.options(_DEFAULT)) if there else []
 
 
 def _translated(error: Exception, doing: str, path: Path) -> EngineError:
