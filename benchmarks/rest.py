@@ -1,13 +1,13 @@
 """What many shards cost while nobody asks for them: start, processor, memory, and a first write.
 
 Three nodes form a cluster with so many shards of the group `offset`, at one shard of every other
-group. Told are how long forming takes until every node is ready, what share of a core each
-node uses in a window at rest, what it holds in memory and how many files it has open, how long the
-first write to a resting shard takes (each goes to another shard, one after the other, through one
-node), how long one node takes to come back, and how long all do that were killed together: until
-they are ready, and until every shard has a leader, which the shards come to one after the other.
-In between the same shards are written to again, as soon as all nodes are ready. Every shard that is
-written to was written to once before it came to rest.
+group. Told are how long forming takes until every node is ready, what share of a core each node
+uses in a window at rest, what it holds in memory and how many files it has open, how long the first
+write to a resting shard takes (each goes to another shard, one after the other, through one node)
+beside as many writes to a shard that is awake, how long one node takes to come back, and how long
+all do that were killed together: until they are ready, and until every shard has a leader, which
+the shards come to one after the other. In between the same shards are written to again, as soon as
+all nodes are ready. Every shard that is written to was written to once before it came to rest.
 
 python benchmarks/rest.py [--shards 16,128] [--nodes 3] [--window 10] [--writes 200]
                           [--settle 90] [--seconds 300] [--directory DIR] [--json]
@@ -57,6 +57,9 @@ class Rest:
     #: Of a first write to a shard at rest.
     p50_ms: float
     p99_ms: float
+    #: Of as many writes to one shard, which keep it awake.
+    awake_p50_ms: float
+    awake_p99_ms: float
     #: Until a node that was started again is ready.
     restarted_s: float
     #: Until all nodes are ready that were killed together.
@@ -191,13 +194,14 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
     tell(f"{shards} shards: {[f'{100 * each:.1f} %' for each in core]} of a core, {resident} MB")
     took = await write(cluster, groups, 2)
     p50_ms, p99_ms = percentiles(took)
+    awake_p50_ms, awake_p99_ms = percentiles(await write(cluster, groups[-1:] * len(groups), 3))
     restarted_s = await restarted(next(iter(cluster.nodes.values())))
     total = leaders(cluster)
     killed_at = kill_and_start(cluster)
     await ready(cluster, options.seconds)
     started_s = time.perf_counter() - killed_at
     tell(f"{shards} shards: all nodes ready in {started_s:.1f} s")
-    after_p50_ms, after_p99_ms = percentiles(await write(cluster, groups, 3))
+    after_p50_ms, after_p99_ms = percentiles(await write(cluster, groups, 4))
     await led(cluster, total, options.seconds)
     return Rest(
         shards=shards,
@@ -207,6 +211,8 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
         files=files,
         p50_ms=p50_ms,
         p99_ms=p99_ms,
+        awake_p50_ms=awake_p50_ms,
+        awake_p99_ms=awake_p99_ms,
         restarted_s=restarted_s,
         started_s=started_s,
         after_p50_ms=after_p50_ms,

@@ -49,6 +49,7 @@ def test_the_example_runs() -> None:
     assert Broker.FromString(row).epoch == 2
 
 
+@pytest.mark.ci
 async def test_a_key_is_followed_from_broker_to_broker(tmp_path: Path) -> None:
     _, example = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
     scope: dict[str, Any] = {}

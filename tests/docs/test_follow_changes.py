@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from quorate.client import AsyncClient, ChangeKind, RejectedError, WatchedChange, connect
 from quorate.testing.cluster import Cluster
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
@@ -36,6 +37,7 @@ async def define(q: AsyncClient) -> None:
             return
 
 
+@pytest.mark.ci
 async def test_a_connector_follows_changes_and_goes_on_after_its_cursor(tmp_path: Path) -> None:
     code = re.findall(r"^```python\n(.+?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)[-1]
     scope: dict[str, Any] = {}

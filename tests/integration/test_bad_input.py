@@ -67,6 +67,14 @@ NODES: Final = ("/quorate.v1.NodeService/", "/quorate.v1.FilePeerService/")
 BY_NODES: Final = [method for method in ROWS if method.startswith(NODES)]
 
 every_method: Final = pytest.mark.parametrize("method", list(ROWS))
+#: What one place decides for all: methods of core show it quickly.
+any_method: Final = pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(each, marks=[] if each.startswith("/quorate.v1.") else [pytest.mark.ci])
+        for each in ROWS
+    ],
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
@@ -148,7 +156,7 @@ async def test_what_cannot_be_meant(served: Served, method: str) -> None:
         check(await ask(served, method, request.SerializeToString()), blame, described)
 
 
-@every_method
+@any_method
 async def test_too_large_a_message(served: Served, method: str) -> None:
     # A field that nobody knows: there is nothing else to blame.
     filled = b"\xfa\xff\xff\xff\x0f\x80\x80\x20" + bytes(512 << 10)
@@ -156,13 +164,13 @@ async def test_too_large_a_message(served: Served, method: str) -> None:
     check(await ask(served, method, filled), "request")
 
 
-@every_method
+@any_method
 async def test_bytes_that_are_no_message(served: Served, method: str) -> None:
     for content in (b"\xff" * 7, b"\x0a\x05abc", b"\x00", b"\x0f"):
         check(await ask(served, method, content), "request")
 
 
-@every_method
+@any_method
 async def test_fields_of_another_type_count_for_nothing(served: Served, method: str) -> None:
     described: MethodDescriptor = (await served.methods())[method]
     # No field of a request is a fixed32.
@@ -172,7 +180,7 @@ async def test_fields_of_another_type_count_for_nothing(served: Served, method: 
     check(await ask(served, method, content), ROWS[method].empty)
 
 
-@every_method
+@any_method
 async def test_texts_that_are_no_utf_8(served: Served, method: str) -> None:
     described: MethodDescriptor = (await served.methods())[method]
     for field in described.input_type.fields:
