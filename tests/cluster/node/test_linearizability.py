@@ -18,7 +18,8 @@ SEEDS = range(20)
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.full) for seed in SEEDS if seed)]
+    "seed",
+    [pytest.param(seed, marks=pytest.mark.full if seed else pytest.mark.ci) for seed in SEEDS],
 )
 async def test_every_history_is_linearizable(proxied: ProxiedCluster, seed: int) -> None:
     rng = random.Random(seed)
