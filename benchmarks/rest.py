@@ -94,7 +94,7 @@ def kill_and_start(cluster: Cluster) -> float:
 
 
 async def led(cluster: Cluster, shards: int, seconds: float) -> None:
-    """Wait until so many shards have a leader."""
+    """Wait until this number of shards have a leader."""
     async with asyncio.timeout(seconds):
         while await asyncio.to_thread(leaders, cluster) < shards:
             await asyncio.sleep(1.0)

@@ -80,7 +80,7 @@ def test_nodes_with_many_shards_serve_all_of_them_as_soon_as_they_are_ready(
             for node in cluster.nodes.values():
                 node.start()
             cluster.ready()
-            # Shards without a leader open for whoever asks.
+            # Shards without a leader open when they are asked for.
             assert "that open when they are needed" in first.said
             assert min(opened(node) for node in cluster.nodes.values()) <= MANY
             commit(first, 2)

@@ -68,7 +68,7 @@ _TURN_S: Final = 0.05
 #: The replicas that a node opens before it does anything else: a start with as many takes a second
 #: or two. It opens the others while it serves.
 _AT_ONCE: Final = 64
-#: Opening a replica takes as long as the turns of so many to stand for election.
+#: Opening a replica takes as long as this many turns to stand for election.
 _APART: Final = 5
 #: Errors that prevent the opening of a replica.
 _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSError, ValueError)
@@ -253,7 +253,7 @@ class NodeShards:
     def replica(self, shard: ShardId) -> Shard | None:
         """Return a running replica, also one that is not a member of its shard yet, or None.
 
-        One that has not been opened since the node began opens soon: whoever asks again has it.
+        Asking for one that has not been opened since the node started opens it soon after.
         """
         found = self._shards.get(shard)
         if found is None:
@@ -299,7 +299,7 @@ class NodeShards:
         return self._shards.values()
 
     def is_unopened(self, shard: ShardId) -> bool:
-        """Whether a replica here has not been opened since the node began."""
+        """Whether a replica here has not been opened since the node started."""
         return shard in self.unopened
 
     async def opened(self, shard: ShardId, until: float) -> None:
@@ -577,7 +577,7 @@ class NodeShards:
     def _put_off(self) -> list[tuple[ShardId, str]]:
         """Return the replicas that may open after the start of the node, with their names.
 
-        Whoever does not hear of one takes it for that of a node that has not started yet.
+        To other nodes each is, until it opens, a replica on a node that has not started yet.
         """
         if not self._is_declared():
             return []

@@ -115,7 +115,7 @@ class Backups:
             self._under_way = False
 
     async def _open(self, only: Collection[ShardId]) -> None:
-        """Open the replicas that the node has not opened since it began."""
+        """Open the replicas that the node has not opened since it started."""
         shards, loop = self._replicas.shards, self._loop
         for shard in only or shards.slot_map.all():
             if shards.is_unopened(shard):

@@ -330,7 +330,7 @@ class Cluster:
 
         def led() -> bool:
             for name, node in self.nodes.items():
-                # Whoever asks for a replica opens it.
+                # Asking for a replica by its name would open it.
                 for replica in node.shards.all():
                     if replica.id == shard and replica.leads and name not in self.isolated:
                         found.append((replica.term, node))

@@ -64,22 +64,25 @@ def test_three_shards_are_created_on_three_nodes(
     assert sum(map(len, owned)) == 1_024
 
 
+def put(cluster: Cluster, shard: ShardId, command: LoggedCommand) -> Node:
+    """Have the leader of a shard carry out a command, and return the leader."""
+    leader = cluster.leader_of(shard)
+    cluster.result(cluster.proposal(leader, command, shard=shard))
+    return leader
+
+
 def test_shards_are_opened_again_after_a_restart(
     new_cluster: NewCluster, new_command: NewCommand
 ) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3})
-    leader = cluster.leader_of(TOYS[0])
-    command = new_command(StringValue(value="a=1"), slot=0)
-    cluster.result(cluster.proposal(leader, command, shard=TOYS[0]))
+    put(cluster, TOYS[0], new_command(StringValue(value="a=1"), slot=0))
     for node in cluster.nodes.values():
         node.kill()
     for node in cluster.nodes.values():
         node.start()
         # What is known from the disk is there at once.
         assert len(list(node.shards.all())) == 4
-    again = new_command(StringValue(value="b=1"), slot=0)
-    leader = cluster.leader_of(TOYS[0])
-    cluster.result(cluster.proposal(leader, again, shard=TOYS[0]))
+    leader = put(cluster, TOYS[0], new_command(StringValue(value="b=1"), slot=0))
 
     assert leader.rows(TOYS[0]) == {"a": "1", "b": "1"}
 
@@ -97,9 +100,7 @@ def test_a_shard_that_is_not_open_opens_for_a_call_on_all_nodes(
     new_cluster: NewCluster, new_command: NewCommand
 ) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3})
-    leader = cluster.leader_of(TOYS[1])
-    command = new_command(StringValue(value="a=1"), slot=400)
-    cluster.result(cluster.proposal(leader, command, shard=TOYS[1]))
+    put(cluster, TOYS[1], new_command(StringValue(value="a=1"), slot=400))
     restart(cluster)
     cluster.pass_time(5.0)
     assert all(hosted(node) == {METADATA} for node in cluster.nodes.values())
@@ -116,8 +117,7 @@ def test_a_shard_that_is_not_open_opens_for_a_call_on_all_nodes(
     # The others open theirs for its request for votes, which is kept until they have.
     assert leader is asked
     assert cluster.world.now - began < TIMING.election_min_s / 2
-    again = new_command(StringValue(value="b=1"), slot=400)
-    cluster.result(cluster.proposal(leader, again, shard=TOYS[1]))
+    put(cluster, TOYS[1], new_command(StringValue(value="b=1"), slot=400))
     cluster.pass_time(1.0)
 
     for node in cluster.nodes.values():
@@ -189,7 +189,7 @@ def test_a_shard_that_has_left_is_not_opened(new_cluster: NewCluster) -> None:
     assert not late.shards.unopened
 
 
-def test_whoever_asks_for_a_replica_that_is_not_open_has_it_soon(new_cluster: NewCluster) -> None:
+def test_a_replica_opens_soon_after_it_is_asked_for(new_cluster: NewCluster) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3})
     restart(cluster)
     node = cluster.nodes["a"]
@@ -204,9 +204,7 @@ def test_a_majority_that_has_to_open_first_goes_on_without_the_third(
     new_cluster: NewCluster, new_command: NewCommand
 ) -> None:
     cluster = new_cluster(group="toy", shards={"toy": 3})
-    leader = cluster.leader_of(TOYS[0])
-    command = new_command(StringValue(value="a=1"), slot=0)
-    cluster.result(cluster.proposal(leader, command, shard=TOYS[0]))
+    leader = put(cluster, TOYS[0], new_command(StringValue(value="a=1"), slot=0))
     cluster.pass_time(1.0)
     restart(cluster)
     cluster.isolate(leader)

@@ -70,13 +70,20 @@ async def test_what_is_applied_during_a_sync_becomes_durable_without_further_wri
     assert not failures
 
 
-async def test_what_is_due_at_the_same_time_is_synced_one_after_the_other() -> None:
-    turns, failures = SyncTurns(asyncio.get_running_loop()), list[Exception]()
+def three_due(failures: list[Exception]) -> tuple[list[Data], list[LogKeeper]]:
+    """Return the data and the keepers of three shards that are due at the same time."""
+    turns = SyncTurns(asyncio.get_running_loop())
     every = [Data() for _ in range(3)]
     keepers = [new_keeper(data, failures, turns) for data in every]
     for data, keeper in zip(every, keepers, strict=True):
         data.applied = 1
         keeper.applied(1, 0)
+    return every, keepers
+
+
+async def test_what_is_due_at_the_same_time_is_synced_one_after_the_other() -> None:
+    failures: list[Exception] = []
+    every, keepers = three_due(failures)
     async with asyncio.timeout(20):
         for number, data in enumerate(every):
             while keepers[number].flushing is None:
@@ -113,12 +120,8 @@ async def test_a_long_log_does_not_wait_for_its_turn() -> None:
 
 
 async def test_one_that_ended_keeps_nobody_waiting() -> None:
-    turns, failures = SyncTurns(asyncio.get_running_loop()), list[Exception]()
-    every = [Data() for _ in range(3)]
-    keepers = [new_keeper(data, failures, turns) for data in every]
-    for data, keeper in zip(every, keepers, strict=True):
-        data.applied = 1
-        keeper.applied(1, 0)
+    failures: list[Exception] = []
+    every, keepers = three_due(failures)
     async with asyncio.timeout(20):
         while keepers[0].flushing is None:
             await asyncio.sleep(0.001)

@@ -88,7 +88,7 @@ class LocalShards(Protocol):
         """Return a running replica that is a member of its shard, or None."""
 
     def is_unopened(self, shard: ShardId) -> bool:
-        """Whether a replica here has not been opened since the node began."""
+        """Whether a replica here has not been opened since the node started."""
 
     async def opened(self, shard: ShardId, until: float) -> None:
         """Open such a replica, and return when that is done, or at that time."""
