@@ -23,11 +23,12 @@ from quorate_coordination.client import SyncCoordination
 
 _QUORATE = "import sys; from quorate.cli.main import main; sys.exit(main())"
 #: Says that it runs, and does until it is ended; then it says that. It does not pause for a signal:
-#: one that comes right before would be waited for in vain.
+#: one that comes right before would be waited for in vain. Its handler does not print, as a signal
+#: that comes while the first line is printed finds the stream locked.
 _SLEEPER = """
 import os, signal, sys, time
 def end(*_):
-    print("ended", flush=True)
+    os.write(1, b"ended\\n")
     sys.exit(7)
 signal.signal(signal.SIGTERM, end)
 print(os.environ["QUORATE_LOCK"], os.environ["QUORATE_TOKEN"], flush=True)
@@ -103,7 +104,7 @@ def test_a_command_ends_when_its_lock_is_lost(cluster: Cluster, q: Client) -> No
 
 def test_a_command_ends_with_who_runs_it(cluster: Cluster, q: Client) -> None:
     # It has an eighth of that to end by itself, and takes its time.
-    slow = _SLEEPER.replace('print("ended"', 'time.sleep(1); print("ended"')
+    slow = _SLEEPER.replace("os.write(", "time.sleep(1); os.write(")
     with locked(cluster, "jobs/b", "--ttl", "300", command=[sys.executable, "-c", slow]) as ran:
         assert said(ran).startswith("jobs/b ")
         ran.send_signal(signal.SIGTERM)
@@ -130,7 +131,7 @@ async def test_a_command_that_is_just_starting_is_asked_to_end(
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", start_slowly)
     held: Any = SimpleNamespace(name="jobs/f", token=1)
-    script = _SLEEPER.replace('print("ended", flush=True)', 'print("ended", file=sys.stderr)')
+    script = _SLEEPER.replace("os.write(1", "os.write(2")
     working = asyncio.create_task(cli._carry_out(held, [sys.executable, "-c", script], 20))
     await running.wait()
     working.cancel()
