@@ -10,7 +10,7 @@ that they took.
 
 python benchmarks/spark_load.py [--sessions 5000000] [--table mqtt.sessions] [--shards 2]
                                 [--partitions 0] [--cores 2] [--loop-seconds 5] [--online 20]
-                                [--batch-rows 2000] [--max-in-flight 4] [--directory DIR]
+                                [--batch-rows 1000] [--max-in-flight 4] [--directory DIR]
                                 [--mode files]
                                 [--profile] [--json]
 """

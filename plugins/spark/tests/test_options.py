@@ -11,7 +11,7 @@ def test_what_nobody_says_has_a_default() -> None:
     options = write_options({"table": "kv.pairs"})
 
     assert (options.conflict, options.bad_rows, options.load_id) == ("upsert", "fail", "")
-    assert (options.batch_rows, options.max_in_flight, options.endpoints) == (2_000, 4, None)
+    assert (options.batch_rows, options.max_in_flight, options.endpoints) == (1_000, 4, None)
     assert read_options({"Table": "kv.pairs"}).view_ttl_s == 600.0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 #: A node that answers a batch within this time has little that waits.
-PROMPT_S: Final = 0.1
+PROMPT_S: Final = 0.12
 #: On slower clusters: this multiple of the time that the quickest batch took.
 _PROMPT_TIMES: Final = 2.0
 _MORE: Final = 0.25

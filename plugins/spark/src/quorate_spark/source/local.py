@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from quorate_spark.source.data_source import QuorateSource
 from quorate_spark.source.errors import SourceError
 from quorate_spark.source.java import missing_java
+from quorate_spark.source.lean_home import lean_home
 
 _SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -37,7 +38,8 @@ def local_session(name: str, *, cores: int | None = None) -> SparkSession:
     builder = SparkSession.builder.appName(name).master(f"local[{cores or '*'}]")
     for setting, value in _SETTINGS.items():
         builder = builder.config(setting, value)
-    session = builder.getOrCreate()
+    with lean_home():
+        session = builder.getOrCreate()
     session.dataSource.register(QuorateSource)
     return session
 

@@ -18,7 +18,7 @@ LoadMode = Literal["auto", "rpc", "files"]
 Publish = Literal["shards", "atomic", "later"]
 
 #: Small requests wait on a node for as long as one batch is applied.
-BATCH_ROWS: Final = 2_000
+BATCH_ROWS: Final = 1_000
 IN_FLIGHT: Final = 4
 MAX_BAD_ROWS: Final = 1_000
 TIMEOUT_S: Final = 120.0
