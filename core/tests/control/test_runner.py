@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
+from quorate.control import runner as runner_module
 from quorate.control.runner import Runner
 from quorate.groups.refusals import LeaderlessError
 from quorate.plugin import Controller, NodeApi, ShardRef
@@ -333,6 +334,19 @@ def test_a_change_of_a_family_wakes_it(
 
     assert runs.times == [0.0, 0.0, 5.0, 5.0]
     assert changes.opened == ["other.rows"]
+
+
+def test_those_of_many_shards_are_woken_a_few_at_a_time(
+    stage: Stage, start: Start, runs: Runs, changes: Changes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner_module, "_TOGETHER", 1)
+    monkeypatch.setattr(runner_module, "_BETWEEN_S", 2.0)
+    start(interval_s=60.0, scope="each_shard", wake_on=("other.rows",))
+    stage.pass_time(5.0)
+    stage.run(changes.waiting["other.rows"].set)
+    stage.pass_time(5.0)
+
+    assert runs.times == [0.0, 0.0, 5.0, 7.0]
 
 
 def test_a_change_during_a_run_leads_to_another_run(

@@ -115,7 +115,8 @@ class Watching:
             # What changed before the watch began was seen by nobody.
             yield None
             async for event in watch:
-                yield event
+                if event.event is not None or event.resync:
+                    yield event
         finally:
             watch.close()
 
