@@ -94,6 +94,7 @@ def asked(alert: Alert, case: Case) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.ci
 def test_each_alert_fires_in_time_and_for_nothing_else(tmp_path: Path) -> None:
     alerts = {each.name: each for each in known()}
     assert set(alerts) == set(CASES)

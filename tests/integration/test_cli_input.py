@@ -35,15 +35,15 @@ TEXTS: Final = ["", "/=\n\x1b[31m", "x" * 70_000, "\udcff"]
 ENDPOINTS: Final = [*TEXTS[1:], ":", ":0", "h", "[::1", "127.0.0.1:", "::1:x", "::1:99999", ","]
 #: What goes on until Ctrl-C, or for seconds.
 ENDLESS: Final = {"bench", "status", "top", "watch"}
-#: What each resource has, derived in one place from its rows; one resource shows it quickly.
-DERIVED: Final = {"create", "delete", "get", "list", "put", "update"}
-SHOWN: Final = ("notebook", "notes")
+#: The plugins whose commands show quickly how those of plugins answer.
+SHOWN: Final = ("kv", "notebook")
 ENOUGH_S: Final = 0.3
 #: What a client takes at most to close on a busy machine.
 CLOSING_S: Final = 3.0
 
 #: Found once: each command would look for them again.
 PLUGINS: Final = found.find()
+OF_CORE: Final = [each.name for each in HOST_COMMANDS]
 
 Called = tuple[str, ...]
 
@@ -115,9 +115,8 @@ def own(command: click.Command) -> list[click.Parameter]:
 
 
 def is_slow(path: Called) -> bool:
-    """Tell whether the command does not end by itself, or is made as those of `SHOWN` are."""
-    derived = len(path) == 3 and path[-1] in DERIVED
-    return not ENDLESS.isdisjoint(path) or (derived and path[:2] != SHOWN)
+    """Tell whether the command does not end by itself, or is of a plugin that is not `SHOWN`."""
+    return not ENDLESS.isdisjoint(path) or path[0] not in (*SHOWN, *OF_CORE)
 
 
 EVERY: Final = [

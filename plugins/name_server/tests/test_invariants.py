@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
+import pytest
 from hypothesis import given, settings, strategies as st
 from quorate.plugin import keys
 from quorate.v1.batch_pb2 import BatchReply
@@ -111,6 +112,7 @@ steps = st.one_of(
 )
 
 
+@pytest.mark.ci
 @settings(max_examples=40)
 @given(st.lists(steps, max_size=25))
 def test_everything_fits_the_rows(steps: list[Step]) -> None:

@@ -66,6 +66,7 @@ async def test_topics_are_listed_by_cluster_and_flags(names: Names) -> None:
     assert await names.topics(page_size=2) == ["bills", "both", "orders", "sub", "unit"]
 
 
+@pytest.mark.ci
 async def test_a_long_search_for_topics_ends_between_two_pages(names: Names) -> None:
     many = topics(*(f"{number:05}" for number in range(4_500))) + topics("last", flags=1)
     await names.register(registration(topics=many))

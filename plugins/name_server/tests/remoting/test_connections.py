@@ -174,6 +174,7 @@ async def test_a_body_that_is_malformed_is_answered_with_an_error(peer: Peer) ->
 RECORDED = [frame(each.asked[0].encode(), each.asked[1].encode()) for each in exchanges()]
 
 
+@pytest.mark.ci
 @settings(max_examples=30)
 @given(st.data())
 def test_mutated_frames_do_no_harm(data: st.DataObject) -> None:

@@ -202,6 +202,7 @@ _MEMBERS = st.one_of(
 )
 
 
+@pytest.mark.ci
 @given(st.lists(_MEMBERS, max_size=5), st.data())
 def test_a_multi_is_read_as_its_operations_are_one_by_one(
     members: list[tuple[int, bytes]], drawn: st.DataObject

@@ -102,6 +102,7 @@ def carry_out(call: Call, value: bytes, revision: int, turn: int) -> tuple[bytes
             return b"", 0, Deleted(deleted=revision != 0)
 
 
+@pytest.mark.ci
 @given(histories(most=60))
 def test_whatever_one_key_did_is_accepted(history: list[Operation]) -> None:
     found = check(history)
