@@ -23,19 +23,20 @@ R = TypeVar("R", bound=Message)
 
 #: What a node takes by default, and what stands around it.
 _MESSAGE_BYTES: Final = 17 << 20
+#: How long a node may take to accept a connection.
+CONNECT_S: Final = 1.0
 _OPTIONS: Final = [
     ("grpc.max_send_message_length", _MESSAGE_BYTES),
     ("grpc.max_receive_message_length", _MESSAGE_BYTES),
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
+    # The least that gRPC gives an attempt: a busy node is not one that is away.
+    ("grpc.min_reconnect_backoff_ms", int(CONNECT_S * 1_000)),
     ("grpc.max_reconnect_backoff_ms", 1_000),
     # A node that stands still is noticed while a call waits for it.
     ("grpc.keepalive_time_ms", 2_000),
     ("grpc.keepalive_timeout_ms", 3_000),
     ("grpc.http2.max_pings_without_data", 0),
 ]
-#: How long a node may take to accept a connection.
-CONNECT_S: Final = 1.0
 
 _READY: Final = grpc.ChannelConnectivity.READY
 _FAILED: Final = frozenset(

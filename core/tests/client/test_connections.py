@@ -1,0 +1,37 @@
+"""The way to one node."""
+
+from __future__ import annotations
+
+import asyncio
+
+import grpc.aio
+from quorate.client.connections import CONNECT_S, Connection
+from quorate.testing.waiting import PATIENCE_S
+
+#: Longer than the shortest time that gRPC gives an attempt.
+BUSY_S = CONNECT_S / 3
+
+
+async def test_a_busy_node_may_take_a_while_to_accept_a_connection() -> None:
+    server = grpc.aio.server()
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while read := await reader.read(65_536):
+            writer.write(read)
+        writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(BUSY_S)
+        behind = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(copy(reader, behind[1]), copy(behind[0], writer))
+
+    busy = await asyncio.start_server(accept, "127.0.0.1", 0)
+    connection = Connection(f"127.0.0.1:{busy.sockets[0].getsockname()[1]}")
+    try:
+        assert await connection.stands(PATIENCE_S) > 0
+    finally:
+        await connection.close()
+        busy.close()
+        await server.stop(None)
