@@ -1,9 +1,9 @@
 """What Spark reads of a cluster of three nodes: scans, counts with a filter, and changes.
 
-Rows of `spark_load.py` are loaded first, which is not measured. Then Spark scans all of them at
-once, while nodes still compact their files, and again once they have ended that. Then it scans all
-with the columns of the key alone, and counts all and those of a hundredth of the keys; each is told
-in rows a second, and in processor time of a row. One shard's pages are decoded in this
+Rows of `spark_load.py` are loaded first, which is not measured. Then Spark scans all of them right
+after the load, while nodes may still compact their files, and again once they are quiet. It scans
+the columns of the key alone, and counts all rows and those of a hundredth of the keys. Each is
+printed in rows a second and in processor time of a row. One shard's pages are decoded in this
 process, in columns and row by row. At the end a stream of changes is followed while single rows are
 written: told is how long it takes from before a write until its row is in a batch.
 
@@ -15,6 +15,7 @@ python benchmarks/spark_scan.py [--sessions 5000000] [--table mqtt.sessions] [--
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import tempfile
 import time
@@ -25,6 +26,7 @@ from typing import Final
 
 from figures import percentiles
 from loaded_tables import TABLES, LoadedTable
+from nodes import pids, quiet
 from pyspark.sql import DataFrame, SparkSession
 from quorate.client import Client
 from quorate.testing.cluster import Cluster, NodeProcess
@@ -43,10 +45,6 @@ HUNDREDTH: Final = {
 }
 #: Of the stream: how long a change may take.
 IN_TIME_S: Final = 120.0
-#: Nodes have compacted their files when all use less than this part of a core together, for as
-#: many seconds in a row.
-CALM: Final = 0.25
-CALM_S: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +88,6 @@ def scanned(
         rows_per_s=round(rows / seconds),
         cpu_us={each: round((after[each] - before[each]) / rows * 1e6, 2) for each in after},
     )
-
-
-def compacted(nodes: Sequence[NodeProcess]) -> None:
-    """Wait until the nodes have little to do."""
-    calm, used = 0, cpu_seconds(nodes)["nodes"]
-    while calm < CALM_S:
-        time.sleep(1.0)
-        before, used = used, cpu_seconds(nodes)["nodes"]
-        calm = calm + 1 if used - before < CALM else 0
 
 
 def into_nothing(rows: DataFrame) -> None:
@@ -191,10 +180,9 @@ def measure(options: argparse.Namespace, directory: Path) -> Result:
             def scan_all(what: str) -> Scan:
                 return scanned(what, nodes, options.sessions, lambda: into_nothing(read()))
 
-            at_once = scan_all("all, right after the load")
-            compacted(nodes)
-            scans = [
-                at_once,
+            scans = [scan_all("all, right after the load")]
+            asyncio.run(quiet(pids(cluster)))
+            scans += [
                 scan_all("all"),
                 scanned("keys", nodes, options.sessions, lambda: into_nothing(read(columns=keys))),
                 scanned("count", nodes, 0, lambda: read(columns=keys).count()),

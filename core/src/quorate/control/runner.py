@@ -34,8 +34,8 @@ _BETWEEN_S: Final = 0.02
 #: Delay before a family is watched again after a failure.
 _REWATCH_S: Final = 1.0
 
-#: Yields after each change of a family's rows, and at its begin, wherever its shards are. A
-#: cancelled wait closes it.
+#: Yields once when it begins, and after each change of a family's rows, wherever its shards are.
+#: A cancelled wait closes it.
 Changes = Callable[[str], AsyncIterator[object]]
 #: Removes a gauge by its name and labels, because nothing updates it any more.
 Withdraw = Callable[[str, Mapping[str, str]], None]

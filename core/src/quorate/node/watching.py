@@ -108,7 +108,7 @@ class Watching:
         return self._watches
 
     async def changes(self, family: str) -> AsyncIterator[object]:
-        """Yield something after each change of a family's rows, wherever its shards are."""
+        """Yield something at once, and after each change of a family's rows on any shard."""
         watches, shards = self.watches(), self._shards_of(family)
         watch = await watches.open_fresh({family: b""}, shards, changes_only=True)
         try:
