@@ -91,6 +91,9 @@ class Runner:
     ) -> None:
         self._first: Final = first
         self._controllers: Final = {each.name: each for each in controllers}
+        self._by_group: Final[dict[str, list[Controller]]] = {}
+        for each in self._controllers.values():
+            self._by_group.setdefault(each.group, []).append(each)
         self._shards: Final = shards
         self._node: Final = node
         self._changes: Final = changes
@@ -165,7 +168,7 @@ class Runner:
             for metric, labels in self._posts.pop(key).node.observed:
                 self._withdraw(metric, dict(labels))
         for shard in led.values():
-            for controller in self._controllers.values():
+            for controller in self._by_group.get(shard.id.group, ()):
                 self._fill(controller, shard)
         self._follow_families()
         self._seen = shards
@@ -174,8 +177,6 @@ class Runner:
         self._seen = None
 
     def _fill(self, controller: Controller, shard: Shard) -> None:
-        if controller.group != shard.id.group:
-            return
         if controller.scope == "first_shard" and shard.id != self._first(shard.id.group):
             return
         key = controller.name, shard.id

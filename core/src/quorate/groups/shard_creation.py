@@ -74,7 +74,8 @@ class ShardCreation:
         self._rows: Final = rows
         self._submit: Final = submit
         self._loop: Final = loop
-        #: The last checked state of metadata/0, on which alone declarations and new shards depend.
+        #: The last checked state of metadata/0: what is missing depends on it, and for the slots of
+        #: a shard on who leads it, which `look_at` is told.
         self._seen: object = None
         self._proposing: Final[dict[object, asyncio.Task[None]]] = {}
         self._retry: asyncio.TimerHandle | None = None
@@ -92,8 +93,8 @@ class ShardCreation:
                 self._create()
             else:
                 self.difference = None
-        for shard in self._shards():
-            self.look_at(shard)
+            for shard in self._shards():
+                self.look_at(shard)
 
     def look_at(self, shard: Shard) -> None:
         """Propose the slots of a shard that is led here and has none."""
