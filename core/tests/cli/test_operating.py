@@ -199,6 +199,10 @@ def test_shards_are_listed_with_their_slots(run: Run, node: FakeNode) -> None:
         }
     ]
 
+    node.status = NodeStatusResponse(unopened=["metadata/0"])
+    [shown] = json.loads(run("shard", "list", "--output", "json").out)
+    assert shown["problems"] == ["node1: is not open yet: it opens when it is asked for"]
+
 
 def test_a_shard_is_shown_in_every_detail_numbers_as_numbers(
     run: Run, node: FakeNode, nowhere: str

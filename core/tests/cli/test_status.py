@@ -78,6 +78,19 @@ def test_without_a_leader_nothing_is_guessed() -> None:
     assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0: it takes no")
 
 
+def test_a_shard_that_opens_when_it_is_asked_for_is_no_alarm_while_most_nodes_answer() -> None:
+    unopened = status(unopened=["metadata/0"])
+
+    seen = view(unopened, replica_less := status(), Silent("gone"))
+    assert seen.rows["alarms"] == []
+    assert [row["hosts"] for row in seen.rows["nodes"]] == [1, 0, None]
+
+    [alarm] = view(unopened, Silent("gone"), Silent("gone")).rows["alarms"]
+    assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0")
+    [alarm] = view(replica_less, replica_less, Silent("gone")).rows["alarms"]
+    assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0")
+
+
 def test_a_lag_that_nobody_knows_is_unknown() -> None:
     seen = view(status(replica("leader", 4, 20)), status(), Silent("gone"))
 

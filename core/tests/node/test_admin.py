@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,9 +21,11 @@ from quorate.config import load
 from quorate.control import leader_balance, runner
 from quorate.control.failures import Backoff
 from quorate.control.leader_balance import Leadership, Transfer
+from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.capacity import FreeSpace
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart
+from quorate.groups.unopened import Unopened
 from quorate.node.directory import UnfinishedRestoreError, restore, unfinished
 from quorate.node.node import Node
 from quorate.plugin import Controller, NodeApi, ShardRef, Stub
@@ -128,6 +131,23 @@ async def test_a_node_tells_what_it_does(nodes: Nodes) -> None:
         assert metadata.commands_applied > 0
         assert {each.node for each in metadata.followers} == {"n1", "n2", "n3"} - {config.name}
         assert all(each.voter for each in metadata.members)
+
+
+async def test_a_node_tells_which_replicas_it_has_not_opened_yet(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [path] = nodes.files(1)
+    async with nodes.started(path):
+        pass
+
+    # Even a few do not open at the start, and whoever asks for them waits.
+    kept = partial(NodeShards, at_once=0)
+    monkeypatch.setattr("quorate.node.replicas.NodeShards", kept)
+    monkeypatch.setattr(Unopened, "_go_on", lambda _: None)
+    async with nodes.started(path):
+        found = await status(path)
+        assert [each.shard for each in found.shards] == ["metadata/0"]
+        assert list(found.unopened) == ["toy/0", "toy/1"]
 
 
 async def test_a_node_answers_before_it_has_a_cluster(nodes: Nodes) -> None:

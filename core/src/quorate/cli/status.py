@@ -104,7 +104,7 @@ def view_of(
         f"no node that answers leads {row['shard']}: it takes no writes until a majority of its "
         "nodes runs and has elected one"
         for row in shards
-        if row["leader"] is None
+        if row["leader"] is None and not _opens(row, said)
     ]
     alarms: list[Row] = [{"node": None, "alarm": alarm} for alarm in leaderless]
     alarms += [
@@ -146,7 +146,8 @@ def _node_row(name: str, address: str, status: Status) -> Row:
     else:
         machine, http, version = status.machine or None, status.http_address, status.version
         state = "ready" if status.ready else "not ready"
-        hosts, leads = len(status.shards), sum(each.role == "leader" for each in status.shards)
+        hosts = len(status.shards) + len(status.unopened)
+        leads = sum(each.role == "leader" for each in status.shards)
     return {
         "node": name,
         "machine": machine,
@@ -181,6 +182,15 @@ def _shard_row(
         "queued": leading.queued if leading else None,
         "commands_per_s": rates.get((name, leader)) if leader else None,
     }
+
+
+def _opens(shard: Row, said: Mapping[str, pb.NodeStatusResponse]) -> bool:
+    """Return whether a shard without a leader has one as soon as it is asked for."""
+    nodes: Any = shard["nodes"]
+    answers = [said[node] for node in nodes if node in said]
+    return 2 * len(answers) > len(nodes) and any(
+        shard["shard"] in each.unopened for each in answers
+    )
 
 
 def _for_people(shard: Row) -> Row:

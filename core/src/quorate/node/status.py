@@ -111,6 +111,7 @@ class NodeReports:
                 _broken(shard, error, self._shards.left.get(shard))
                 for shard, error in sorted(self._shards.broken.items())
             ],
+            unopened=map(str, sorted(self._shards.unopened)),
             controllers=[
                 pb.ControllerReport(
                     name=each.name,

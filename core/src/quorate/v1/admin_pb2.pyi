@@ -59,7 +59,7 @@ class NodeStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class NodeStatusResponse(_message.Message):
-    __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms", "machine", "damage")
+    __slots__ = ("node", "address", "http_address", "version", "cluster_id", "started_at_ms", "ready", "plugins", "shards", "broken", "controllers", "paused", "alarms", "machine", "damage", "unopened")
     NODE_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     HTTP_ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +75,7 @@ class NodeStatusResponse(_message.Message):
     ALARMS_FIELD_NUMBER: _ClassVar[int]
     MACHINE_FIELD_NUMBER: _ClassVar[int]
     DAMAGE_FIELD_NUMBER: _ClassVar[int]
+    UNOPENED_FIELD_NUMBER: _ClassVar[int]
     node: str
     address: str
     http_address: str
@@ -90,7 +91,8 @@ class NodeStatusResponse(_message.Message):
     alarms: _containers.RepeatedScalarFieldContainer[str]
     machine: str
     damage: _containers.RepeatedCompositeFieldContainer[DamageReport]
-    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., http_address: _Optional[str] = ..., version: _Optional[str] = ..., cluster_id: _Optional[bytes] = ..., started_at_ms: _Optional[int] = ..., ready: bool = ..., plugins: _Optional[_Iterable[_Union[PluginVersion, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ReplicaReport, _Mapping]]] = ..., broken: _Optional[_Iterable[_Union[BrokenReplica, _Mapping]]] = ..., controllers: _Optional[_Iterable[_Union[ControllerReport, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ..., alarms: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ..., damage: _Optional[_Iterable[_Union[DamageReport, _Mapping]]] = ...) -> None: ...
+    unopened: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ..., http_address: _Optional[str] = ..., version: _Optional[str] = ..., cluster_id: _Optional[bytes] = ..., started_at_ms: _Optional[int] = ..., ready: bool = ..., plugins: _Optional[_Iterable[_Union[PluginVersion, _Mapping]]] = ..., shards: _Optional[_Iterable[_Union[ReplicaReport, _Mapping]]] = ..., broken: _Optional[_Iterable[_Union[BrokenReplica, _Mapping]]] = ..., controllers: _Optional[_Iterable[_Union[ControllerReport, _Mapping]]] = ..., paused: _Optional[_Iterable[str]] = ..., alarms: _Optional[_Iterable[str]] = ..., machine: _Optional[str] = ..., damage: _Optional[_Iterable[_Union[DamageReport, _Mapping]]] = ..., unopened: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DamageReport(_message.Message):
     __slots__ = ("shard", "found_at_ms", "what", "state", "healed_at_ms")
