@@ -198,7 +198,8 @@ def _channel(address: str, tls: Tls | None) -> grpc.Channel:
     options = [
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.initial_reconnect_backoff_ms", 20),
-        ("grpc.min_reconnect_backoff_ms", 20),
+        # The least time to connect: a busy machine needs more than the pauses between attempts.
+        ("grpc.min_reconnect_backoff_ms", 1_000),
         ("grpc.max_reconnect_backoff_ms", 50),
         ("grpc.max_receive_message_length", -1),
         ("grpc.max_send_message_length", -1),
