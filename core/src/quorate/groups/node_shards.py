@@ -148,6 +148,8 @@ class NodeShards:
         self._changes_read = -1
         self._rows: dict[ShardId, ShardRow] = {}
         self._slot_map = SlotMap(0, ())
+        #: As of `open`.
+        self._new_shard: NewShard
         self._founder: ShardCreation | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
         self._on_map: Final[list[Callable[[], None]]] = []
@@ -171,7 +173,6 @@ class NodeShards:
         self._opening: Iterator[ShardId] | None = None
         #: The parents of new shards that were not cut or frozen here yet.
         self._uncut: Final = set[ShardId]()
-        self._reopen: Callable[[], None] = lambda: None
         self._stopped = False
         #: Gets the damage of replicas that were stopped by it or cannot be opened.
         self.on_damage: Callable[[ShardId, Exception], None] = lambda shard, error: None
@@ -183,8 +184,8 @@ class NodeShards:
 
         Raises if metadata/0 cannot be opened, or the settings contradict the cluster.
         """
-        metadata = self._open(METADATA, 0, new_shard)
-        self._reopen = partial(self._open_members, new_shard)
+        self._new_shard = new_shard
+        metadata = self._open(METADATA, 0)
         self._moves = Moves(self.get, submit, self._loop)
         self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
         self._merges = Merges(self.get, lambda: self._rows, submit, self._loop)
@@ -194,17 +195,17 @@ class NodeShards:
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
-        metadata.forker = partial(self._fork, new_shard)
+        metadata.forker = self._fork
         metadata.start(first)
-        metadata.subscribe(lambda _: self._follow(new_shard))
-        self.unopened.begin(self._put_off(), partial(self._open_later, new_shard))
-        self._open_members(new_shard)
+        metadata.subscribe(lambda _: self._follow())
+        self.unopened.begin(self._put_off(), self._open_later)
+        self._open_members()
         self._leaving.update(
             shard
             for shard, row in self._rows.items()
             if self.files.are_leaving(shard, merged=bool(row.merged_into and not replicas_of(row)))
         )
-        self._leave_moved(new_shard)
+        self._leave_moved()
         self._founder.look()
 
     async def close(self) -> None:
@@ -460,7 +461,7 @@ class NodeShards:
 
     # Opening.
 
-    def _open(self, shard: ShardId, epoch: int, new_shard: NewShard) -> Shard:
+    def _open(self, shard: ShardId, epoch: int) -> Shard:
         name, note = replica_name(shard, epoch), self._notes.read(str(shard))
         data = ShardData.open(self._homes(shard, epoch), families_of(self._catalog, shard.group))
         try:
@@ -468,7 +469,7 @@ class NodeShards:
             if note.stopped:
                 raise StoppedBeforeError(note.stopped, damaged=note.damaged)
             begin_part(data, shard.number)
-            opened = new_shard(shard, epoch, data, open_journal(self._log, name, data))
+            opened = self._new_shard(shard, epoch, data, open_journal(self._log, name, data))
         except Exception:
             data.close()
             raise
@@ -481,14 +482,14 @@ class NodeShards:
     def _led_changed(self) -> None:
         self._leading = None
 
-    def _open_members(self, new_shard: NewShard) -> None:
+    def _open_members(self) -> None:
         """Open the shards whose rows name this node's replica."""
-        for _ in self._open_each(new_shard):
+        for _ in self._open_each():
             pass
 
-    def _open_in_turns(self, new_shard: NewShard) -> None:
+    def _open_in_turns(self) -> None:
         """Open them while the node goes on: many new shards take seconds."""
-        waits, self._opening = self._opening is not None, self._open_each(new_shard)
+        waits, self._opening = self._opening is not None, self._open_each()
         if not waits:
             self._open_some()
 
@@ -501,7 +502,7 @@ class NodeShards:
                 self._loop.call_soon(self._open_some)
                 return
 
-    def _open_each(self, new_shard: NewShard) -> Iterator[ShardId]:
+    def _open_each(self) -> Iterator[ShardId]:
         """Open the shards that are to be here, and return each that took time.
 
         They start once all are open: until then it would cost more to elect leaders.
@@ -509,17 +510,17 @@ class NodeShards:
         if not self._is_declared():
             return
         for shard, row in self._rows.items():
-            if self._open_unless_known(shard, row, new_shard):
+            if self._open_unless_known(shard, row):
                 yield shard
         for before in count():
             if not self._unstarted or self._stopped:
                 return
             opened = self._unstarted.pop(next(iter(self._unstarted)))
             if opened.id in self._rows:
-                self._start_member(opened, self._rows[opened.id], before, new_shard)
+                self._start_member(opened, self._rows[opened.id], before)
             yield opened.id
 
-    def _open_unless_known(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> bool:
+    def _open_unless_known(self, shard: ShardId, row: ShardRow) -> bool:
         """Open a shard if it is to be here, and return whether that took time."""
         replicas = peers(replicas_of(row))
         if self.me not in replicas or shard in self._changing or self._stopped:
@@ -531,16 +532,16 @@ class NodeShards:
             self._break(shard, error)
             return False
         if note.epoch < row.origin.epoch:
-            self._change(shard, self._recover(shard, row, new_shard))
+            self._change(shard, self._recover(shard, row))
             return False
         if known:
             return False
-        self._open_member(shard, row, note, new_shard)
+        self._open_member(shard, row, note)
         return True
 
-    def _open_member(self, shard: ShardId, row: ShardRow, note: Note, new_shard: NewShard) -> None:
+    def _open_member(self, shard: ShardId, row: ShardRow, note: Note) -> None:
         try:
-            if not self._is_made(shard, row, new_shard):
+            if not self._is_made(shard, row):
                 return
             assigned = shard in self._assigned
             if not self._founds(row) and not assigned and self.files.lack(shard, row, note):
@@ -549,18 +550,18 @@ class NodeShards:
                 first = Note(
                     note.epoch, past=True, founds=founds and (note.founds or not note.past)
                 )
-                self._change(shard, self._assign(shard, first, new_shard))
+                self._change(shard, self._assign(shard, first))
                 return
-            opened = self._open(shard, row.origin.epoch, new_shard)
+            opened = self._open(shard, row.origin.epoch)
             opened.replica.founds = note.founds
             self._unstarted[shard] = opened
         except (*_UNOPENED, StoppedBeforeError) as error:
             self._break(shard, error)
 
-    def _start_member(self, shard: Shard, row: ShardRow, before: int, new_shard: NewShard) -> None:
+    def _start_member(self, shard: Shard, row: ShardRow, before: int) -> None:
         # A replica added later gets its members from the shard's leader.
         first = map(Member, peers(row.members)) if self._founds(row) else None
-        shard.forker = partial(self._fork, new_shard)
+        shard.forker = self._fork
         shard.evaluator.neighbour = partial(self._frozen_rows, shard.id.group)
         shard.start(None if first is None else Configuration.of(first), before=before)
         shard.subscribe(partial(self._applied, shard))
@@ -614,17 +615,17 @@ class NodeShards:
         except (DamagedError, OSError):
             return False
 
-    def _open_later(self, new_shard: NewShard, shard: ShardId, asked: Asked | None) -> None:
+    def _open_later(self, shard: ShardId, asked: Asked | None) -> None:
         """Open and start a replica that somebody asked for, or whose turn has come."""
         try:
-            self._open_now(new_shard, shard, asked)
+            self._open_now(shard, asked)
         except Exception as error:  # noqa: BLE001 - it would have ended the start of the node
             _log.exception("shard %s did not open", shard, extra={"shard": str(shard)})
             self._failed(error)
 
-    def _open_now(self, new_shard: NewShard, shard: ShardId, asked: Asked | None) -> None:
+    def _open_now(self, shard: ShardId, asked: Asked | None) -> None:
         row = self._rows.get(shard)
-        if row is None or not self._open_unless_known(shard, row, new_shard):
+        if row is None or not self._open_unless_known(shard, row):
             return
         opened = self._unstarted.pop(shard, None)
         if opened is None:
@@ -634,7 +635,7 @@ class NodeShards:
         # One that has a leader hears of it once all are open.
         has_leader = asked is not None and not asked.wants_leader and not asked.messages
         before = _APART * len(self.unopened) if has_leader else 0
-        self._start_member(opened, row, before, new_shard)
+        self._start_member(opened, row, before)
         for message in () if asked is None else asked.messages:
             opened.receive(message)
         if asked is None or asked.wants_leader:
@@ -647,13 +648,13 @@ class NodeShards:
 
     # Splits and merges.
 
-    def _is_made(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> bool:
+    def _is_made(self, shard: ShardId, row: ShardRow) -> bool:
         """Whether the copy of a new shard was made here, or never will be.
 
         A replica of its parent that was replaced by a snapshot from after the cut makes none.
         """
         if row.HasField("union"):
-            return self._is_united(shard, row, new_shard)
+            return self._is_united(shard, row)
         if not row.HasField("parent") or row.origin.epoch:
             return True
         if self._homes(shard, 0).pointer() is not None or self._notes.read(str(shard)).past:
@@ -666,7 +667,7 @@ class NodeShards:
             return False
         return True
 
-    def _is_united(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> bool:
+    def _is_united(self, shard: ShardId, row: ShardRow) -> bool:
         """Whether two shards were made one here, or never will be: begin with that if they can be.
 
         Once a majority has the new shard, the others go, and it comes here from its leader.
@@ -685,14 +686,12 @@ class NodeShards:
         ]
         if len(frozen) == len(parents):
             base, other = frozen
-            self._change(shard, self._unite(shard, row, base, other, new_shard))
+            self._change(shard, self._unite(shard, row, base, other))
         else:
             self._uncut.update(parents)
         return False
 
-    async def _unite(
-        self, shard: ShardId, row: ShardRow, base: Shard, other: Shard, new_shard: NewShard
-    ) -> None:
+    async def _unite(self, shard: ShardId, row: ShardRow, base: Shard, other: Shard) -> None:
         """Make one shard of two that are frozen, and open it."""
         began = self._loop.time()
         try:
@@ -716,14 +715,14 @@ class NodeShards:
             del self._changing[shard]
         took_ms = round((self._loop.time() - began) * 1_000)
         _log.info("shards %s and %s became %s in %d ms", base.id, other.id, shard, took_ms)
-        self._changed(new_shard)
+        self._changed()
 
     def _frozen_rows(self, group: str, number: int) -> Rows | None:
         """Return the rows of another shard here."""
         found = self.replica(ShardId(group, number))
         return None if found is None else found.data
 
-    async def _fork(self, new_shard: NewShard, parent: Shard, cut: CutShard) -> None:
+    async def _fork(self, parent: Shard, cut: CutShard) -> None:
         """Copy the data of a shard that was cut to the new shards, and open these."""
         await self._loop.run_in_executor(None, parent.data.flush)
         failpoint("split.flushed")
@@ -738,23 +737,23 @@ class NodeShards:
                 took_ms = round((self._loop.time() - began) * 1_000)
                 _log.info("shard %s was copied to %s in %d ms", parent.id, shard, took_ms)
         # The parent goes on first: opening databases takes longer than copying them.
-        self._loop.call_soon(self._open_forked, new_shard)
+        self._loop.call_soon(self._open_forked)
 
-    def _open_forked(self, new_shard: NewShard) -> None:
+    def _open_forked(self) -> None:
         if not self._stopped:
-            self._open_in_turns(new_shard)
+            self._open_in_turns()
 
     def _change(self, shard: ShardId, change: Coroutine[Any, Any, None]) -> None:
         self._changing[shard] = self._loop.create_task(change)
 
-    def _changed(self, new_shard: NewShard) -> None:
+    def _changed(self) -> None:
         """Open and remove what that change was waited for with."""
-        self._open_in_turns(new_shard)
-        self._leave_moved(new_shard)
+        self._open_in_turns()
+        self._leave_moved()
 
     # Moves.
 
-    async def _assign(self, shard: ShardId, note: Note, new_shard: NewShard) -> None:
+    async def _assign(self, shard: ShardId, note: Note) -> None:
         """Open a new replica of a shard once nothing is left of an earlier one.
 
         The removal of its log may never have been made durable.
@@ -768,9 +767,9 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._changed(new_shard)
+        self._changed()
 
-    def _leave_moved(self, new_shard: NewShard) -> None:
+    def _leave_moved(self) -> None:
         """Close and remove replicas that have moved to other nodes, and what is left of them."""
         for shard, row in self._rows.items():
             here = shard in self._shards or shard in self.unopened
@@ -781,13 +780,13 @@ class NodeShards:
             if row.merged_into and not replicas:
                 # What it was made part of may just be made of it.
                 if ShardId(row.group, row.merged_into) not in self._changing:
-                    self._change(shard, self._part(shard, new_shard))
+                    self._change(shard, self._part(shard))
                 continue
             # One that lost its row with its node is a stranger now, and is kept for its operator.
             if replicas and all(each.node != self.me.node for each in replicas):
-                self._change(shard, self._part(shard, new_shard))
+                self._change(shard, self._part(shard))
 
-    async def _part(self, shard: ShardId, new_shard: NewShard) -> None:
+    async def _part(self, shard: ShardId) -> None:
         """Remove this node's replica of a shard that has moved."""
         self._leaving.discard(shard)
         self._assigned.discard(shard)
@@ -823,7 +822,7 @@ class NodeShards:
             del self._changing[shard]
         _log.info("shard %s has left this node", shard, extra={"shard": str(shard)})
         # It may have come back meanwhile.
-        self._changed(new_shard)
+        self._changed()
 
     def _break(self, shard: ShardId, error: Exception) -> None:
         self.broken[shard] = error
@@ -841,7 +840,7 @@ class NodeShards:
 
     # Recovery.
 
-    async def _recover(self, shard: ShardId, row: ShardRow, new_shard: NewShard) -> None:
+    async def _recover(self, shard: ShardId, row: ShardRow) -> None:
         """Move this replica from its history to the one in the row, and open it."""
         self.unopened.discard(shard)
         old = self._shards.pop(shard, None)
@@ -868,11 +867,11 @@ class NodeShards:
             return
         finally:
             del self._changing[shard]
-        self._changed(new_shard)
+        self._changed()
 
     # Following metadata/0.
 
-    def _follow(self, new_shard: NewShard) -> None:
+    def _follow(self) -> None:
         if self._stopped:
             return
         if self._read_rows():
@@ -882,8 +881,8 @@ class NodeShards:
             except (GroupsDifferError, ReleaseTooOldError) as error:
                 self._failed(error)
                 return
-            self._open_in_turns(new_shard)
-            self._leave_moved(new_shard)
+            self._open_in_turns()
+            self._leave_moved()
             for shard in self._shards.values():
                 self._look_at_changes(shard)
         self._look_at_changes(self._shards[METADATA])
@@ -904,7 +903,7 @@ class NodeShards:
         """Open what is made of a shard, if it can be now."""
         if shard in self._uncut:
             self._uncut.discard(shard)
-            self._reopen()
+            self._open_members()
 
     def _applied(self, shard: Shard, _: int) -> None:
         self._look_at_changes(shard)
