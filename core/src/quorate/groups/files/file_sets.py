@@ -347,6 +347,8 @@ class FileSets:
             return True
         index = found.ingested_at
         if replica.data.durable_index < index:
+            # The next sweep finds it done.
+            replica.make_durable()
             return False
         if replica.replica.log.first_index > index:
             # A replica that needs the entry gets a snapshot, which has the rows.
