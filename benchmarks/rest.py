@@ -3,11 +3,12 @@
 Three nodes form a cluster with so many shards of the group `offset`, at one shard of every other
 group. Told are how long forming takes until every node is ready, what share of a core each node
 uses in a window at rest, what it holds in memory and how many files it has open, how long the first
-write to a resting shard takes (each goes to another shard, one after the other, through one node)
-beside as many writes to a shard that is awake, how long one node takes to come back, and how long
-all do that were killed together: until they are ready, and until every shard has a leader, which
-the shards come to one after the other. In between the same shards are written to again, as soon as
-all nodes are ready. Every shard that is written to was written to once before it came to rest.
+write to a resting shard takes (each goes to another shard, one after the other, through one node,
+and then by the Python client, which asks the leader) beside as many writes to a shard that is
+awake, how long one node takes to come back, and how long all do that were killed together: until
+they are ready, and until every shard has a leader, which the shards come to one after the other. In
+between the same shards are written to again, as soon as all nodes are ready. Every shard that is
+written to was written to once before it came to rest.
 
 python benchmarks/rest.py [--shards 16,128] [--nodes 3] [--window 10] [--writes 200]
                           [--settle 90] [--seconds 300] [--directory DIR] [--json]
@@ -32,6 +33,7 @@ from quorate.client import AsyncClient
 from quorate.plugin import Stub, keys
 from quorate.testing.cluster import Cluster
 from quorate.v1 import tenant_pb2
+from quorate_offset.client import Offsets
 from quorate_offset.v1 import service_pb2
 from quorate_offset.v1.commands_pb2 import GroupCommit, OffsetCommit
 from systems.closed_loop import channel
@@ -39,7 +41,7 @@ from systems.system import server_cpu_s
 
 TENANT: Final = "acme"
 #: A node rests when it has used less than this part of a core, for as many seconds in a row.
-RESTS: Final = 0.15
+RESTS: Final = 0.06
 RESTS_S: Final = 5
 
 
@@ -57,6 +59,9 @@ class Rest:
     #: Of a first write to a shard at rest.
     p50_ms: float
     p99_ms: float
+    #: The same by the Python client.
+    client_p50_ms: float
+    client_p99_ms: float
     #: Of as many writes to one shard, which keep it awake.
     awake_p50_ms: float
     awake_p99_ms: float
@@ -172,6 +177,21 @@ async def write(cluster: Cluster, groups: Sequence[str], offset: int) -> list[fl
     return took
 
 
+async def write_by_client(cluster: Cluster, groups: Sequence[str], offset: int) -> list[float]:
+    """Write to shards one after the other, each at its leader; return how long each took."""
+    took = []
+    async with AsyncClient(cluster.endpoints) as client:
+        offsets = Offsets(client)
+        # It learns where the leaders are.
+        await offsets.fetch(TENANT, groups[0], "orders", 0)
+        for group in groups:
+            began = time.perf_counter()
+            await offsets.commit(TENANT, group, "orders", 0, offset)
+            took.append(time.perf_counter() - began)
+            await asyncio.sleep(0.02)
+    return took
+
+
 async def create_tenant(cluster: Cluster) -> None:
     """Create the tenant whose offsets are written; the shards learn of it, and rest again."""
     async with AsyncClient(cluster.endpoints) as client:
@@ -195,13 +215,15 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
     took = await write(cluster, groups, 2)
     p50_ms, p99_ms = percentiles(took)
     awake_p50_ms, awake_p99_ms = percentiles(await write(cluster, groups[-1:] * len(groups), 3))
+    await rested(processes, options.settle)
+    client_p50_ms, client_p99_ms = percentiles(await write_by_client(cluster, groups, 4))
     restarted_s = await restarted(next(iter(cluster.nodes.values())))
     total = leaders(cluster)
     killed_at = kill_and_start(cluster)
     await ready(cluster, options.seconds)
     started_s = time.perf_counter() - killed_at
     tell(f"{shards} shards: all nodes ready in {started_s:.1f} s")
-    after_p50_ms, after_p99_ms = percentiles(await write(cluster, groups, 4))
+    after_p50_ms, after_p99_ms = percentiles(await write(cluster, groups, 5))
     await led(cluster, total, options.seconds)
     return Rest(
         shards=shards,
@@ -211,6 +233,8 @@ async def measure(cluster: Cluster, shards: int, began: float, options: argparse
         files=files,
         p50_ms=p50_ms,
         p99_ms=p99_ms,
+        client_p50_ms=client_p50_ms,
+        client_p99_ms=client_p99_ms,
         awake_p50_ms=awake_p50_ms,
         awake_p99_ms=awake_p99_ms,
         restarted_s=restarted_s,
