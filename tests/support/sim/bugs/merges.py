@@ -20,7 +20,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.engine.port import Engine
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES, SHARDS
-from quorate.v1.control_pb2 import CancelMerge, FinishMerge, UnitedRow
+from quorate.v1.control_pb2 import FinishMerge, ShardRow, UnitedRow
 
 from tests.support.sim.bugs.catalogue import bug
 from tests.support.sim.bugs.splits import GAP, PEACE
@@ -109,12 +109,15 @@ def merged_shards_removed_too_early(self: Merges, shard: Shard) -> None:
         _look_at(self, shard)
 
 
-@bug(merges, "cancel", GAP, PEACE)
-def taken_back_without_new_versions(txn: ShardTxn, command: CancelMerge) -> None:
+# `cancel` itself is bound to its command when the commands are listed.
+@bug(merges, "_take_back", GAP, PEACE)
+def taken_back_without_new_versions(
+    txn: ShardTxn, both: tuple[ShardRow, ShardRow], new: ShardRow, reason: str
+) -> None:
     """Shards go on when their merge is taken back."""
-    base, other, new = merges._rows_of(txn, command.group, command.number, command.merge)
-    for row in (base, other):
+    for row in both:
         row.ClearField("merge")
+        row.unmerged = reason
         merges._put(txn, row)
     txn.delete(SHARDS, keys.pack(new.group, new.number))
 
