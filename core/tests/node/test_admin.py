@@ -140,7 +140,7 @@ async def test_a_node_tells_which_replicas_it_has_not_opened_yet(
     async with nodes.started(path):
         pass
 
-    # Even a few do not open at the start, and whoever asks for them waits.
+    # As on a node with many shards, only metadata/0 opens at the start; here no other ever does.
     kept = partial(NodeShards, at_once=0)
     monkeypatch.setattr("quorate.node.replicas.NodeShards", kept)
     monkeypatch.setattr(Unopened, "_go_on", lambda _: None)

@@ -43,7 +43,7 @@ async def watching(node: Node, family: str = ROWS, token: bytes = b"") -> AsyncI
 
 
 async def read_until(call: Any, key: bytes) -> tuple[list[bytes], bytes]:
-    """Return the keys that come up to this one, and the token behind it."""
+    """Read until a key comes; return it with those before it, and the last token."""
     found: list[bytes] = []
     while key not in found:
         response = await call.read()

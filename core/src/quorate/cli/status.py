@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Container, Iterator, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -100,11 +100,13 @@ def view_of(
     }
     rates = _rates(applied, at_s, before)
     shards = [_shard_row(place, said, rates) for place in topology.shards]
+    # These have a leader as soon as they are asked for.
+    unopened = {shard for status in said.values() for shard in status.unopened}
     leaderless = [
         f"no node that answers leads {row['shard']}: it takes no writes until a majority of its "
         "nodes runs and has elected one"
         for row in shards
-        if row["leader"] is None and not _opens(row, said)
+        if row["leader"] is None and not (row["shard"] in unopened and _most_answer(row, said))
     ]
     alarms: list[Row] = [{"node": None, "alarm": alarm} for alarm in leaderless]
     alarms += [
@@ -184,13 +186,9 @@ def _shard_row(
     }
 
 
-def _opens(shard: Row, said: Mapping[str, pb.NodeStatusResponse]) -> bool:
-    """Return whether a shard without a leader has one as soon as it is asked for."""
+def _most_answer(shard: Row, said: Container[str]) -> bool:
     nodes: Any = shard["nodes"]
-    answers = [said[node] for node in nodes if node in said]
-    return 2 * len(answers) > len(nodes) and any(
-        shard["shard"] in each.unopened for each in answers
-    )
+    return 2 * sum(node in said for node in nodes) > len(nodes)
 
 
 def _for_people(shard: Row) -> Row:

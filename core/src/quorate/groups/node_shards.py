@@ -148,7 +148,7 @@ class NodeShards:
         self._changes_read = -1
         self._rows: dict[ShardId, ShardRow] = {}
         self._slot_map = SlotMap(0, ())
-        #: As of `open`.
+        #: Set by `open`.
         self._new_shard: NewShard
         self._founder: ShardCreation | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []

@@ -74,8 +74,8 @@ class ShardCreation:
         self._rows: Final = rows
         self._submit: Final = submit
         self._loop: Final = loop
-        #: The last checked state of metadata/0: what is missing depends on it, and for the slots of
-        #: a shard on who leads it, which `look_at` is told.
+        #: The state of metadata/0 at the last look. Whether a shard lacks slots also depends on who
+        #: leads it: `look_at` is called when that may have changed.
         self._seen: object = None
         self._proposing: Final[dict[object, asyncio.Task[None]]] = {}
         self._retry: asyncio.TimerHandle | None = None

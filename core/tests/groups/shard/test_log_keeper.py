@@ -6,6 +6,7 @@ import asyncio
 from threading import Event
 from typing import Any, cast
 
+import pytest
 from quorate.consensus.journal import Position
 from quorate.groups.shard.log_keeper import LogKeeper, LogPolicy, SyncTurns
 
@@ -89,6 +90,24 @@ async def test_what_is_due_at_the_same_time_is_synced_one_after_the_other() -> N
             while keepers[number].flushing is None:
                 await asyncio.sleep(0.001)
             while not all(keeper._waits for keeper in keepers[number + 1 :]):
+                await asyncio.sleep(0.001)
+            assert [each for each in keepers if each.flushing] == [keepers[number]]
+            data.may_sync.set()
+            while data.durable_index < 1:
+                await asyncio.sleep(0.001)
+
+    assert not failures
+
+
+async def test_what_is_asked_for_waits_for_its_turn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "POLICY", LogPolicy(tail_entries=32, flush_s=600.0))
+    failures: list[Exception] = []
+    every, keepers = three_due(failures)
+    for keeper in keepers * 2:
+        keeper.flush_in_turn()
+    async with asyncio.timeout(20):
+        for number, data in enumerate(every):
+            while keepers[number].flushing is None:
                 await asyncio.sleep(0.001)
             assert [each for each in keepers if each.flushing] == [keepers[number]]
             data.may_sync.set()

@@ -176,6 +176,14 @@ class LogKeeper:
         self.flushing = self._loop.run_in_executor(None, work)
         self.flushing.add_done_callback(lambda done: self._flushed(index, done))
 
+    def flush_in_turn(self) -> None:
+        """Make applied entries durable as soon as it is this shard's turn."""
+        if self._waits or self._stopped:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wait_for_turn()
+
     def stop(self) -> None:
         """Stop."""
         self._stopped = True
@@ -184,13 +192,13 @@ class LogKeeper:
 
     def _plan(self) -> None:
         if self._timer is None and not self._waits and not self._stopped:
-            self._timer = self._loop.call_later(self._policy.flush_s, self._flush_in_time)
+            self._timer = self._loop.call_later(self._policy.flush_s, self._wait_for_turn)
 
-    def _flush_in_time(self) -> None:
+    def _wait_for_turn(self) -> None:
         self._timer, self._waits = None, True
-        self._turns.take(self._flush_in_turn)
+        self._turns.take(self._take_turn)
 
-    def _flush_in_turn(self) -> asyncio.Future[None] | None:
+    def _take_turn(self) -> asyncio.Future[None] | None:
         self._waits = False
         self.flush()
         return self.flushing
@@ -206,7 +214,7 @@ class LogKeeper:
             return
         if isinstance(error, FullError):
             self._in_doubt = True
-            self._timer = self._loop.call_later(self._policy.retry_s, self._flush_in_time)
+            self._timer = self._loop.call_later(self._policy.retry_s, self._wait_for_turn)
         elif isinstance(error, Exception):
             self._failed(error)
         else:

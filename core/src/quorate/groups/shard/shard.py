@@ -278,8 +278,8 @@ class Shard:
         self.next_due: Final = self.applier.next_due
         #: Retains the entries above an index until it is released, or `broken` by a long log.
         self.hold_log: Final = self._keeper.hold
-        #: Makes durable soon what was applied until now: else it is within a minute.
-        self.make_durable: Final = self._keeper.flush
+        #: Makes durable soon what was applied until now: by itself it is within a minute.
+        self.make_durable: Final = self._keeper.flush_in_turn
         #: When to resume applying while writes to the data are stopped.
         self._held_until = float("-inf")
         #: Lets other shards of the node run between turns of applying.
