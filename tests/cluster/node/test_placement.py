@@ -82,7 +82,8 @@ async def test_a_cluster_grows_and_shrinks_and_no_client_notices(tmp_path: Path)
     """
     with Cluster(tmp_path, settings=settings(6)) as cluster:
         await asyncio.to_thread(cluster.ready)
-        async with connect(cluster.endpoints) as client:
+        # A busy machine has elections of its own accord.
+        async with connect(cluster.endpoints, timeout_s=PATIENCE_S, exactly_once=True) as client:
             await client.kv.put("grown/first", b"")
             async with traffic(client) as found:
                 for name in ("node4", "node5"):
@@ -116,7 +117,6 @@ async def test_a_cluster_of_six_nodes_comes_and_goes_under_load(tmp_path: Path) 
         await asyncio.to_thread(cluster.ready)
         addresses = [cluster.nodes["node3"].address]
         async with (
-            # A busy machine has elections of its own accord.
             connect(cluster.endpoints, timeout_s=PATIENCE_S, exactly_once=True) as client,
             Reach(addresses) as reach,
         ):
