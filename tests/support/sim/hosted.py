@@ -51,7 +51,7 @@ class Hosted:
             loop=process.loop,
             wall_ms=process.wall_ms,
             rng=around.world.rng(f"replica/{process.life}/{name}"),
-            settings=around.profile.shard_settings(),
+            settings=around.profile.shard_settings(self.peer.node),
             liveness=process.liveness,
             on_stopped=self._stopped,
         )

@@ -96,6 +96,13 @@ class Network:
         """Return whether nothing gets from a node to another."""
         return self._cuts[source, target] > 0
 
+    @property
+    def last_arrival(self) -> float:
+        """When the last of the messages arrives that keep their order and are on their way."""
+        return max(
+            each.last_arrival for way in (self._bulk, self._control) for each in way.values()
+        )
+
     def break_streams(self, pairs: list[Pair]) -> None:
         """Break the bulk streams of pairs: what is on them is lost."""
         for pair in pairs:

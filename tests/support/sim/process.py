@@ -110,7 +110,7 @@ class Process:
         self.paused = False
         #: What was begun by senders of snapshots.
         self.connections: Final[list[Transfer]] = []
-        timing = around.profile.shard_settings().timing
+        timing = around.profile.timing
         #: The heartbeats of nodes; None: shards never rest.
         self.liveness: Final = (
             Liveness(clock, timing, around.world.rng(f"epoch/{life}").getrandbits(61), self._say)

@@ -64,6 +64,8 @@ class Faults:
     reorder: float = 0.05
     #: Of snapshots on their way.
     cut_snapshot: float = 0.2
+    #: Of snapshots: the last part comes when entries may have come from another leader.
+    late_snapshot: float = 0.0
 
 
 #: How long faults go on in the run of a seed.
@@ -110,12 +112,15 @@ class Profile:
     lull_s: float = 0.0
     #: Entries that compaction leaves behind the applied index.
     tail: int = 30
+    #: The nodes that keep a hundred times as many.
+    long_tails: tuple[str, ...] = ()
     compaction_s: float = 0.4
     #: Entries whose events are kept, if only they are old enough.
     retained: int = 150
 
-    def shard_settings(self) -> ShardSettings:
+    def shard_settings(self, node: str) -> ShardSettings:
         """Return the settings of shards: small, so that everything comes to its bounds."""
+        tail = self.tail * 100 if node in self.long_tails else self.tail
         return ShardSettings(
             timing=self.timing,
             limits=self.limits,
@@ -127,7 +132,7 @@ class Profile:
                 retained_ms=500,
             ),
             evaluation=EvaluationLimits(entry_s=float("inf"), slow_s=float("inf")),
-            log=LogPolicy(tail_entries=self.tail * 4 // 3, flush_s=self.compaction_s),
+            log=LogPolicy(tail_entries=tail * 4 // 3, flush_s=self.compaction_s),
             linger_s=0.0005,
             behind_s=0.0005,
             batch_bytes=self.batch_bytes,

@@ -105,7 +105,8 @@ class Simulation:
 
     def _recover(self) -> None:
         """Demand that every shard serves again, and that its members catch up, in time."""
-        healed_at = self.world.now
+        # Slow faults of one way add up: what was sent on it before delays what is sent now.
+        healed_at = max(self.world.now, self.cluster.network.last_arrival)
         deadline = healed_at + self.profile.recovery_s
         self.traffic.served.clear()
         self.traffic.gentle = True

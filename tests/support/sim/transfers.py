@@ -38,9 +38,12 @@ class Transfer:
         self._around: Final = around
         self._offer: Final = offer
         self._rng: Final = rng
-        cut = not around.network.quiet and rng.random() < around.profile.faults.cut_snapshot
+        faults = around.profile.faults
+        cut = not around.network.quiet and rng.random() < faults.cut_snapshot
         #: Steps after which the connection is cut; the last one is the answer.
         self._steps: int = rng.choice((rng.randint(0, 3), rng.randint(0, 40))) if cut else 1 << 30
+        late = faults.late_snapshot > rng.random() if faults.late_snapshot else False
+        self._late_s: Final = rng.uniform(0.2, 1.0) if late else 0.0
         self._target: Process | None = None
         self._receiving: asyncio.Task[None] | None = None
         #: What was sent and not taken yet; None is the end of it.
@@ -60,10 +63,10 @@ class Transfer:
         target.connections.append(self)
         target.loop.post(0.0, self._begin_there, target)
 
-    async def travel(self) -> None:
-        """Wait as long as a message takes."""
+    async def travel(self, later_s: float = 0.0) -> None:
+        """Wait as long as a message takes, and longer."""
         over = self._source.loop.create_future()
-        self._source.loop.post(self._delay(), _resolve, over)
+        self._source.loop.post(later_s + self._delay(), _resolve, over)
         await over
 
     async def write(self, chunk: Chunk) -> None:
@@ -90,7 +93,7 @@ class Transfer:
                 target.loop.post(self._rng.choice((0.0, self._delay(), 0.5)), self._broken_there)
 
     async def _step(self, item: Chunk | None) -> None:
-        await self.travel()
+        await self.travel(0.0 if item else self._late_s)
         if self._answer is not None:
             raise SnapshotRefusedError(self._answer)
         if self._over or self._cut():

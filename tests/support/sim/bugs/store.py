@@ -45,6 +45,12 @@ _INSTALLS: Final = replace(
         SNAPSHOTS.faults, cut_snapshot=0.1, power_loss=8, cluster_power_loss=3, failpoint=0.03
     ),
 )
+#: The last part of a snapshot comes when another leader, with a longer log, has sent entries.
+_OVERTAKEN: Final = replace(
+    SNAPSHOTS,
+    long_tails=("n0",),
+    faults=replace(SNAPSHOTS.faults, transfer=24, late_snapshot=1.0, cut_snapshot=0.0),
+)
 #: Logs are cut right behind what is durable.
 _TAILLESS: Final = replace(POWER, tail=1, compaction_s=0.05, proposals=120.0)
 #: Leadership moves while clients of sessions try again.
@@ -132,7 +138,7 @@ def _is_ahead_of_nothing(self: Replica, position: Position) -> bool:
     Shard,
     "replace_data",
     "install",
-    SNAPSHOTS,
+    _OVERTAKEN,
     also=(
         (snapshots, "_demand_welcome", _welcome),
         (Replica, "_snapshot_is_ahead", _is_ahead_of_nothing),
