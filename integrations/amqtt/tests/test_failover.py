@@ -50,14 +50,12 @@ def test_the_wills_of_a_killed_broker_are_published_once_by_another(brokers: Bro
         assert heir.messages_before("end") == []
 
 
-def test_a_client_that_connects_elsewhere_is_hung_up_on_at_once(pair: Pair) -> None:
+def test_a_client_that_connects_elsewhere_is_hung_up_on(pair: Pair) -> None:
     one, two = pair
     with Device(one, "mover", clean=False) as before:
         before.subscribe("moves/#")
         with Device(two, "mover", clean=False) as after:
-            connected_at = time.monotonic()
             before.hung_up()
-            assert time.monotonic() - connected_at < 1
             assert after.session_present
             after.publish("moves/it", "yes")
             assert after.message() == ("moves/it", b"yes")
