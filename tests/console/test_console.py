@@ -15,7 +15,7 @@ from urllib.request import Request, urlopen
 import pytest
 from quorate.builtin.tenant.quotas import QUOTAS
 from quorate.client import Client
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import until
 from quorate.v1 import auth_pb2, quota_pb2, tenant_pb2
 from quorate_connector.client import SyncConnectors
@@ -52,7 +52,7 @@ class Links(HTMLParser):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    settings = {"timing": {"heartbeat_ms": 50, "election_min_ms": 300, "election_max_ms": 600}}
+    settings = {"timing": QUICK_ELECTIONS}
     directory = tmp_path_factory.mktemp("console")
     with Cluster(directory, plugins=PLUGINS, settings=settings, tls=False) as cluster:
         yield cluster.ready()

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 from quorate.client import Client, RejectedError
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import until
 from quorate_storage_engine.cli import engine
 from quorate_storage_engine.client import SyncEngines, claim_of
@@ -37,7 +37,7 @@ from quorate_storage_engine.v1.service_pb2 import (
 )
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
+    "timing": QUICK_ELECTIONS,
     "plugins": {"storage_engine": {"collection_interval_s": 0.1, "balance_interval_s": 3_600.0}},
 }
 #: Engines that fall silent only when a test says so.

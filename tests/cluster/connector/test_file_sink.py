@@ -18,7 +18,7 @@ from typing import Final, Literal
 
 import pytest
 from quorate.client import AsyncClient, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.program import Program
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
@@ -27,9 +27,7 @@ from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definiti
 from quorate_connector.v1.tasks_pb2 import TASK_STATE_RUNNING, Task
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "file_sink"
-SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
-}
+SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {"timing": QUICK_ELECTIONS}
 PARTITIONS: Final = 4
 WORKERS: Final = ("worker-1", "worker-2", "worker-3")
 TIMEOUT_MS: Final = 2_000

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "broker"
 SETTINGS: Mapping[str, Mapping[str, object]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
+    "timing": QUICK_ELECTIONS,
     "groups": {"mqtt": {"shards": 2}},
 }
 

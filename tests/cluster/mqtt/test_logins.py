@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pytest
 from quorate.client import AsyncClient, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
@@ -20,9 +20,7 @@ from quorate_mqtt.v1.users_pb2 import (
     UpdateUserRequest,
 )
 
-SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
-}
+SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {"timing": QUICK_ELECTIONS}
 METHOD: Final = "/quorate_mqtt.v1.UserService/Authenticate"
 
 

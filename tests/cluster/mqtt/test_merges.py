@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 from quorate.client import AsyncClient, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
@@ -21,9 +21,7 @@ from quorate_mqtt.v1.wills_pb2 import Will
 from tests.cluster.node.test_merges import merged
 from tests.cluster.node.test_splits import forgotten, slots, split
 
-SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
-}
+SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {"timing": QUICK_ELECTIONS}
 CLIENTS: Final = 40
 #: From soon after the first split until after the last merge.
 DELAYS_S: Final = (1, 4, 8, 12)

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 from quorate.client import connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.cluster_pb2 import Broker
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
@@ -18,9 +18,7 @@ from quorate_mqtt.client import Mqtt
 from quorate_mqtt.v1.sessions_pb2 import ConnectReply, KeyedSession, SessionConnect
 from quorate_mqtt.v1.wills_pb2 import KeyedWillDelivery, Will
 
-SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
-}
+SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {"timing": QUICK_ELECTIONS}
 #: Of the broker that dies, which sends no heartbeat, and of the one that is not to.
 SHORT_MS: Final = 6_000
 LONG_MS: Final = 60_000

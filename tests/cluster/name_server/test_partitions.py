@@ -14,7 +14,7 @@ import grpc
 import pytest
 from quorate.client import AsyncClient, UnavailableError, connect
 from quorate.plugin import Stub
-from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.waiting import PATIENCE_S
 from quorate_name_server.client import AVAILABLE, CONSISTENT, NameServer
 from quorate_name_server.families import GROUP
@@ -25,7 +25,7 @@ from tests.support.proxied_cluster import ProxiedCluster
 pytestmark = pytest.mark.ci
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
+    "timing": QUICK_ELECTIONS,
     "plugins": {"name_server": {"register_timeout_s": 2.0}},
 }
 DEATHS: Final = 5

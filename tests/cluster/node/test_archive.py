@@ -22,14 +22,13 @@ from quorate.node.directory import restore, sandboxed, verify
 from quorate.storage.archive import Archive
 from quorate.storage.places import Place, place_of
 from quorate.storage.rows import value_of
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.kv_pb2 import Pair
 
 from tests.support import object_store
 
-TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 #: How long the load is of which any moment is restored, and how many of them are.
 LOAD_S = float(os.environ.get("QUORATE_RESTORE_LOAD_S", "600"))
 MOMENTS = 20
@@ -88,7 +87,7 @@ async def written(client: AsyncClient, numbers: range) -> int:
 
 async def rows(directory: Path, archive: Place, until_ms: int | None) -> dict[bytes, bytes]:
     """Return what a cluster holds that is restored."""
-    with Cluster(directory, nodes=1, settings={"timing": TIMING}, tls=False) as cluster:
+    with Cluster(directory, nodes=1, settings={"timing": QUICK_ELECTIONS}, tls=False) as cluster:
         [node] = cluster.nodes.values()
         node.kill()
         for path in sorted(node.directory.rglob("*"), reverse=True):
@@ -108,7 +107,7 @@ def expected(count: int) -> dict[bytes, bytes]:
 @pytest.mark.ci
 async def test_any_moment_is_restored_although_leaders_are_killed(tmp_path: Path) -> None:
     path = tmp_path / "archive"
-    with Cluster(tmp_path / "cluster", settings={"timing": TIMING}, tls=False) as cluster:
+    with Cluster(tmp_path / "cluster", settings={"timing": QUICK_ELECTIONS}, tls=False) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with connect(cluster.endpoints, exactly_once=True) as client:
             await client.kv.put("k000/k", b"0")
@@ -199,7 +198,7 @@ async def test_any_second_of_a_load_has_what_was_answered_until_then(tmp_path: P
             await asyncio.to_thread(cluster.ready)
             await asyncio.sleep(LOAD_S / 20)
 
-    with Cluster(tmp_path / "cluster", settings={"timing": TIMING}, tls=False) as cluster:
+    with Cluster(tmp_path / "cluster", settings={"timing": QUICK_ELECTIONS}, tls=False) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with (
             connect(cluster.endpoints, exactly_once=True) as client,
@@ -237,7 +236,9 @@ async def test_any_second_of_a_load_has_what_was_answered_until_then(tmp_path: P
 async def test_an_object_store_keeps_backups_and_archives(tmp_path: Path) -> None:
     with (
         object_store.bucket("archives") as bucket,
-        Cluster(tmp_path / "cluster", nodes=1, settings={"timing": TIMING}, tls=False) as cluster,
+        Cluster(
+            tmp_path / "cluster", nodes=1, settings={"timing": QUICK_ELECTIONS}, tls=False
+        ) as cluster,
     ):
         await asyncio.to_thread(cluster.ready)
         place = place_of(f"{bucket}/archive")
@@ -268,7 +269,7 @@ async def test_an_object_store_keeps_backups_and_archives(tmp_path: Path) -> Non
 @pytest.mark.full
 async def test_a_split_begins_a_new_backup_and_backups_agree_with_entries(tmp_path: Path) -> None:
     path = tmp_path / "archive"
-    with Cluster(tmp_path / "cluster", settings={"timing": TIMING}, tls=False) as cluster:
+    with Cluster(tmp_path / "cluster", settings={"timing": QUICK_ELECTIONS}, tls=False) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with (
             connect(cluster.endpoints) as client,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from google.protobuf.empty_pb2 import Empty
 from quorate.client import AsyncClient, QuorateError, RejectedError, connect
-from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.cluster_pb2 import (
     Broker,
@@ -20,7 +20,6 @@ from quorate.v1.cluster_pb2 import (
 )
 
 TTL_S = 2.0
-TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 BROKERS = 10
 
 
@@ -29,7 +28,7 @@ BROKERS = 10
 async def test_brokers_outlast_a_sleep_of_three_times_their_ttl(
     tmp_path: Path, asleep: str
 ) -> None:
-    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         nodes = list(cluster.ready().nodes.values())
         sleepers = nodes if asleep == "everybody" else [cluster.leader()]
         async with connect(cluster.endpoints) as client:

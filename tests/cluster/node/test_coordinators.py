@@ -12,14 +12,12 @@ import pytest
 from quorate.builtin.cluster.coordinators.resource import COORDINATOR
 from quorate.cli.main import main
 from quorate.client import AsyncClient, RejectedError, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.coordinator_pb2 import AssignCoordinator, AssignCoordinators, Coordinator
 
-SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
-}
+SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {"timing": QUICK_ELECTIONS}
 #: Of the broker that dies, which sends no heartbeat, and of those that are not to.
 SHORT_MS: Final = 6_000
 LONG_MS: Final = 60_000

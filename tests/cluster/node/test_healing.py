@@ -21,7 +21,7 @@ from quorate.plugin import Stub
 from quorate.storage.engine.port import Batch
 from quorate.storage.engine.rocks import RocksEngine
 from quorate.storage.families import SYSTEM
-from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import kv_pb2
@@ -29,7 +29,7 @@ from quorate.v1 import kv_pb2
 from tests.support import damage
 
 SETTINGS: Final[Settings] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 250, "election_max_ms": 500},
+    "timing": QUICK_ELECTIONS,
     "storage": {"log_tail_entries": 100},
     "groups": {"metadata": {"shards": 3}},
     "scrub": {"file_bytes_per_s": 64 << 20, "row_bytes_per_s": 1 << 20},

@@ -11,7 +11,7 @@ import grpc
 import pytest
 from quorate.client import Client, QuorateError, connect
 from quorate.plugin import Stub
-from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2, tenant_pb2
 from quorate_offset.v1 import service_pb2
@@ -20,7 +20,6 @@ from quorate_offset.v1.queries_pb2 import GroupName
 
 from tests.support.paced_writes import TURN_S, writing
 
-TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 #: More shards than a node opens before anything else.
 MANY = 100
 #: Of the rolling restart.
@@ -29,7 +28,7 @@ WRITES_A_SECOND = 500
 
 @contextmanager
 def founded(directory: Path, plugins: Sequence[str] = ()) -> Iterator[Cluster]:
-    with Cluster(directory, plugins=plugins, settings={"timing": TIMING}) as cluster:
+    with Cluster(directory, plugins=plugins, settings={"timing": QUICK_ELECTIONS}) as cluster:
         yield cluster.ready()
 
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 from quorate.client import AsyncClient, ChangeKind, RejectedError, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1 import admin_pb2 as pb
 
@@ -20,7 +20,6 @@ from tests.support.linearizability import check
 from tests.support.linearizability.load import Load, Plan
 from tests.support.reach import Reach
 
-TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 ADMIN = "/quorate.v1.AdminService"
 ROWS = 300
 KEYS: Final = 40
@@ -102,7 +101,7 @@ class Watcher:
 @pytest.mark.ci
 async def test_four_shards_become_two_and_no_client_notices(tmp_path: Path) -> None:
     """metadata/0 into four, and three of these into one: 0 failed, 0 lost, 0 twice."""
-    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with connect(cluster.endpoints, exactly_once=True) as client:
             kept = {f"kept{number}/k".encode(): b"1" for number in range(ROWS)}
@@ -162,7 +161,7 @@ async def test_four_shards_become_two_and_no_client_notices(tmp_path: Path) -> N
 @pytest.mark.parametrize("led", [True, False], ids=["leader", "follower"])
 async def test_whoever_dies_at_any_step_a_merge_is_carried_out(tmp_path: Path, led: bool) -> None:
     """Each step with two shards that were made for it."""
-    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with connect(cluster.endpoints, exactly_once=True) as client:
             for number in range(ROWS):
@@ -204,7 +203,7 @@ async def test_whoever_dies_at_any_step_a_merge_is_carried_out(tmp_path: Path, l
 @pytest.mark.timeout(600)
 async def test_what_clients_see_while_shards_are_merged_has_one_order(tmp_path: Path) -> None:
     """4 shards into 2, under clients of four of their slots; in between a leader is killed."""
-    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         await asyncio.to_thread(cluster.ready)
         addresses = [node.address for node in cluster.nodes.values()]
         async with (
@@ -250,7 +249,7 @@ async def lead(client: AsyncClient, shard: str, node: str) -> None:
 @pytest.mark.ci
 async def test_what_cannot_be_merged_is_refused_with_what_would_help(tmp_path: Path) -> None:
     settings: dict[str, dict[str, object]] = {
-        "timing": {**TIMING},
+        "timing": {**QUICK_ELECTIONS},
         "groups": {"metadata": {"shards": 3}},
     }
     with Cluster(tmp_path, nodes=1, settings=settings) as cluster:

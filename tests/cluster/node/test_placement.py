@@ -13,7 +13,7 @@ from quorate.client import AsyncClient, connect
 from quorate.groups.snapshots.backup import read
 from quorate.groups.snapshots.parts import BackupTarget, FilePart
 from quorate.plugin import Stub
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import admin_pb2 as pb, kv_pb2, watch_pb2
@@ -23,7 +23,6 @@ from tests.support.linearizability.load import Load, Plan
 from tests.support.reach import Reach
 from tests.support.traffic import KEYS, traffic
 
-TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 ADMIN = "/quorate.v1.AdminService"
 KV = "/quorate.v1.KvService"
 WATCH = "/quorate.v1.WatchService/Watch"
@@ -35,7 +34,7 @@ OPERATIONS = 1_000_000
 
 
 def settings(shards: int) -> Settings:
-    return {"timing": TIMING, "groups": {"metadata": {"shards": shards, "replicas": 3}}}
+    return {"timing": QUICK_ELECTIONS, "groups": {"metadata": {"shards": shards, "replicas": 3}}}
 
 
 async def placement(client: AsyncClient) -> pb.PlacementResponse:
@@ -160,7 +159,7 @@ async def grow(cluster: Cluster, client: AsyncClient, name: str) -> None:
 async def test_everything_works_on_a_node_without_a_replica(tmp_path: Path) -> None:
     """Two placed shards with one replica each on three nodes: each node lacks at least one."""
     groups = {"metadata": {"shards": 3, "replicas": 1}}
-    with Cluster(tmp_path, settings={"timing": TIMING, "groups": groups}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS, "groups": groups}) as cluster:
         await asyncio.to_thread(cluster.ready)
         keys = [f"key{number}/k" for number in range(30)]
         for node in cluster.nodes.values():

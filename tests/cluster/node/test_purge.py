@@ -15,7 +15,7 @@ import tomlkit
 from quorate.client import Client
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
-from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
@@ -29,7 +29,6 @@ from quorate_offset.v1.service_pb2 import (
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "how-to" / "retire-a-plugin.md"
 SHOWN: Final = re.compile(r"^\$ quorate plugin purge offset --yes\n(.*?)^```", re.M | re.S)
-TIMING: Final = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 SHARDS: Final = ("metadata/0", "offset/0")
 
 pytestmark = pytest.mark.ci
@@ -91,7 +90,7 @@ def level(*nodes: NodeProcess) -> bool | None:
 @contextmanager
 def used(directory: Path) -> Iterator[Cluster]:
     """Run a cluster that keeps one offset."""
-    with Cluster(directory, plugins=["offset"], settings={"timing": TIMING}) as cluster:
+    with Cluster(directory, plugins=["offset"], settings={"timing": QUICK_ELECTIONS}) as cluster:
         cluster.ready()
         with Client(cluster.endpoints) as client:
             client.execute(CreateTenant(name="acme"), Tenant)

@@ -10,13 +10,13 @@ from typing import Final
 import pytest
 from quorate.client import Client
 from quorate.plugin import Stub
-from quorate.testing.cluster import Cluster, NodeProcess
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2
 from quorate.v1.admin_pb2 import ReplicaReport
 
 SETTINGS: Final = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 250, "election_max_ms": 500},
+    "timing": QUICK_ELECTIONS,
     "storage": {"log_tail_entries": 100},
 }
 SHARD: Final = "metadata/0"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from quorate.client import AsyncClient, RejectedError, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S, until
 from quorate.v1 import admin_pb2 as pb
 
@@ -18,7 +18,6 @@ from tests.support.linearizability.load import Load, Plan
 from tests.support.reach import Reach
 from tests.support.traffic import KEYS, traffic
 
-TIMING = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 ADMIN = "/quorate.v1.AdminService"
 ROWS = 500
 
@@ -83,7 +82,7 @@ async def forgotten(cluster: Cluster, shards: Iterable[str]) -> None:
 @pytest.mark.ci
 async def test_a_shard_is_split_and_split_again_and_no_client_notices(tmp_path: Path) -> None:
     """1 shard into 4 and one of these in two: 0 failed, 0 lost, 0 events missed or twice."""
-    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         await asyncio.to_thread(cluster.ready)
         # A busy machine has elections of its own accord.
         async with connect(cluster.endpoints, timeout_s=PATIENCE_S, exactly_once=True) as client:
@@ -121,7 +120,7 @@ async def test_a_shard_is_split_and_split_again_and_no_client_notices(tmp_path: 
 @pytest.mark.parametrize("led", [True, False], ids=["leader", "follower"])
 async def test_whoever_dies_at_any_step_a_split_is_carried_out(tmp_path: Path, led: bool) -> None:
     """Each step in a cluster that was split at the steps before."""
-    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with connect(cluster.endpoints, exactly_once=True) as client:
             for number in range(ROWS):
@@ -155,7 +154,7 @@ async def test_whoever_dies_at_any_step_a_split_is_carried_out(tmp_path: Path, l
 @pytest.mark.timeout(600)
 async def test_what_clients_see_while_shards_are_split_has_one_order(tmp_path: Path) -> None:
     """1 shard into 8, under clients of four of its slots; in between a leader is killed."""
-    with Cluster(tmp_path, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         await asyncio.to_thread(cluster.ready)
         addresses = [node.address for node in cluster.nodes.values()]
         async with (
@@ -199,7 +198,7 @@ async def lead(client: AsyncClient, cluster: Cluster, node: str) -> None:
 
 @pytest.mark.ci
 async def test_what_cannot_be_split_is_refused_with_what_would_help(tmp_path: Path) -> None:
-    with Cluster(tmp_path, nodes=1, settings={"timing": TIMING}) as cluster:
+    with Cluster(tmp_path, nodes=1, settings={"timing": QUICK_ELECTIONS}) as cluster:
         await asyncio.to_thread(cluster.ready)
         async with connect(cluster.endpoints) as client:
             await slots(client)
@@ -223,7 +222,7 @@ async def test_what_cannot_be_split_is_refused_with_what_would_help(tmp_path: Pa
 async def test_a_shard_that_grows_is_split_by_itself_up_to_a_limit(tmp_path: Path) -> None:
     group = {"split_above_rows": 100, "split_pause_s": 0.5, "most_shards": 3}
     settings: dict[str, dict[str, object]] = {
-        "timing": {**TIMING},
+        "timing": {**QUICK_ELECTIONS},
         "groups": {"metadata": group},
     }
     with Cluster(tmp_path, nodes=1, settings=settings) as cluster:

@@ -9,11 +9,9 @@ from typing import Final
 
 import pytest
 from quorate.client import Client
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 
-#: Fewer seconds a test; a machine that runs other tests beside it still keeps up.
-TIMING: Final = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
 EXPIRY_INTERVAL_S: Final = 0.2
 
 
@@ -22,7 +20,7 @@ def founded(tmp_path: Path) -> Iterator[Callable[..., Cluster]]:
     """Found a cluster with shards of offsets and the tenant acme: `founded(shards=4)`."""
     with ExitStack() as stack:
 
-        def found(*, shards: int = 1, timing: dict[str, int] = TIMING) -> Cluster:
+        def found(*, shards: int = 1, timing: dict[str, int] = QUICK_ELECTIONS) -> Cluster:
             settings: dict[str, dict[str, object]] = {
                 "timing": {**timing},
                 "groups": {"offset": {"shards": shards}},

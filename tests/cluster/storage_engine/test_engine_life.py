@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from quorate.client import AsyncClient, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.waiting import PATIENCE_S
 from quorate.v1.cluster_pb2 import Broker
 from quorate_storage_engine.client import Engines
@@ -22,7 +22,7 @@ from quorate_storage_engine.v1.service_pb2 import (
 )
 
 SETTINGS: Final[Mapping[str, Mapping[str, object]]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
+    "timing": QUICK_ELECTIONS,
     "plugins": {"storage_engine": {"collection_interval_s": 0.2}},
 }
 SURVIVORS: Final = ("a", "b", "c")

@@ -5,6 +5,7 @@ from pathlib import Path
 import grpc
 import pytest
 from quorate.plugin import Stub
+from quorate.testing.cluster import QUICK_ELECTIONS
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2
 
@@ -15,8 +16,7 @@ from tests.support.proxied_cluster import ProxiedCluster
 def test_a_leader_that_is_cut_off_is_replaced_and_its_clients_still_reach_it(
     tmp_path: Path,
 ) -> None:
-    timing = {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400}
-    with ProxiedCluster(tmp_path, settings={"timing": timing}) as cluster:
+    with ProxiedCluster(tmp_path, settings={"timing": QUICK_ELECTIONS}) as cluster:
         cut_off = cluster.ready().leader(cluster.shard_of("metadata", b""))
         cluster.partition(cut_off.name)
         heir = until(lambda: other if (other := cluster.leader()) is not cut_off else None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from quorate.client import AsyncClient, Client, RejectedError, connect
-from quorate.testing.cluster import Cluster
+from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Access, Action, Mqtt, Reason, SyncMqtt
 from quorate_mqtt.v1 import acl_rules_pb2 as acl
@@ -44,7 +44,7 @@ from quorate_mqtt.v1.users_pb2 import CreateUserRequest, UpdateUserRequest
 from quorate_mqtt.v1.wills_pb2 import Will
 
 SETTINGS: Mapping[str, Mapping[str, object]] = {
-    "timing": {"heartbeat_ms": 50, "election_min_ms": 200, "election_max_ms": 400},
+    "timing": QUICK_ELECTIONS,
     "groups": {"mqtt": {"shards": 2}},
 }
 

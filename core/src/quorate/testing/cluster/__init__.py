@@ -1,6 +1,6 @@
 """A cluster of real `quorate serve` processes, on loopback ports that nobody else is given."""
 
-from quorate.testing.cluster.cluster import Cluster
+from quorate.testing.cluster.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.cluster.node_process import NodeProcess
 
-__all__ = ["Cluster", "NodeProcess"]
+__all__ = ["QUICK_ELECTIONS", "Cluster", "NodeProcess"]
