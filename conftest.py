@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 # is Spark's Java where a test of the same process has used gRPC before.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
-#: Its tests share a Java and a cluster, which start once if one worker has them all.
-SPARK: Final = "plugins/spark/"
+#: Folders whose tests share what is dear to make, a Java and a cluster, or the wheels of all
+#: distributions: one worker has them all.
+TOGETHER: Final = ("plugins/spark/", "tests/packaging/")
+#: Few of these take as long as many others: no worker is to begin with one when the others end.
+LONG: Final = (*TOGETHER, "tests/simulation/", "tests/console/")
 
 # What Hypothesis draws is judged, never how fast.
 settings.register_profile("quorate", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,6 +58,20 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["QUORATE_TLS_KEY"] = str(authority / "client.key")
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """On several processors begin with what takes long: some folders, then files of many tests."""
+    if not hasattr(config, "workerinput"):
+        return
+    sizes = Counter(_scope(item.nodeid) for item in items)
+    items.sort(key=lambda it: (not it.nodeid.startswith(LONG), -sizes[_scope(it.nodeid)]))
+
+
+def _scope(nodeid: str) -> str:
+    """Return what a test shares a worker with: its file, or its folder."""
+    return next((each for each in TOGETHER if nodeid.startswith(each)), nodeid.partition("::")[0])
+
+
 def pytest_collection_finish() -> None:
     """Spare the collector of garbage what lives as long as the tests: half a million objects."""
     gc.freeze()
@@ -61,13 +79,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    """With `--dist loadfile` keep the tests of Spark together as well, which share it."""
+    """With `--dist loadfile` keep the tests of some folders together, and all in their order."""
     if config.getoption("dist") != "loadfile":
         return None
+    config.option.loadscopereorder = False
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return SPARK if nodeid.startswith(SPARK) else super()._split_scope(nodeid)
+            return _scope(nodeid)
 
     return Scheduling(config, log)
