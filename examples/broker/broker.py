@@ -353,7 +353,8 @@ async def run(name: str, endpoints: str | None, ttl_ms: int) -> None:
     host, port = server.sockets[0].getsockname()
     async with (
         server,
-        connect(endpoints) as q,
+        # Where a leader dies it sends again what may not have been done, and that is done once.
+        connect(endpoints, exactly_once=True) as q,
         Mqtt(q).following_access() as access,
         q.brokers.registered(
             name, CLUSTER, roles=[ROLE], addresses={"clients": f"{host}:{port}"}, ttl_ms=ttl_ms

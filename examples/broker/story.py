@@ -41,9 +41,16 @@ class Device:
         self._messages: Final[list[Line]] = []
 
     async def ask(self, do: str, **what: object) -> Line:
-        """Ask the broker for something, and return what it says of it."""
-        self._writer.write(json.dumps({"do": do, **what}).encode() + b"\n")
-        return await self._line(lambda line: do in (line.get("done"), line.get("refused")))
+        """Have the broker do something, and return what it says of it."""
+        line = await self._answer(do, what)
+        if "refused" in line:
+            raise RuntimeError(f"{self.client_id} is refused to {do}: {line['why']}")
+        return line
+
+    async def refused(self, do: str, **what: object) -> str:
+        """Ask the broker for what it is to refuse, and return why it does."""
+        why: str = (await self._answer(do, what))["why"]
+        return why
 
     async def message(self) -> tuple[str, str]:
         """Wait for a message, and return its topic and payload."""
@@ -64,6 +71,10 @@ class Device:
         self._writer.close()
         with suppress(ConnectionError):
             await self._writer.wait_closed()
+
+    async def _answer(self, do: str, what: Line) -> Line:
+        self._writer.write(json.dumps({"do": do, **what}).encode() + b"\n")
+        return await self._line(lambda line: do in (line.get("done"), line.get("refused")))
 
     async def _line(self, wanted: Callable[[Line], bool]) -> Line:
         while True:
@@ -99,8 +110,7 @@ async def tell(endpoints: str | None, say: Callable[[str], None]) -> None:
         await ann.ask("connect", client_id="ann")
         await ann.ask("subscribe", filter="lamps/#")
         say("retained: ann is told %s=%s" % await ann.message())
-        refused = await ann.ask("publish", topic="secret/door", payload="open")
-        say(f"denied: {refused['why']}")
+        say(f"denied: {await ann.refused('publish', topic='secret/door', payload='open')}")
 
         workers = {}
         for name, address in (("worker-1", at_first), ("worker-2", at_second)):
