@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
+from quorate.testing.waiting import PATIENCE_S
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "broker"
 SETTINGS: Mapping[str, Mapping[str, object]] = {
@@ -25,7 +26,7 @@ async def test_a_broker_takes_over_the_clients_of_one_that_was_killed(tmp_path: 
     told: list[str] = []
     with Cluster(tmp_path, plugins=["mqtt"], settings=SETTINGS) as cluster:
         cluster.ready()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(2 * PATIENCE_S):
             await story.tell(cluster.endpoints, told.append)
 
     [shown] = re.findall(
