@@ -107,8 +107,8 @@ def machines(
 {sections}
 [timing]
 heartbeat_ms = 50
-election_min_ms = 300
-election_max_ms = 600
+election_min_ms = 400
+election_max_ms = 800
 """
     made = [Machine(directory, name, port, file) for name, port in zip(names, firsts, strict=True)]
     try:

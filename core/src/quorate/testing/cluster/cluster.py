@@ -22,7 +22,7 @@ from quorate.v1 import auth_pb2
 CERTIFICATES: Final = "QUORATE_TEST_CERTIFICATES"
 #: The section `timing` where a test waits for elections: they take less time than by default, and
 #: nodes that share their machine with other tests still hear of each other in time.
-QUICK_ELECTIONS: Final = {"heartbeat_ms": 50, "election_min_ms": 300, "election_max_ms": 600}
+QUICK_ELECTIONS: Final = {"heartbeat_ms": 50, "election_min_ms": 400, "election_max_ms": 800}
 #: Sections of a node's file.
 Settings = Mapping[str, Mapping[str, object]]
 
