@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from uv import find_uv_bin
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,7 +37,7 @@ class Environment:
         self.directory = path
         self._bin = path / "venv" / ("Scripts" if os.name == "nt" else "bin")
         self._core = core
-        self._demand(find_uv_bin(), "venv", "-q", "--python", sys.executable, "venv")
+        self._uv("venv", "--python", sys.executable, "venv")
 
     def run(self, program: str, *args: str, status: int = 0) -> str:
         """Run a program of the environment, demand its exit status, return its standard output."""
@@ -77,7 +76,10 @@ class Environment:
 
     def _pip(self, action: str, *args: str) -> None:
         python = str(self._bin / "python")
-        self._demand(find_uv_bin(), "pip", action, "-q", "--python", python, *args)
+        self._uv("pip", action, "--python", python, *args)
+
+    def _uv(self, *args: str) -> None:
+        self._demand(sys.executable, "-m", "uv", "-q", *args)
 
     def finds(self, module: str) -> bool:
         """Tell whether a top-level module can be imported there."""
