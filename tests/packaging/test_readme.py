@@ -116,7 +116,8 @@ def running(command: str, directory: Path) -> Iterator[None]:
         try:
             for line in process.stdout:
                 said.append(line)
-                if "ready" in line:
+                # It says "not ready yet" where a busy machine lets it wait.
+                if "ready;" in line:
                     break
             assert process.poll() is None, "".join(said)
             yield
