@@ -42,7 +42,8 @@ class Transfer:
         cut = not around.network.quiet and rng.random() < faults.cut_snapshot
         #: Steps after which the connection is cut; the last one is the answer.
         self._steps: int = rng.choice((rng.randint(0, 3), rng.randint(0, 40))) if cut else 1 << 30
-        late = faults.late_snapshot > rng.random() if faults.late_snapshot else False
+        # Runs without such faults draw nothing: their seeds stay what they are.
+        late = faults.late_snapshot > 0 and rng.random() < faults.late_snapshot
         self._late_s: Final = rng.uniform(0.2, 1.0) if late else 0.0
         self._target: Process | None = None
         self._receiving: asyncio.Task[None] | None = None
@@ -64,7 +65,7 @@ class Transfer:
         target.loop.post(0.0, self._begin_there, target)
 
     async def travel(self, later_s: float = 0.0) -> None:
-        """Wait as long as a message takes, and longer."""
+        """Wait as long as a message takes, and so much longer."""
         over = self._source.loop.create_future()
         self._source.loop.post(later_s + self._delay(), _resolve, over)
         await over

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from threading import Event
 from typing import Any, cast
 
-import pytest
 from quorate.consensus.journal import Position
 from quorate.groups.shard.log_keeper import LogKeeper, LogPolicy, SyncTurns
 
@@ -42,12 +42,17 @@ class Journal:
         return 0
 
 
-def new_keeper(data: Data, failures: list[Exception], turns: SyncTurns | None = None) -> LogKeeper:
+def new_keeper(
+    data: Data,
+    failures: list[Exception],
+    turns: SyncTurns | None = None,
+    policy: LogPolicy = POLICY,
+) -> LogKeeper:
     return LogKeeper(
         cast("Any", data),
         cast("Any", Journal()),
         asyncio.get_running_loop(),
-        POLICY,
+        policy,
         turns,
         cut=lambda _: None,
         failed=failures.append,
@@ -71,48 +76,52 @@ async def test_what_is_applied_during_a_sync_becomes_durable_without_further_wri
     assert not failures
 
 
-def three_due(failures: list[Exception]) -> tuple[list[Data], list[LogKeeper]]:
+def three_due(
+    failures: list[Exception], policy: LogPolicy = POLICY
+) -> tuple[list[Data], list[LogKeeper]]:
     """Return the data and the keepers of three shards that are due at the same time."""
     turns = SyncTurns(asyncio.get_running_loop())
     every = [Data() for _ in range(3)]
-    keepers = [new_keeper(data, failures, turns) for data in every]
+    keepers = [new_keeper(data, failures, turns, policy) for data in every]
     for data, keeper in zip(every, keepers, strict=True):
         data.applied = 1
         keeper.applied(1, 0)
     return every, keepers
 
 
-async def test_what_is_due_at_the_same_time_is_synced_one_after_the_other() -> None:
-    failures: list[Exception] = []
-    every, keepers = three_due(failures)
+async def synced_in_turn(
+    every: list[Data], keepers: list[LogKeeper], meanwhile: Callable[[int], bool] = lambda _: True
+) -> None:
+    """Wait until all are durable, of which one syncs at a time, in their order.
+
+    While one does, `meanwhile` comes true for its number.
+    """
     async with asyncio.timeout(20):
         for number, data in enumerate(every):
-            while keepers[number].flushing is None:
-                await asyncio.sleep(0.001)
-            while not all(keeper._waits for keeper in keepers[number + 1 :]):
+            while keepers[number].flushing is None or not meanwhile(number):
                 await asyncio.sleep(0.001)
             assert [each for each in keepers if each.flushing] == [keepers[number]]
             data.may_sync.set()
             while data.durable_index < 1:
                 await asyncio.sleep(0.001)
+
+
+async def test_what_is_due_at_the_same_time_is_synced_one_after_the_other() -> None:
+    failures: list[Exception] = []
+    every, keepers = three_due(failures)
+    await synced_in_turn(
+        every, keepers, lambda number: all(keeper._waits for keeper in keepers[number + 1 :])
+    )
 
     assert not failures
 
 
-async def test_what_is_asked_for_waits_for_its_turn_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(globals(), "POLICY", LogPolicy(tail_entries=32, flush_s=600.0))
+async def test_what_is_asked_for_waits_for_its_turn_alone() -> None:
     failures: list[Exception] = []
-    every, keepers = three_due(failures)
+    every, keepers = three_due(failures, LogPolicy(tail_entries=32, flush_s=600.0))
     for keeper in keepers * 2:
         keeper.flush_in_turn()
-    async with asyncio.timeout(20):
-        for number, data in enumerate(every):
-            while keepers[number].flushing is None:
-                await asyncio.sleep(0.001)
-            assert [each for each in keepers if each.flushing] == [keepers[number]]
-            data.may_sync.set()
-            while data.durable_index < 1:
-                await asyncio.sleep(0.001)
+    await synced_in_turn(every, keepers)
 
     assert not failures
 
