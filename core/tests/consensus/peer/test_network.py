@@ -942,6 +942,18 @@ async def test_strangers_that_begin_no_tls_are_bounded_as_others_are(tmp_path: P
         await until(lambda: b.network.refused[STRANGER, NO_TLS] > 0)
 
 
+async def test_a_node_that_stops_leaves_no_connection_on_its_way_to_tls(tmp_path: Path) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "b", ["b"])
+    b = Station("b", tls=certificates_of(tmp_path, "b"))
+    async with b.serving(), connected(b) as stalling:
+        stalling.writer.write(b"\x16\x03\x01")
+        await until(lambda: len(b.network._incoming.unknown) == 1)
+        [encrypting] = b.network._incoming.encrypting
+        await b.network.stop()
+        assert encrypting.done()
+
+
 async def test_a_stranger_that_stalls_within_tls_is_cut_off(tmp_path: Path) -> None:
     make_authority(tmp_path)
     sign(tmp_path, "b", ["b"])

@@ -82,6 +82,8 @@ class Incoming:
         self.unknown: Final[dict[Connection | _Encrypting, None]] = {}
         #: The newest connection of each node and lane; it replaces an older one.
         self.newest: Final[dict[tuple[str, Lane], Connection]] = {}
+        #: Begin TLS on connections that were accepted.
+        self.encrypting: Final[set[asyncio.Task[None]]] = set()
         self._server: asyncio.Server | None = None
         self._stopped = False
         #: The port, also after the end; 0: none yet.
@@ -104,6 +106,9 @@ class Incoming:
         for connection in (*self.unknown, *self.newest.values()):
             connection.abort()
         await self._server.wait_closed()
+        # A loop that ended before them would leave their sockets open.
+        while self.encrypting:
+            await asyncio.wait(self.encrypting)
 
     def connection(self) -> Connection:
         """Return a new connection, whose handshake is the next thing that comes."""
@@ -142,7 +147,6 @@ class _Encrypting(asyncio.Protocol):
         self._tls: Final = tls
         self._accepted: socket.socket | None = None
         self._address = ""
-        self._working: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, unless it is one too many."""
@@ -150,7 +154,9 @@ class _Encrypting(asyncio.Protocol):
         self._accepted = transport.get_extra_info("socket").dup()
         cast(asyncio.Transport, transport).abort()
         self._in.admit(self)
-        self._working = asyncio.create_task(self._encrypt(self._accepted))
+        working = asyncio.create_task(self._encrypt(self._accepted))
+        self._in.encrypting.add(working)
+        working.add_done_callback(self._in.encrypting.discard)
 
     @property
     def host(self) -> str:
