@@ -1,0 +1,1 @@
+"""Attacks on real nodes; the `ATTACK` of each module runs in a test, or by hand."""

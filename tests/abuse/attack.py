@@ -1,0 +1,57 @@
+"""An attack: its needs, its target, and the exception that reports its success."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+
+from quorate.client import Tls
+from quorate.testing.cluster import Cluster
+
+
+class Broken(AssertionError):
+    """The attack succeeded; the message names the damage and its size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A cluster under attack."""
+
+    #: The gRPC addresses of its nodes, separated by commas, and the HTTP address of the first one.
+    endpoints: str
+    http: str = ""
+    #: The files that a client connects with, and the authority that signs further ones.
+    tls: Tls | None = None
+    certificates: Path | None = None
+    #: Its processes, where the attack needs them: their directories, memory, signals.
+    cluster: Cluster | None = None
+    #: The addresses of doors that plugins open, by plugin ("zookeeper": "127.0.0.1:2181").
+    doors: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """One attack: it returns a sentence with the figures that it measured, or raises `Broken`."""
+
+    run: Callable[[Target], Awaitable[str]]
+    #: The cluster that a test makes for it.
+    nodes: int = 3
+    plugins: Collection[str] = ()
+    settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    tls: bool = False
+    #: It stops, damages or replaces nodes, and so it runs against a cluster of its own alone.
+    own_cluster: bool = False
+
+
+def attacks() -> dict[str, Attack]:
+    """Return every attack by the name of its module."""
+    package = Path(__file__).parent
+    found = {}
+    for module in iter_modules([str(package)]):
+        if module.name.startswith("test_") or module.name in ("attack", "__main__"):
+            continue
+        found[module.name] = import_module(f"tests.abuse.{module.name}").ATTACK
+    return found
