@@ -14,32 +14,46 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+import tomlkit
 from quorate.client import Tls
 from quorate.testing.cluster import Cluster
+from quorate.testing.ports import free_ports
 
 from tests.abuse.attack import Attack, Broken, Target, attacks
 
 
 def made(attack: Attack, directory: Path) -> Cluster:
     """Return the cluster that an attack asks for; entering it starts its nodes."""
-    return Cluster(
+    cluster = Cluster(
         directory,
         attack.nodes,
         plugins=attack.plugins,
         settings=attack.settings,
         tls=attack.tls,
     )
+    for node in cluster.nodes.values():
+        file = tomlkit.parse(node.file.read_text())
+        for plugin, setting in attack.doors.items():
+            file["plugins"].setdefault(plugin, {})[setting] = free_ports(0)[0]
+        node.file.write_text(tomlkit.dumps(file))
+    attack.prepare(cluster)
+    return cluster
 
 
-def target_of(cluster: Cluster) -> Target:
-    """Return a cluster of one's own as a target."""
+def target_of(attack: Attack, cluster: Cluster) -> Target:
+    """Return a cluster that was made for an attack as its target."""
     first = next(iter(cluster.nodes.values()))
+    sections = tomlkit.parse(first.file.read_text()).unwrap()["plugins"]
     return Target(
         endpoints=cluster.endpoints,
         http=first.http_address,
         tls=cluster.tls,
         certificates=cluster.certificates if cluster.tls else None,
         cluster=cluster,
+        doors={
+            plugin: f"127.0.0.1:{sections[plugin][setting]}"
+            for plugin, setting in attack.doors.items()
+        },
     )
 
 
@@ -71,7 +85,8 @@ def main() -> int:
                     tempfile.TemporaryDirectory(prefix="quorate-abuse-") as folder,
                     made(attack, Path(folder)) as cluster,
                 ):
-                    print(f"{name}: held: {asyncio.run(attack.run(target_of(cluster.ready())))}")
+                    target = target_of(attack, cluster.ready())
+                    print(f"{name}: held: {asyncio.run(attack.run(target))}")
             elif attack.own_cluster:
                 print(f"{name}: it ends processes; run it without --endpoints", file=sys.stderr)
             else:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 from quorate.client import Tls
 from quorate.testing.cluster import Cluster
@@ -36,12 +37,17 @@ class Target:
 class Attack:
     """One attack: it returns a sentence with the figures that it measured, or raises `Broken`."""
 
-    run: Callable[[Target], Awaitable[str]]
+    run: Callable[[Target], Coroutine[Any, Any, str]]
     #: The cluster that a test makes for it.
     nodes: int = 3
     plugins: Collection[str] = ()
     settings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    #: The settings that take the ports of plugins' doors: {"zookeeper": "port"}. Every node gets
+    #: free ones, and the target's `doors` are those of the first node.
+    doors: Mapping[str, str] = field(default_factory=dict)
     tls: bool = False
+    #: Changes the files of that cluster before its nodes start.
+    prepare: Callable[[Cluster], None] = lambda _: None
     #: It stops, damages or replaces nodes, and so it runs against a cluster of its own alone.
     own_cluster: bool = False
 

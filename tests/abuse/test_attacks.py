@@ -17,5 +17,5 @@ def test_a_cluster_holds_it_off(name: str, tmp_path: Path) -> None:
     """The attack returns its figures; `Broken` is an assertion that failed."""
     attack = attacks()[name]
     with made(attack, tmp_path) as cluster:
-        target = target_of(cluster.ready())
+        target = target_of(attack, cluster.ready())
         print(asyncio.run(attack.run(target)))

@@ -9,7 +9,7 @@ import pytest
 from quorate.groups.refusals import NotServingError
 from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Access, Caller, Grant, Rejected
-from quorate.plugin.access import OPERATIONS, Open, Rights
+from quorate.plugin.access import OPERATIONS, Open, Rights, is_reserved
 from quorate.plugin.needs import Need
 from quorate.plugin.node import NODE
 from quorate.plugin.services import method_of
@@ -84,7 +84,7 @@ CERTIFIED: Any = {"x509_common_name": [b"eve"]}
         (Call(b"Bearer of-ada"), ADA),
         (Call("Bearer of-ada", **CERTIFIED), ADA),
         (Call(**CERTIFIED), Caller(name="eve")),
-        (Call(f"Bearer {ROOT}"), Caller(name="root")),
+        (Call(f"Bearer {ROOT}"), Caller(name="root", node=True)),
         (Call("Bearer a.b.c"), Caller(name="jwt")),
         (Call(), Caller()),
         (Call("Bearer of-eve"), "UNAUTHENTICATED"),
@@ -109,9 +109,30 @@ async def test_without_a_root_token_nobody_is_root() -> None:
 
 
 async def test_a_node_is_told_before_its_certificate() -> None:
-    identities = Identities(Asking(), _certificates=True, _is_node=lambda _: True)
+    identities = Identities(Asking(), _certificates=True, _node_of=lambda _: "q1")
 
-    assert await made_by(identities, Call(**CERTIFIED)) == NODE
+    assert await made_by(identities, Call(**CERTIFIED)) == Caller(name="node:q1", node=True)
+
+
+@pytest.mark.parametrize("name", ["root", "ROOT", " Root", "node:q1", "Node:x", "digest:ann", "q1"])
+@pytest.mark.parametrize("enabled", [True, False, None])
+async def test_no_certificate_and_no_jwt_proves_a_reserved_name(
+    name: str, enabled: bool | None
+) -> None:
+    authority = Asking()
+    authority.enabled = enabled
+    identities = Identities(
+        authority,
+        _jwt=lambda _: name,
+        _certificates=True,
+        _is_reserved=lambda name: name == "q1" or is_reserved(name),
+    )
+
+    for shown in ("x509_common_name", "x509_subject_alternative_name"):
+        names: Any = {shown: [name.encode()]}
+        assert await made_by(identities, Call(**names)) == "UNAUTHENTICATED"
+    if enabled:
+        assert await made_by(identities, Call("Bearer a.b.c")) == "UNAUTHENTICATED"
 
 
 async def test_a_call_ends_with_its_token() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,7 @@ from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.watching.caches import CacheKeeper
 from quorate.node import admin_service
 from quorate.node.issuer import Issuer
-from quorate.plugin.access import OPERATIONS, Authority, Open
+from quorate.plugin.access import OPERATIONS, Authority, Open, is_reserved
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import Need, needs_of_core, needs_of_service
 from quorate.rpc import (
@@ -29,7 +30,7 @@ from quorate.rpc import (
 )
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.identities import Identities
-from quorate.rpc.node_service import is_node
+from quorate.rpc.node_service import node_of
 
 _log = logging.getLogger(__name__)
 
@@ -97,9 +98,15 @@ def identities_of(settings: Settings, authority: Authority, network: PeerNetwork
         root_token(settings.auth.root_token_file),
         Issuer(settings.auth).owner_of if settings.auth.issuer_keys_file else None,
         settings.tls.require_client_cert,
-        lambda context: is_node(network, context),
+        partial(node_of, network),
+        partial(is_taken, network),
         frozenset({NODE_SERVICE.full_name}),
     )
+
+
+def is_taken(network: PeerNetwork, name: str) -> bool:
+    """Return whether a name is a node's or the cluster's own, so that no certificate proves it."""
+    return is_reserved(name) or network.is_known(name)
 
 
 def root_token(file: Path | None) -> Callable[[], str]:

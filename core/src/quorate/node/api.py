@@ -42,7 +42,7 @@ from quorate.plugin import (
     UndeclaredFamilyError,
     WatchedEvent,
 )
-from quorate.plugin.access import Authority
+from quorate.plugin.access import Authority, is_reserved
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import readable
 from quorate.plugin.node import NODE
@@ -130,6 +130,7 @@ class PluginNode:
     _tls: ssl.SSLContext | None = None
     shares_ports: bool = False
     _level: Callable[[str], int] = lambda plugin: 1
+    _is_reserved: Callable[[str], bool] = is_reserved
     #: It acts for itself, even in the context of a call.
     _own: bool = False
 
@@ -171,6 +172,9 @@ class PluginNode:
 
     def _asked(self) -> Asked | None:
         return None if self._own else callers.asked()
+
+    def is_reserved(self, name: str) -> bool:
+        return self._is_reserved(name)
 
     def acting(self, user: str, address: str) -> AbstractContextManager[None]:
         return callers.acting(user, address)

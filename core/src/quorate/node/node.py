@@ -29,7 +29,7 @@ from quorate.healing.full_disk import FullDisk
 from quorate.healing.repairs import Repairs
 from quorate.healing.scrub import Scrub
 from quorate.node import admin_service, tuning
-from quorate.node.access import authority_known, authority_of, identities_of
+from quorate.node.access import authority_known, authority_of, identities_of, is_taken
 from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
 from quorate.node.certificates import Certificates
@@ -202,6 +202,7 @@ class Node:
             None if self._certificates is None else self._certificates.clients,
             shares_ports=client_port is not None,
             _level=self.shards.level,
+            _is_reserved=partial(is_taken, self.network),
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()

@@ -174,7 +174,9 @@ class Backups:
             try:
                 route = await self._channels.route(node, _ANSWER_S)
                 asked = admin_pb2.BackupRequest(shards=[str(shard)])
-                async for each in Stub(route.channel, _SERVICE).Backup(asked):
+                async for each in Stub(route.channel, _SERVICE).Backup(
+                    asked, metadata=route.metadata
+                ):
                     if each.path == MANIFEST:
                         manifest += each.content
                         continue

@@ -24,8 +24,11 @@ GUARDED: Final = frozenset({"auth", "operations"})
 #: Members, shards, backups, controllers: what concerns the cluster and no plugin.
 OPERATIONS: Final = "operations"
 EVERY: Final = "*"
-#: Who has the root token of a node: may do everything, whatever is stored.
+#: Names the bearer of a node's root token. The token gives its rights, and no name ever does.
 ROOT: Final = "root"
+#: Begin the names of callers that are no users: nodes, and clients of ZooKeeper by their digests.
+OF_NODES: Final = "node:"
+OF_DIGESTS: Final = "digest:"
 
 _LEVELS: Final = {right: level for level, right in enumerate(RIGHTS)}
 
@@ -200,6 +203,12 @@ def all_rights(name: str) -> Rights:
     return Rights(name, (Grant(right="admin", domain=EVERY),))
 
 
+def is_reserved(name: str) -> bool:
+    """Return whether a name is the cluster's own, so that no certificate and no JWT proves it."""
+    folded = name.strip().casefold()
+    return folded == ROOT or folded.startswith((OF_NODES, OF_DIGESTS))
+
+
 def needed(right: Right, domain: str, place: Place = ("", "")) -> str:
     """Return in words what somebody needs."""
     tenant, key = place
@@ -212,6 +221,15 @@ def denied(name: str, lacking: str) -> Rejected:
     """Return the refusal of somebody who lacks a right."""
     who = name or "a caller without a name"
     return Rejected("PERMISSION_DENIED", f"{who} needs {lacking}: have a role granted that has it")
+
+
+def reserved_name(name: str) -> Rejected:
+    """Return the refusal of a certificate or a JWT that shows a name of the cluster itself."""
+    return Rejected(
+        "UNAUTHENTICATED",
+        f"{name!r} is the name of a node, or reserved: a node shows its handshake as well, root "
+        "its token, and everybody else a name of its own",
+    )
 
 
 def unknown_caller() -> Rejected:

@@ -47,8 +47,8 @@ class Caller:
     #: How the command came: as a `client` made it, through `CommandService`; from a `service` or
     #: another part of a plugin on this node; or from a `controller` or timer, fenced to a leader.
     via: Literal["client", "service", "controller"] = "client"
-    #: Whether it is a node of the cluster, which may do everything. With a name it acts for a user
-    #: whom a plugin has let in at a port of its own.
+    #: Whether no right is asked of it: it is a node of the cluster, or has the root token, or the
+    #: node acts for a user whom a plugin has let in at a port of its own.
     node: bool = False
     #: Where it calls from, while this node bounds its callers, or at a port of a plugin.
     address: str = ""
@@ -219,6 +219,13 @@ class NodeApi(Protocol):
         tenant or to keys is too little.
 
         For doors of a plugin that are no gRPC services: the plugin asks their callers itself.
+        """
+
+    def is_reserved(self, name: str) -> bool:
+        """Return whether a name is a node's or the cluster's own, and so no user's.
+
+        For doors of a plugin that are no gRPC services: they refuse whoever shows a certificate
+        with such a name.
         """
 
     def acting(self, user: str, address: str) -> AbstractContextManager[None]:

@@ -14,9 +14,18 @@ from quorate.groups.refusals import NotServingError, UnreadableError
 from quorate.groups.routing.forwarding import Asked
 from quorate.groups.timing import end, every
 from quorate.plugin import Caller, Invalid, Rejected
-from quorate.plugin.access import OPERATIONS, ROOT, Authority, denied, needed, unknown_caller
+from quorate.plugin.access import (
+    OF_NODES,
+    OPERATIONS,
+    ROOT,
+    Authority,
+    denied,
+    is_reserved,
+    needed,
+    reserved_name,
+    unknown_caller,
+)
 from quorate.plugin.needs import Need
-from quorate.plugin.node import NODE
 from quorate.plugin.services import Method
 from quorate.rpc import callers
 from quorate.rpc.methods import Behaviour, Context, fail
@@ -39,15 +48,17 @@ class Identities:
     """Finds out who makes each call.
 
     `root_token` returns the token of `root`, "" for none; `jwt` is given where an issuer is
-    configured. With `certificates` callers show one. `is_node` returns whether a call is made by a
-    node of the cluster. Methods of the services in `unasked` let their callers in by themselves.
+    configured. With `certificates` callers show one. `node_of` returns the node of the cluster that
+    makes a call, "" for none. Neither a certificate nor a JWT proves a name that `is_reserved`.
+    Methods of the services in `unasked` let their callers in by themselves.
     """
 
     _authority: Authority
     _root_token: Callable[[], str] = lambda: ""
     _jwt: OwnerOf | None = None
     _certificates: bool = False
-    _is_node: Callable[[Context], bool] = lambda _: False
+    _node_of: Callable[[Context], str] = lambda _: ""
+    _is_reserved: Callable[[str], bool] = is_reserved
     _unasked: Collection[str] = ()
     #: The calls whose callers have shown a token, and the token.
     _open: dict[asyncio.Task[Any], str] = field(default_factory=dict, init=False)
@@ -121,18 +132,27 @@ class Identities:
             for key, value in context.invocation_metadata() or ():
                 if key == _AUTHORIZATION:
                     token = _bearer(value)
-                    return Caller(name=self._owner_of(token)), token
-        if self._is_node(context):
-            return NODE, ""
-        return callers.certified(context) if self._certificates else callers.NOBODY, ""
+                    return self._owner_of(token), token
+        if node := self._node_of(context):
+            return Caller(name=OF_NODES + node, node=True), ""
+        return self._certified(context) if self._certificates else callers.NOBODY, ""
 
-    def _owner_of(self, token: str) -> str:
+    def _certified(self, context: Context) -> Caller:
+        found = callers.certified(context)
+        if self._is_reserved(found.name):
+            raise reserved_name(found.name)
+        return found
+
+    def _owner_of(self, token: str) -> Caller:
         root = self._root_token()
         if root and hmac.compare_digest(root.encode(), token.encode(errors="surrogatepass")):
-            return ROOT
-        if self._jwt is not None and token.count(".") == 2:
-            return self._jwt(token)
-        return self._authority.owner_of(token)
+            return Caller(name=ROOT, node=True)
+        if self._jwt is None or token.count(".") != 2:
+            return Caller(name=self._authority.owner_of(token))
+        name = self._jwt(token)
+        if self._is_reserved(name):
+            raise reserved_name(name)
+        return Caller(name=name)
 
 
 class Guard:

@@ -17,7 +17,7 @@ from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.forwarding import ForwardedQuery
 from quorate.groups.shard.removal import Membership
 from quorate.groups.watching.watches import Watches
-from quorate.plugin import Invalid
+from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
 from quorate.rpc.channels import ADMITTED_KEY, PEER_KEY, SERVICE
@@ -174,13 +174,22 @@ def shown_handshake(context: Context) -> Handshake | None:
     return None
 
 
-def is_node(network: PeerNetwork, context: Context) -> bool:
-    """Whether a call is made by a node of the cluster, as its handshake or certificate shows."""
+def node_of(network: PeerNetwork, context: Context) -> str:
+    """Return the node of the cluster that makes a call, as its handshake proves; "": none does.
+
+    Raises `Rejected` (UNAUTHENTICATED) for a node's certificate without a handshake.
+    """
     handshake = shown_handshake(context)
-    if handshake is not None:
-        return network.judge_caller(handshake, context) is None
+    if handshake is not None and network.judge_caller(handshake, context) is None:
+        return handshake.peer.node
     shown = certificate(context)
-    return shown is not None and network.is_certified(shown)
+    if shown is not None and network.is_certified(shown):
+        raise Rejected(
+            "UNAUTHENTICATED",
+            "the certificate is a node's, which is not enough to call as that node, and no user "
+            "has it: show a certificate of a user",
+        )
+    return ""
 
 
 def parts(rows: Sequence[bytes]) -> list[list[bytes]]:

@@ -45,6 +45,7 @@ from quorate.plugin import (
     WatchedEvent,
     splitting,
 )
+from quorate.plugin.access import is_reserved
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.node import NODE, CompleteCacheView
 from quorate.plugin.resource.serving import Servicer
@@ -206,6 +207,10 @@ class MemoryNode:
     def caller(self) -> Caller:
         """Return the node itself, for whom it acts: nobody is asked here."""
         return _acting.get()
+
+    def is_reserved(self, name: str) -> bool:
+        """Return whether a name is the cluster's own."""
+        return is_reserved(name)
 
     @contextmanager
     def acting(self, user: str, address: str) -> Iterator[None]:

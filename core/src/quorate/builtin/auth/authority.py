@@ -9,7 +9,7 @@ from typing import Final
 
 from quorate.builtin.auth import families, roles, tokens
 from quorate.plugin import Grant, Rejected, keys
-from quorate.plugin.access import ROOT, Rights
+from quorate.plugin.access import Rights
 from quorate.v1 import auth_pb2 as pb
 
 
@@ -135,9 +135,6 @@ class AuthRows:
 
     def _grants(self, name: str) -> Iterable[Grant]:
         rows = self._rows
-        if name == ROOT:
-            yield from self._built_in[roles.ADMIN]
-            return
         user = rows.users.get(name)
         if user is None or user.disabled:
             return

@@ -33,7 +33,7 @@ from quorate.plugin import (
     remove_row,
     write_row,
 )
-from quorate.plugin.access import EVERY, ROOT
+from quorate.plugin.access import EVERY, is_reserved
 from quorate.plugin.checking import check_count, check_description, check_longest, check_name
 from quorate.v1 import auth_pb2 as pb
 
@@ -48,8 +48,8 @@ _THE_SWITCH: Final = keys.pack("switch")
 
 def check_user(user: pb.User | pb.UserChange, path: str) -> None:
     """Refuse a name that is taken by the node itself."""
-    if user.name == ROOT:
-        raise Invalid(f"{path}name", f"{ROOT} is who has the root token: use another name")
+    if is_reserved(user.name):
+        raise Invalid(f"{path}name", f"{user.name} is reserved: use another name")
     check_description(f"{path}description", user.description)
 
 

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from quorate.builtin.auth import roles, tokens
 from quorate.builtin.auth.authority import AuthRows
 from quorate.plugin import Caller, Invalid, NodeApi, Rejected
-from quorate.plugin.access import EVERY
+from quorate.plugin.access import EVERY, all_rights
 from quorate.plugin.checking import check_description, check_name
 from quorate.v1 import auth_pb2 as pb
 
@@ -56,9 +56,10 @@ class AuthServicer:
 
     async def Status(self, request: pb.AuthStatusRequest, context: object) -> pb.AuthStatus:
         """Return the identity of the caller, and what it was granted."""
-        rows, name = self._rows(), self._node.caller().name
+        rows, caller = self._rows(), self._node.caller()
+        rights = all_rights(caller.name) if caller.node else rows.rights(caller.name)
         return pb.AuthStatus(
-            enabled=bool(rows.enabled), caller=name, grants=roles.shown(rows.rights(name).grants)
+            enabled=bool(rows.enabled), caller=caller.name, grants=roles.shown(rights.grants)
         )
 
     def _rows(self) -> AuthRows:

@@ -356,12 +356,19 @@ class PeerNetwork:
             return OTHER_TARGET
         return self._judge_cluster(asker) if of_old else self._judge(asker)
 
+    def is_known(self, node: str) -> bool:
+        """Return whether a node of this name is known here, this one included."""
+        return node == self._me.node or node in self._addresses
+
     def is_certified(self, shown: bytes) -> bool:
-        """Return whether a certificate is that of a node that is known here, and no client's."""
+        """Return whether a certificate is that of a node that is known here, and no client's.
+
+        It alone does not make its bearer a node.
+        """
         if self._tls is None:
             return False
         found = self._tls.certified(shown)
-        return found.node and not found.names.isdisjoint(self._addresses)
+        return found.node and any(map(self.is_known, found.names))
 
     def _judge_certificate(self, node: str, shown: bytes | None) -> str | None:
         if shown is None or self._tls is None:

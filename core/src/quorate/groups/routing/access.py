@@ -54,6 +54,8 @@ class CommandAccess:
 
     def owner(self, caller: Caller) -> str:
         """Return whose sessions a caller may end; "": anybody's."""
+        if caller.node:
+            return ""
         administers = self._authority.rights(caller.name).covers(OPERATIONS, "admin")
         return "" if administers and self._authority.enabled else caller.name
 

@@ -61,6 +61,9 @@ _NOBODY: Final = (
     "this cluster asks who calls, which this protocol does not tell: set remoting_user of "
     "[plugins.name_server] to a user with write on name_server, or show the certificate of one"
 )
+_RESERVED: Final = (
+    "the name in this certificate is that of a node, or reserved: show one with a name of its own"
+)
 #: What everybody is who comes by this protocol.
 _NEEDED: Final = Access(right="write", domain="name_server")
 #: Time after which an unused connection is closed.
@@ -193,6 +196,8 @@ class Server:
         handle = self._codes.get(request.code)
         if handle is None:
             return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
+        if self._node.is_reserved(connection.user):
+            return Response(_NO_PERMISSION, _RESERVED)
         if not self._node.allows(self._config.remoting_user or connection.user, _NEEDED):
             return Response(_NO_PERMISSION, _NOBODY)
         user = connection.user or self._config.remoting_user

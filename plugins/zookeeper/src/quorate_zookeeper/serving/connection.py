@@ -307,8 +307,11 @@ class Connection(asyncio.Protocol):
         if self.server.admits(self.user):
             return True
         self.server.warn(
-            f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user to "
-            "a user with `write` on zookeeper, or give clients certificates of such users"
+            f"{self.peer} is refused: {self.user!r} is the name of a node, or reserved; give it a "
+            "certificate with a name of its own"
+            if self.server.node.is_reserved(self.user)
+            else f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user"
+            " to a user with `write` on zookeeper, or give clients certificates of such users"
         )
         self.close()
         return False

@@ -96,7 +96,9 @@ class Server:
 
     def admits(self, user: str) -> bool:
         """Whether the user of ZooKeeper's clients, or of a certificate, may do what they do."""
-        return self.node.allows(self.config.user or user, _NEEDED)
+        return not self.node.is_reserved(user) and self.node.allows(
+            self.config.user or user, _NEEDED
+        )
 
     def now_s(self) -> float:
         """Return the loop's time."""
