@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.cli.main import HOST_COMMANDS
+from quorate.cli.main import HOST_COMMANDS, main
 from quorate.plugin.checks import HOST_CLI_COMMANDS
 
 if TYPE_CHECKING:
@@ -353,3 +353,26 @@ def test_a_row_of_more_columns_than_fit_is_a_block(
     assert [line.strip("│ ").split() for line in lines if "a_long_name_1 " in line] == [
         ["a_long_name_1", "│", "1"]
     ]
+
+
+def test_what_a_command_writes_is_its_users_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def render(_: object) -> str:
+        (tmp_path / "written").touch()
+        return ""
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("quorate.config.render", render)
+    before = os.umask(0o022)
+    try:
+        assert main(["config", "show"]) == 0
+        # But for what is to be shared.
+        assert main(["plugin", "new", "notes"]) == 0
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "written").stat().st_mode & 0o777 == 0o600
+    [project] = tmp_path.rglob("pyproject.toml")
+    assert project.stat().st_mode & 0o777 == 0o644

@@ -56,3 +56,11 @@ def test_each_shard_has_a_home_of_its_own(tmp_path: Path) -> None:
     homes = {str(node.home(ShardId("kv", number))) for number in range(3)}
 
     assert homes == {str(node.path / "shards" / "kv" / str(number)) for number in range(3)}
+
+
+def test_a_directory_that_others_can_read_is_closed(tmp_path: Path) -> None:
+    (tmp_path / "node").mkdir(mode=0o755)
+
+    directory(tmp_path)
+
+    assert (tmp_path / "node").stat().st_mode & 0o777 == 0o700

@@ -65,7 +65,7 @@ def command(terminal: Terminal, here: bool) -> None:
     Asks every node for its status, its metrics and its quotas. The exit status is 1 if anything is
     found.
     """
-    findings = list(of_machine(terminal.settings())) if here else []
+    findings = list(of_machine(terminal.settings(), terminal.chosen_config())) if here else []
     findings += of_cluster(terminal.ask(lambda client: gather(client, NAMES)))
     terminal.print(map(asdict, findings))
     if not findings and not terminal.json:
@@ -207,8 +207,13 @@ def of_quotas(rows: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
             yield Finding(f"{row['kind']} {row['name']}", found, advice)
 
 
-def of_machine(settings: Settings) -> Iterator[Finding]:
-    """Return what is wrong with a configuration, and with the machine on which it is to run."""
+def of_machine(settings: Settings, file: Path | None = None) -> Iterator[Finding]:
+    """Return what is wrong with a configuration, its file, and the machine that is to run it."""
+    from quorate.config.exposed import exposed
+
+    for setting, path in exposed(settings, file):
+        found = f"every user of this machine can read {path}"
+        yield Finding(setting, found, f"chmod o-rwx {path}")
     directory = settings.node.dir.absolute()
     there = next(each for each in (directory, *directory.parents) if each.exists())
     slow_s = fsync_s(there)

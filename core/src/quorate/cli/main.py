@@ -23,6 +23,11 @@ from quorate.cli.terminal import DEFAULT_CONFIG, Terminal
 
 #: How much of an argument an error repeats.
 _SHOWN: Final = 200
+#: Commands that write what others may read: source files, and certificates beside their keys. What
+#: any other writes is for its user alone, whatever the umask is.
+_SHARED: Final = frozenset({"cert", "plugin", "protos"})
+#: Takes every right from the group and from others.
+_PRIVATE: Final = 0o077
 
 
 def _own(module: str) -> Callable[[], click.Command]:
@@ -184,6 +189,8 @@ def root(
     terminal.token_file = token_file
     terminal.debug = debug
     terminal.config_file = config_file
+    if ctx.invoked_subcommand not in _SHARED:
+        ctx.call_on_close(partial(os.umask, os.umask(_PRIVATE)))
 
 
 @root.result_callback()

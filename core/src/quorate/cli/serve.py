@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 from contextlib import closing
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from quorate.config.workers import Worker
     from quorate.plugin.catalog import Catalog
 
+_log = logging.getLogger(__name__)
 
 #: gRPC has no setting for the oldest TLS: without a suite of 1.2 that certificates can be used with
 #: it takes 1.3 alone. It reads the variable when it is imported.
@@ -121,6 +123,10 @@ def _serve(
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
     logs.configure(log_format, log_level, settings.node.name, secrets=settings.secrets())
+    from quorate.config.exposed import exposed
+
+    for setting, path in exposed(settings, terminal.chosen_config()):
+        _log.warning("every user of this machine can read %s (%s): chmod o-rwx", path, setting)
     from quorate.cli.console.site import ROOT, ConsoleSite
 
     try:

@@ -18,9 +18,16 @@ _SHORTEST: Final = 4
 
 
 def read_files(
-    model: type[BaseModel], values: Any, path: Path, origins: Origins
+    model: type[BaseModel],
+    values: Any,
+    path: Path,
+    origins: Origins,
+    files: dict[str, FilePath],
 ) -> tuple[Any, list[ConfigProblem]]:
-    """Return the values at `path`, with the content of each file that a secret setting names."""
+    """Return the values at `path`, with the content of each file that a secret setting names.
+
+    The files are added to `files` by the names of their settings.
+    """
     if not isinstance(values, dict):
         return values, []
     found, problems = dict(values), []
@@ -28,13 +35,14 @@ def read_files(
         key = field.alias or name
         value, at = found.get(key), (*path, key)
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            found[key], inner = read_files(field.annotation, value, at, origins)
+            found[key], inner = read_files(field.annotation, value, at, origins, files)
             problems += inner
             if value is None:
                 del found[key]
         elif _is_secret(field.annotation) and isinstance(value, dict) and list(value) == [FILE]:
             try:
                 found[key] = _content(value[FILE])
+                files[".".join(map(str, at))] = FilePath(value[FILE])
             except (OSError, ValueError) as error:
                 why = error.strerror if isinstance(error, OSError) else str(error)
                 what = f"the secret cannot be read: {str(why).lower()}"

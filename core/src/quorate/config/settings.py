@@ -33,6 +33,8 @@ class Settings(CoreSections):
     #: The sections of plugins by plugin name. One that is neither enabled nor configured is
     #: missing when its model cannot do without a setting.
     plugin_sections: Mapping[str, BaseModel]
+    #: The files that secrets were read from, by the names of their settings.
+    secret_files: Mapping[str, Path]
 
     def plugin_section(self, model: type[M]) -> M:
         """Return the section that is an instance of this very model; LookupError when none is."""
@@ -101,7 +103,9 @@ def _settle(
         if is_table
         else plugins
     )
-    resolved, problems = read_files(CoreSections, {**tree, "plugins": core_plugins}, (), origins)
+    files: dict[str, Path] = {}
+    core_tree = {**tree, "plugins": core_plugins}
+    resolved, problems = read_files(CoreSections, core_tree, (), origins, files)
     core, faults = check(CoreSections, resolved, (), origins)
     problems += faults
     problems = [_misplaced(problem, sections) for problem in problems]
@@ -131,7 +135,7 @@ def _settle(
                     origins.problem(path, f"plugin {name!r} has no settings", "remove the section")
                 )
             continue
-        resolved, unread = read_files(model, tables.get(name, {}), path, origins)
+        resolved, unread = read_files(model, tables.get(name, {}), path, origins, files)
         section, faults = check(model, resolved, path, origins)
         faults += unread
         if section is not None and not unread:
@@ -143,6 +147,7 @@ def _settle(
     settings = Settings.model_construct(
         **{**dict(core), "groups": MappingProxyType(dict(core.groups))},
         plugin_sections=MappingProxyType(plugin_sections),
+        secret_files=MappingProxyType(files),
     )
     return settings, problems
 

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -182,7 +182,7 @@ def restore(source: Place, settings: Settings, until_ms: int | None = None) -> B
     path = settings.node.dir.absolute()
     source, onward = _planned(source, until_ms)
     backup.read(source)
-    path.mkdir(parents=True, exist_ok=True)
+    _keep_private(path)
     if any(path.iterdir()):
         raise BackupError(
             f"{path} is not empty: restore into an empty node.dir, or move away what is in it."
@@ -246,9 +246,17 @@ def _is_nodes(directory: Path) -> bool:
 
 def _stored_replica(directory: Path) -> int | None:
     """Return the replica id in a directory; None in a new one."""
-    directory.mkdir(parents=True, exist_ok=True)
+    _keep_private(directory)
     stored = durably.read_either(directory / _REPLICA)
     return None if stored is None else int(stored)
+
+
+def _keep_private(directory: Path) -> None:
+    """Make a node's directory, or close one that others can read."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # What is mounted may belong to another user; files in it are the node's alone all the same.
+    with suppress(PermissionError):
+        directory.chmod(0o700)
 
 
 def _draw_replica(directory: Path) -> int:

@@ -3,7 +3,7 @@
 import ipaddress
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
 
 
 class ZooKeeperConfig(BaseModel):
@@ -61,8 +61,9 @@ class ZooKeeperConfig(BaseModel):
     enforce_quotas: bool = Field(
         False, description="Whether writes over a hard limit of a quota are refused."
     )
-    super_digest: str = Field(
-        "", description="`user:hash` of the digest identity that may do everything; empty: none."
+    super_digest: SecretStr = Field(
+        SecretStr(""),
+        description="`user:hash` of the digest identity that may do everything; empty: none.",
     )
 
     @model_validator(mode="after")

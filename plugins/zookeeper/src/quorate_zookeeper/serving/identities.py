@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 from typing import TYPE_CHECKING, Final
 
 from quorate_zookeeper.v1 import commands_pb2 as pb
@@ -49,7 +50,8 @@ def _prove(connection: Connection, proof: bytes) -> None:
     user = proof.split(b":")[0].decode(errors="replace")
     digest = base64.b64encode(hashlib.sha1(proof).digest()).decode()
     proved = [pb.Identity(scheme="digest", id=f"{user}:{digest}")]
-    if proved[0].id == connection.server.config.super_digest:
+    known = connection.server.config.super_digest.get_secret_value()
+    if hmac.compare_digest(proved[0].id.encode(), known.encode()):
         proved.append(pb.Identity(scheme="super"))
     connection.identities += [each for each in proved if each not in connection.identities]
 
