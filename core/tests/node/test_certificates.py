@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from quorate.cli import authority
 from quorate.cli.authority import make_authority, sign
 from quorate.config.sections import TlsSection
@@ -291,12 +291,33 @@ def test_a_client_is_no_node_whatever_its_name_is(files: TlsSection, tmp_path: P
     }
 
     one = certificates(files)
-    assert one.certified(shown["node"]) == (frozenset({"n2"}), True)
-    assert one.certified(shown["client"]) == (frozenset({"n2"}), False)
+    assert one.certified(shown["node"]) == (frozenset({"n2"}), True, False)
+    assert one.certified(shown["client"]) == (frozenset({"n2"}), False, False)
     two = certificates(files, clients=clients / "ca.pem")
     assert two.certified(shown["node"]).node
     assert not two.certified(shown["of clients"]).node
-    assert two.certified(b"nothing") == (frozenset(), False)
+    assert two.certified(b"nothing") == (frozenset(), False, False)
+
+
+@pytest.mark.parametrize(("bits", "weak"), [(1_024, True), (2_048, False)])
+def test_a_short_key_of_rsa_proves_nothing(
+    files: TlsSection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int, weak: bool
+) -> None:
+    key = rsa.generate_private_key(65_537, bits)
+    with monkeypatch.context() as patched:
+        patched.setattr(ec, "generate_private_key", lambda _: key)
+        sign(tmp_path, "n2", ["n2"])
+        make_authority(tmp_path / "other")
+    shown = (tmp_path / "n2.pem").read_bytes()
+
+    assert Certificates(files, "n1").certified(shown) == (frozenset({"n2"}), not weak, weak)
+    ca = (tmp_path / "other" / "ca.pem").read_bytes()
+    (tmp_path / "ca.pem").write_bytes((tmp_path / "ca.pem").read_bytes() + ca)
+    if weak:
+        with pytest.raises(CertificateError, match="fewer than 2048 bits"):
+            Certificates(files, "n1")
+    else:
+        Certificates(files, "n1")
 
 
 def test_a_certificate_is_read_alike_in_both_forms(files: TlsSection, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from quorate.config.sections import AuthSection
 from quorate.node.issuer import Issuer, IssuerError
 from quorate.plugin import Rejected
@@ -22,7 +22,7 @@ KEY = ec.generate_private_key(ec.SECP256R1())
 OTHER = ec.generate_private_key(ec.SECP256R1())
 
 
-def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
     return key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
@@ -162,6 +162,24 @@ def test_a_file_without_public_keys_is_refused(file: Path, content: bytes) -> No
 
     with pytest.raises(IssuerError, match="public key"):
         Issuer(section(file))
+
+
+@pytest.mark.filterwarnings("ignore:The RSA key is 1024 bits long")
+def test_a_short_key_of_rsa_signs_nothing(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    weak = rsa.generate_private_key(65_537, 1_024)
+    file.write_bytes(pem(weak))
+    with pytest.raises(IssuerError, match="at least 2048 bits"):
+        Issuer(section(file))
+
+    short = {**json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(weak.public_key())), "kid": "short"}
+    both = json.loads(jwks(long=KEY))["keys"] + [short]
+    file.write_text(json.dumps({"keys": both}))
+    issuer = Issuer(section(file))
+
+    assert "short are not taken" in caplog.text
+    assert issuer.owner_of(signed(headers={"kid": "long"})) == "ada"
+    with pytest.raises(Rejected, match="its key is not one"):
+        issuer.owner_of(signed(weak, {"kid": "short"}, "RS256"))
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from http import HTTPStatus
 from pathlib import Path
 
@@ -187,6 +187,23 @@ def test_a_form_of_a_strange_page_is_refused(
 ) -> None:
     assert send(sites, "x=1", origin) == 403
     assert site.asked == []
+
+
+@pytest.mark.parametrize(("scheme", "status"), [("http", 403), ("https", 200)])
+def test_a_site_with_tls_takes_no_form_of_a_page_without(
+    tmp_path: Path, site: Site, scheme: str, status: int
+) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "n1", ["127.0.0.1"])
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "n1.pem", tmp_path / "n1.key")
+    trusting = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    with closing(HttpServer("127.0.0.1", 0, {}, tls, {"/site": site})) as server:
+        address = f"127.0.0.1:{server.port}"
+        connection = http.client.HTTPSConnection(address, timeout=20, context=trusting)
+        with closing(connection):
+            connection.request("POST", "/site/a", "x=1", {"Origin": f"{scheme}://{address}"})
+            assert connection.getresponse().status == status
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,9 @@ class Certificates:
             found = read(shown)
             # With one authority for all, the extended key usages alone tell nodes from clients.
             issued = not self._separate or certified.issued_by(found, authorities, chain[1:])
-            return Certified(certified.names(found), node=issued and certified.may_serve(found))
+            weak = certified.is_weak(found.public_key())
+            names, serves = certified.names(found), certified.may_serve(found)
+            return Certified(names, node=issued and serves and not weak, weak=weak)
         except Exception:  # noqa: BLE001 - what is odd about it is no node's, and raises anything
             return Certified(frozenset(), node=False)
 
@@ -229,12 +231,19 @@ class Certificates:
                 ) from error
         try:
             read = found.read()
+            weak = [each.subject.rfc4514_string() for each in _all_of(read) if _is_weak(each)]
             list(certified.faults(read.chain, read.authorities, self._node))
         except Exception as error:
             raise CertificateError(
                 f"{', '.join(map(str, dict.fromkeys((self._paths[0], *self._paths[2:]))))}: one"
                 f" holds a certificate that cannot be read ({error}); write it anew, as PEM"
             ) from error
+        if weak:
+            raise CertificateError(
+                f"the key of {weak[0]} is of RSA with fewer than {certified.SHORTEST_RSA} bits,"
+                " which can be broken: let its authority sign a certificate with a longer key, or"
+                " one of an elliptic curve"
+            )
         if self._content() != found:
             raise CertificateError(f"{self._paths[0]} is being replaced; it is read again soon")
         return found
@@ -273,6 +282,15 @@ class Certificates:
 
 
 _Paths = tuple[Path, Path, Path, Path]
+
+
+def _all_of(read: _Read) -> Iterator[Certificate]:
+    for each in read:
+        yield from each
+
+
+def _is_weak(certificate: Certificate) -> bool:
+    return certified.is_weak(certificate.public_key())
 
 
 def _context(protocol: int, paths: _Paths, authority: Path | None) -> ssl.SSLContext:

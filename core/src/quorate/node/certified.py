@@ -8,9 +8,13 @@ from typing import Final
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 Certificate = x509.Certificate
+
+#: Keys of RSA with fewer bits can be broken.
+SHORTEST_RSA: Final = 2_048
 
 #: A certificate is to be replaced when a tenth of its life is left, or less than this.
 _EARLY: Final = timedelta(days=30)
@@ -35,6 +39,11 @@ def may_serve(certificate: Certificate) -> bool:
         return True
     allowed = {ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE}
     return not allowed.isdisjoint(found.value)
+
+
+def is_weak(key: object) -> bool:
+    """Return whether a public key is one of RSA that is too short to prove anything."""
+    return isinstance(key, RSAPublicKey) and key.key_size < SHORTEST_RSA
 
 
 def issued_by(

@@ -7,13 +7,11 @@ import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from quorate.config.sections import AuthSection
+from quorate.node.certified import SHORTEST_RSA, is_weak
 from quorate.plugin import Rejected
-
-if TYPE_CHECKING:
-    pass
 
 _log = logging.getLogger(__name__)
 
@@ -132,13 +130,28 @@ def _keys_in(file: Path, content: bytes) -> Mapping[str, Any]:
         ) from error
     try:
         if not content.lstrip().startswith(b"{"):
-            return {"": load_pem_public_key(content)}
+            pem = load_pem_public_key(content)
+            if is_weak(pem):
+                raise ValueError(f"RSA keys have at least {SHORTEST_RSA} bits")
+            return {"": pem}
         found = jwt.PyJWKSet.from_dict(json.loads(content)).keys
     except (ValueError, jwt.PyJWTError) as error:
         raise IssuerError(
             f"{file} holds neither a JWK set nor a public key in PEM: {error}"
         ) from error
-    usable = {each.key_id or "": each for each in found if each.algorithm_name in ALGORITHMS}
+    weak = [each for each in found if is_weak(each.key)]
+    if weak:
+        _log.warning(
+            "%s: tokens by the keys %s are not taken: RSA keys have at least %d bits",
+            file,
+            ", ".join(str(each.key_id) for each in weak),
+            SHORTEST_RSA,
+        )
+    usable = {
+        each.key_id or "": each
+        for each in found
+        if each.algorithm_name in ALGORITHMS and each not in weak
+    }
     if not usable:
         raise IssuerError(
             f"{file} holds no public key for {', '.join(ALGORITHMS)}: keys that sign with a shared "

@@ -163,7 +163,10 @@ class _Caller(BaseHTTPRequestHandler):
             self._refuse()
             return
         said, host = self.headers.get("Origin", ""), self.headers.get("Host", "")
-        if not host or said.partition("://")[2] != host:
+        scheme, _, named = said.partition("://")
+        # What is in front of a site without TLS may encrypt for it, and never the other way.
+        schemes = ("https",) if isinstance(self.connection, ssl.SSLSocket) else ("https", "http")
+        if not host or named != host or scheme not in schemes:
             text = b"forms are taken from the pages of this site alone\n"
             self._send(Answer(HTTPStatus.FORBIDDEN, text))
             return

@@ -177,13 +177,22 @@ def shown_handshake(context: Context) -> Handshake | None:
 def node_of(network: PeerNetwork, context: Context) -> str:
     """Return the node of the cluster that makes a call, as its handshake proves; "": none does.
 
-    Raises `Rejected` (UNAUTHENTICATED) for a node's certificate without a handshake.
+    Raises `Rejected` (UNAUTHENTICATED) for a node's certificate without a handshake, and for a weak
+    one.
     """
     handshake = shown_handshake(context)
     if handshake is not None and network.judge_caller(handshake, context) is None:
         return handshake.peer.node
     shown = certificate(context)
-    if shown is not None and network.is_certified(shown):
+    if shown is None:
+        return ""
+    if network.is_weak(shown):
+        raise Rejected(
+            "UNAUTHENTICATED",
+            "the key of the certificate is of RSA with fewer than 2,048 bits, which can be broken: "
+            "show one with a longer key, or of an elliptic curve",
+        )
+    if network.is_certified(shown):
         raise Rejected(
             "UNAUTHENTICATED",
             "the certificate is a node's, which is not enough to call as that node, and no user "

@@ -65,7 +65,7 @@ def test_a_plugin_judges_its_own_message(catalog: Catalog, pb: Any) -> None:
 def test_public_lanes_take_public_commands_alone(catalog: Catalog, pb: Any) -> None:
     message = pb.WriteNote(owner="a")
     assert routing.parse_public(catalog, WRITE, message.SerializeToString()) == message
-    with pytest.raises(Invalid, match=rf"type: .*{ERASE} is internal.*public are: {WRITE}"):
+    with pytest.raises(Invalid, match=rf"type: .*{ERASE} is internal.*did you mean {WRITE}"):
         routing.parse_public(catalog, ERASE, b"")
     with pytest.raises(Invalid, match=r"type: .*not known here"):
         routing.parse_public(catalog, "a.Stranger", b"")

@@ -96,15 +96,16 @@ class Admission:
         if not username and not self._settings.anonymous:
             raise Refused(Reason.NOT_AUTHORIZED, "it has no user name")
         if username:
-            await self._check_password(username, connect.password or b"")
+            await self._check_password(username, connect.password or b"", connection.address)
         refusal = self._decide(connection, Action.CONNECT)
         if refusal is not None:
             raise Refused(refusal, "the blacklist keeps it out")
 
-    async def _check_password(self, username: str, password: bytes) -> None:
+    async def _check_password(self, username: str, password: bytes, address: str) -> None:
         try:
             check_identity("username", username)
-            answer = await self._logins.authenticate(self._settings.tenant, username, password)
+            tenant = self._settings.tenant
+            answer = await self._logins.authenticate(tenant, username, password, address)
         except (Invalid, InvalidError) as error:
             raise Refused(Reason.BAD_PASSWORD, str(error)) from None
         except RejectedError as error:

@@ -69,8 +69,10 @@ def credential(password: bytes = PASSWORD) -> Credential:
     return run(Passwords().credential_of(password))
 
 
-def attempt(found: Credential | None, password: bytes = PASSWORD, user: bytes = ADA) -> Attempt:
-    return Attempt(user, password, found)
+def attempt(
+    found: Credential | None, password: bytes = PASSWORD, user: bytes = ADA, peer: str = ""
+) -> Attempt:
+    return Attempt(user, password, found, peer)
 
 
 def verdicts(tried: Logins, attempts: Sequence[Attempt]) -> list[bool | str]:
@@ -266,9 +268,21 @@ def test_the_oldest_of_too_many_counts_is_forgotten(
     monkeypatch.setattr(logins, "MOST_COUNTED", 2)
     wrong = logins.WrongPasswords(clock)
     for user in (b"1", b"2", b"1", b"3"):
-        wrong.charge(user)
+        wrong.charge(user, "")
 
-    assert list(wrong._settled_at) == [b"1", b"3"]
+    assert list(wrong._settled_at) == [(b"1", ""), (b"3", "")]
+
+
+def test_who_guesses_does_not_lock_out_the_user(clock: Clock) -> None:
+    tried, found = Logins(Passwords(), clock), credential()
+    guesses = [
+        attempt(found, b"%d" % number, peer="192.0.2.66") for number in range(logins.WRONG_AT_ONCE)
+    ]
+    verdicts(tried, guesses)
+
+    at_home, guessing = attempt(found, peer="192.0.2.1"), attempt(found, peer="192.0.2.66")
+    assert verdicts(tried, [guessing]) == ["RESOURCE_EXHAUSTED"]
+    assert verdicts(tried, [at_home]) == [True]
 
 
 def test_more_verifications_than_can_wait_are_refused(

@@ -370,6 +370,10 @@ class PeerNetwork:
         found = self._tls.certified(shown)
         return found.node and any(map(self.is_known, found.names))
 
+    def is_weak(self, shown: bytes) -> bool:
+        """Return whether the key of a certificate is too short to prove anything."""
+        return self._tls is not None and self._tls.certified(shown).weak
+
     def _judge_certificate(self, node: str, shown: bytes | None) -> str | None:
         if shown is None or self._tls is None:
             return None

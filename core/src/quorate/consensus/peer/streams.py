@@ -88,6 +88,8 @@ class Certified(NamedTuple):
     names: frozenset[str]
     #: Whether it was issued for nodes, and not for clients.
     node: bool
+    #: Whether its key is too short to prove anything.
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

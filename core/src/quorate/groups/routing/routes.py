@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -20,6 +21,9 @@ from quorate.plugin.slots import slot_of
 from quorate.plugin.splitting import ShardCommand, items_field, split, split_rest
 from quorate.v1.batch_pb2 import ItemRefusal
 
+#: How much of the name of an unknown command a refusal repeats.
+_SHOWN: Final = 200
+
 
 def declared(catalog: Catalog, name: str) -> Command[Any]:
     """Return a command; raises `LookupError` for what no plugin declares."""
@@ -34,8 +38,11 @@ def parse_public(catalog: Catalog, name: str, payload: bytes) -> Message:
     command = catalog.commands.get(name)
     if command is None or not command.public:
         what = "internal: no client may send it" if command else "not known here"
-        public = ", ".join(each for each, found in catalog.commands.items() if found.public)
-        raise Invalid("type", f"the command {name} is {what}; public are: {public or 'none'}")
+        # Callers need no list of what there is.
+        known = (each for each, found in catalog.commands.items() if found.public)
+        near = get_close_matches(shown := name[:_SHOWN], known, n=1)
+        advice = f"did you mean {near[0]}?" if near else "use one that its plugin's page names"
+        raise Invalid("type", f"the command {shown} is {what}; {advice}")
     return _read(command, payload)
 
 

@@ -55,8 +55,13 @@ class LoginCache:
         self._shared: Final = SharedCalls(self._ask, MOST_LOGINS)
         self._following = False
 
-    async def authenticate(self, tenant: str, name: str, password: bytes) -> AuthenticateResponse:
-        """Return whether that is the password of that user; unknown users have none."""
+    async def authenticate(
+        self, tenant: str, name: str, password: bytes, address: str = ""
+    ) -> AuthenticateResponse:
+        """Return whether that is the password of that user; unknown users have none.
+
+        Wrong passwords are counted by user and `address`, from where the broker's client connects.
+        """
         user = keys.pack(tenant, name)
         proof = blake2b(keys.pack(user, password), key=self._key, digest_size=32).digest()
         known = self._known.get(user)
@@ -65,7 +70,9 @@ class LoginCache:
         self._asked[user] = self._asked.get(user, 0) + 1
         before = (self._epoch, self._changes.get(user, 0))
         try:
-            request = AuthenticateRequest(tenant=tenant, name=name, password=password)
+            request = AuthenticateRequest(
+                tenant=tenant, name=name, password=password, address=address
+            )
             answer = await self._shared.ask(request)
             if (
                 answer.authenticated

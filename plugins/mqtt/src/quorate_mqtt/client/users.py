@@ -56,12 +56,15 @@ class Users:
         return self._records.list(**conditions)
 
     async def authenticate(
-        self, tenant: str, name: str, password: bytes
+        self, tenant: str, name: str, password: bytes, address: str = ""
     ) -> pb.AuthenticateResponse:
-        """Return whether that is the password of that user; unknown users have none."""
+        """Return whether that is the password of that user; unknown users have none.
+
+        Wrong passwords are counted by user and `address`, from where the broker's client connects.
+        """
         return await self._q.call(
             f"{_SERVICE}Authenticate",
-            pb.AuthenticateRequest(tenant=tenant, name=name, password=password),
+            pb.AuthenticateRequest(tenant=tenant, name=name, password=password, address=address),
             pb.AuthenticateResponse,
             group=GROUP,
             shard_key=tenant_shard(tenant),

@@ -26,11 +26,11 @@ MOST_REMEMBERED: Final = 100_000
 REMEMBERED_S: Final = 3_600.0
 #: Verifications that run or wait for their turn: about two seconds of work.
 MOST_WAITING: Final = 64
-#: Wrong passwords that are verified at once for a user.
+#: Wrong passwords that are verified at once for a user and from a peer.
 WRONG_AT_ONCE: Final = 10
 #: How long it takes until one more is verified.
 WRONG_EVERY_S: Final = 6.0
-#: Users whose wrong passwords are counted; beyond it the count that is the oldest is forgotten.
+#: Users and peers whose wrong passwords are counted; beyond it the oldest count is forgotten.
 MOST_COUNTED: Final = 100_000
 _NOBODYS: Final = Credential()
 
@@ -43,6 +43,8 @@ class Attempt(NamedTuple):
     password: bytes
     #: What is stored of the user now; None: there is no such user.
     credential: Credential | None
+    #: Where it comes from.
+    peer: str = ""
 
 
 class Logins:
@@ -58,8 +60,8 @@ class Logins:
     async def are_right(self, attempts: Sequence[Attempt]) -> list[bool | Rejected]:
         """Return for each password whether it is that of its user.
 
-        An attempt is refused when too many wrong ones came for its user, or too many new ones at
-        once.
+        An attempt is refused when too many wrong ones came for its user from the same peer, or too
+        many new ones at once.
         """
         proofs = [self._verified.proof_of(attempt) for attempt in attempts]
         verdicts: list[bool | Rejected] = [proof in self._verified for proof in proofs]
@@ -88,12 +90,12 @@ class Logins:
                 "RESOURCE_EXHAUSTED",
                 f"{MOST_WAITING} passwords are being verified on this node; try again in a second",
             )
-        self._wrong.charge(attempt.user)
+        self._wrong.charge(attempt.user, attempt.peer)
 
     async def _hash(self, attempt: Attempt, proof: bytes) -> bool:
         if not await self._passwords.is_that_of(attempt.password, attempt.credential):
             return False
-        self._wrong.refund(attempt.user)
+        self._wrong.refund(attempt.user, attempt.peer)
         self._verified.add(proof)
         return True
 
@@ -126,32 +128,37 @@ class VerifiedPasswords:
 
 
 class WrongPasswords:
-    """How many wrong passwords came for each user lately, right ones having been refunded."""
+    """How many wrong passwords came for each user from each peer lately, right ones refunded.
+
+    Who guesses from one place does not lock out the user, who comes from another.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock: Final = clock
-        #: When each user's count is back at zero, in the order of the last charge.
-        self._settled_at: Final[dict[bytes, float]] = {}
+        #: When each count is back at zero, in the order of the last charge.
+        self._settled_at: Final[dict[tuple[bytes, str], float]] = {}
 
-    def charge(self, user: bytes) -> None:
+    def charge(self, user: bytes, peer: str) -> None:
         """Count an attempt; refuse it when there were too many."""
-        now = self._clock()
-        settled_at = max(self._settled_at.get(user, now), now) + WRONG_EVERY_S
+        now, counted = self._clock(), (user, peer)
+        settled_at = max(self._settled_at.get(counted, now), now) + WRONG_EVERY_S
         wait_s = settled_at - now - WRONG_AT_ONCE * WRONG_EVERY_S
         if wait_s > 0:
             raise Rejected(
                 "RESOURCE_EXHAUSTED",
-                f"too many wrong passwords for this user; try again in {wait_s:.0f} s",
+                "too many wrong passwords for this user came from the same address; try again in "
+                f"{wait_s:.0f} s",
             )
-        self._settled_at.pop(user, None)
+        self._settled_at.pop(counted, None)
         while len(self._settled_at) >= MOST_COUNTED:
             del self._settled_at[next(iter(self._settled_at))]
-        self._settled_at[user] = settled_at
+        self._settled_at[counted] = settled_at
 
-    def refund(self, user: bytes) -> None:
+    def refund(self, user: bytes, peer: str) -> None:
         """Take back an attempt: its password was right."""
-        settled_at = self._settled_at.get(user, 0.0) - WRONG_EVERY_S
+        counted = user, peer
+        settled_at = self._settled_at.get(counted, 0.0) - WRONG_EVERY_S
         if settled_at > self._clock():
-            self._settled_at[user] = settled_at
+            self._settled_at[counted] = settled_at
         else:
-            self._settled_at.pop(user, None)
+            self._settled_at.pop(counted, None)

@@ -75,7 +75,7 @@ class UserServicer:
     ) -> pb.AuthenticateResponse:
         """Return whether that is the password of that user; it takes as long for nobody's."""
         check_authentication(request)
-        reply = only_reply(await self._authenticate([request]))
+        reply = only_reply(await self._authenticate(_host(context), [request]))
         return pb.AuthenticateResponse.FromString(reply)
 
     async def AuthenticateBatch(
@@ -84,10 +84,12 @@ class UserServicer:
         """Check the passwords of many users; a refused one does not affect the others."""
         check_count("logins", request.logins, MOST_LOGINS)
         return await split_invalid("logins", request.logins, check_authentication).execute(
-            self._authenticate
+            partial(self._authenticate, _host(context))
         )
 
-    async def _authenticate(self, requests: Sequence[pb.AuthenticateRequest]) -> BatchReply:
+    async def _authenticate(
+        self, host: str, requests: Sequence[pb.AuthenticateRequest]
+    ) -> BatchReply:
         query = pb.FindLogins(
             names=[DefinitionName(tenant=each.tenant, name=each.name) for each in requests]
         )
@@ -98,7 +100,12 @@ class UserServicer:
         users = [keys.pack(each.tenant, each.name) for each in requests]
         verdicts = await self._logins.are_right(
             [
-                Attempt(user, request.password, found[user].credential if user in found else None)
+                Attempt(
+                    user,
+                    request.password,
+                    found[user].credential if user in found else None,
+                    f"{host} {request.address}",
+                )
                 for user, request in zip(users, requests, strict=True)
             ]
         )
@@ -151,6 +158,12 @@ class UserServicer:
             credential = await self._passwords.credential_of(request.password)
             change.credential.CopyFrom(credential)
         return change
+
+
+def _host(context: object) -> str:
+    """Return the machine that makes a call; "": it comes from within the process."""
+    peer = getattr(context, "peer", None)
+    return "" if peer is None else str(peer()).rpartition(":")[0]
 
 
 def _result(verdict: bool | Rejected) -> str:

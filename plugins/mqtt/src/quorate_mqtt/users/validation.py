@@ -3,12 +3,13 @@
 from typing import Final
 
 from quorate.plugin import Invalid
-from quorate.plugin.checking import check_bytes, check_description, check_name
+from quorate.plugin.checking import check_bytes, check_description, check_longest, check_name
 
 from quorate_mqtt.names import check_identity
 from quorate_mqtt.v1 import users_pb2 as pb
 
 LONGEST_PASSWORD: Final = 1_024
+LONGEST_ADDRESS: Final = 255
 #: Of a batch: each password takes a core for tens of milliseconds.
 MOST_USERS: Final = 100
 #: Of a batch that authenticates: most passwords are recognised.
@@ -35,6 +36,7 @@ def check_authentication(request: pb.AuthenticateRequest, path: str = "") -> Non
     """Refuse to authenticate nobody; an empty password is merely wrong."""
     _check_named(request.tenant, request.name, path)
     check_bytes(f"{path}password", request.password, LONGEST_PASSWORD)
+    check_longest(f"{path}address", request.address, LONGEST_ADDRESS)
 
 
 def check_new_user(new: pb.NewUser, path: str = "") -> None:

@@ -159,14 +159,16 @@ class UserLookup(_message.Message):
     def __init__(self, user: _Optional[_Union[User, _Mapping]] = ...) -> None: ...
 
 class AuthenticateRequest(_message.Message):
-    __slots__ = ("tenant", "name", "password")
+    __slots__ = ("tenant", "name", "password", "address")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PASSWORD_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     password: bytes
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., password: _Optional[bytes] = ...) -> None: ...
+    address: str
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., password: _Optional[bytes] = ..., address: _Optional[str] = ...) -> None: ...
 
 class AuthenticateResponse(_message.Message):
     __slots__ = ("authenticated", "superuser")
