@@ -119,6 +119,56 @@ def test_the_section_of_a_broken_plugin_is_not_the_users_mistake(
     assert run("config", "check").code == 0
 
 
+def test_check_refuses_what_the_start_of_a_node_refuses(run: Run) -> None:
+    Path("quorate.toml").write_text(
+        '[node]\nname = "q9"\ndir = "data"\n\n[cluster.initial_members]\nq1 = "127.0.0.1:7401"\n'
+        "\n[groups.x]\nshards = 2\n"
+        '\n[tls]\ncert_file = "no.pem"\nkey_file = "no.key"\nca_file = "ca.pem"\n'
+        '\n[audit]\nfile = "nowhere/audit.log"\n'
+        '\n[auth]\nissuer_keys_file = "no.jwk"\nissuer = "i"\naudience = "a"\n'
+    )
+
+    ran = run("config", "check")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert [
+        line.partition(": ")[2].split(";")[0].split(",")[0] for line in ran.err.splitlines()
+    ] == [
+        "[groups] names x",
+        "q9 is not among the initial members q1",
+        "no.pem cannot be read: No such file or directory",
+        "no.jwk cannot be read: No such file or directory",
+        "nowhere is no directory",
+    ]
+    # The authority may write the files a moment later.
+    assert run("serve").code == 1
+    assert not Path("data").exists()
+
+
+def test_the_start_of_a_node_ends_before_its_directory_is_made(run: Run) -> None:
+    Path("quorate.toml").write_text('[node]\ndir = "data"\n\n[groups.x]\nshards = 2\n')
+
+    checked, served = run("config", "check"), run("serve")
+
+    assert (checked.code, checked.err) == (3, served.err)
+    assert served.code == 3
+    assert not Path("data").exists()
+
+
+def test_check_looks_into_the_directory_and_changes_nothing(run: Run) -> None:
+    Path("quorate.toml").write_text(
+        '[node]\nname = "q9"\ndir = "data"\n\n[cluster.initial_members]\nq1 = "127.0.0.1:7401"\n'
+    )
+    Path("data").mkdir()
+    Path("data/cluster.copy").write_bytes(bytes(16) + b"of another token")
+
+    ran = run("config", "check")
+
+    assert ran.code == 3
+    assert "belongs to a cluster that has another token" in ran.err
+    assert [each.name for each in Path("data").iterdir()] == ["cluster.copy"]
+
+
 def test_schema_has_the_sections_of_core_and_of_plugins(run: Run, install: Install) -> None:
     install("notes")
 

@@ -109,7 +109,7 @@ def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> 
     with serving(path) as process:
         assert process.stderr is not None
         said = process.stderr.read()
-        assert process.wait(30) == 1
+        assert process.wait(30) == ExitCode.CONFIGURATION
 
     assert "error: n9 is not among the initial members n1" in said
     assert "Traceback" not in said

@@ -5,6 +5,7 @@ import tomllib
 
 import click
 
+from quorate.cli.serve import catalog_of, demand_startable, workers_in
 from quorate.cli.terminal import Terminal
 
 
@@ -29,8 +30,17 @@ def show(terminal: Terminal) -> None:
 @command.command("check")
 @click.pass_obj
 def check(terminal: Terminal) -> None:
-    """Check the configuration as a node would, and list everything that is wrong."""
+    """Check the configuration as the start of a node would, and list everything that is wrong."""
     settings = terminal.settings()
+    workers = workers_in(terminal, settings)
+    catalog = catalog_of(terminal, frozenset(settings.plugins.enabled))
+    try:
+        demand_startable(workers[0].settings if workers else settings, catalog)
+    except ModuleNotFoundError as error:
+        terminal.warn(
+            f"certificates, members and groups are not checked: a node needs {error.name}, which"
+            " is not installed; pip install 'quorate[server]'"
+        )
     file = terminal.chosen_config()
     caution = settings.timing.caution
     if caution is not None:

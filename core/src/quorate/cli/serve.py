@@ -15,10 +15,12 @@ import click
 from quorate.cli.deferred import terminal_of
 from quorate.cli.failures import (
     ExitCode,
+    Failure,
     failure,
     not_installed,
     of_configuration,
     of_plugins,
+    problem,
 )
 from quorate.cli.parent import end_with_parent
 from quorate.cli.terminal import Terminal
@@ -117,11 +119,12 @@ def _serve(
     client_port: int | None = None,
 ) -> None:
     """Be a node, or one worker of a machine."""
-    catalog = _catalog(terminal, frozenset(settings.plugins.enabled))
+    catalog = catalog_of(terminal, frozenset(settings.plugins.enabled))
     try:
         from quorate.node.process import NodeEndedError, NodeRemovedError, run
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
+    demand_startable(settings, catalog, again=True)
     logs.configure(log_format, log_level, settings.node.name, secrets=settings.secrets())
     from quorate.config.exposed import exposed
 
@@ -146,12 +149,13 @@ def _supervise(
     log_level: Level,
 ) -> None:
     """Run the workers of a machine, each in a process of its own."""
-    # What every one of them would say.
-    _catalog(terminal, frozenset(settings.plugins.enabled))
+    catalog = catalog_of(terminal, frozenset(settings.plugins.enabled))
     try:
         from quorate.node.supervisor import REFUSED, Supervisor, WorkersEndedError
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
+    # What every one of them would say.
+    demand_startable(workers[0].settings, catalog, again=True)
     file = terminal.chosen_config()
     named = () if file is None else ("--config", str(file))
     logging = ("--log-format", log_format, "--log-level", log_level)
@@ -173,7 +177,22 @@ def _supervise(
         raise failure(str(error)) from error
 
 
-def _catalog(terminal: Terminal, enabled: frozenset[str]) -> Catalog:
+def demand_startable(settings: Settings, catalog: Catalog, *, again: bool = False) -> None:
+    """Fail with everything in a configuration that a start of the node would refuse.
+
+    With `again` the exit code lets a supervisor try again what may pass: files can come late.
+    """
+    from quorate.node.preflight import may_pass, refusals
+
+    found = list(refusals(settings, catalog))
+    if found:
+        passes = again and any(map(may_pass, found))
+        exit_code = ExitCode.FAILED if passes else ExitCode.CONFIGURATION
+        raise Failure(exit_code, [problem(str(error)) for error in found])
+
+
+def catalog_of(terminal: Terminal, enabled: frozenset[str]) -> Catalog:
+    """Return what the enabled plugins declare, or fail with everything that is wrong with them."""
     from quorate.plugin.catalog import build
     from quorate.plugin.problems import PluginErrors, PluginProblem
 

@@ -34,6 +34,8 @@ from quorate.storage.staged_files import StagedFiles
 _ID_BYTES: Final = 16
 #: The file with the id of the replica, which is drawn with the directory.
 _REPLICA: Final = "replica"
+#: The file with the id and the first entry of the cluster that the directory belongs to.
+_CLUSTER: Final = "cluster"
 #: What the databases of a sandbox may take of memory for blocks, and for what is not flushed.
 _SANDBOX_BYTES: Final = 64 << 20
 
@@ -61,10 +63,7 @@ class NodeDirectory:
     def __init__(self, path: Path, node: str, token: str, budget: Budget) -> None:
         """Draws the node's replica with a new directory; raises `UnfinishedRestoreError`."""
         if unfinished(path).exists():
-            raise UnfinishedRestoreError(
-                f"a restore into {path} did not come to its end; remove all that is in it, and"
-                " restore again"
-            )
+            raise _unfinished_error(path)
         lost = giving_up.lost(path)
         if (stored := _stored_replica(path)) in lost.replicas:
             # It was interrupted.
@@ -80,7 +79,7 @@ class NodeDirectory:
         self._token: Final = token
         #: What its databases may take of memory, all together.
         self.budget: Final = budget
-        self._cluster: Final = path / "cluster"
+        self._cluster: Final = path / _CLUSTER
 
     def first_entry(self) -> bytes:
         """Return the first entry of the cluster that the directory belongs to; empty: of none yet.
@@ -88,15 +87,7 @@ class NodeDirectory:
         Raises `OtherClusterError` when that cluster has another token.
         """
         content = durably.read_either(self._cluster)
-        if content is None:
-            return b""
-        kept, entry = content[:_ID_BYTES], content[_ID_BYTES:]
-        if kept != cluster_id(self._token, entry):
-            raise OtherClusterError(
-                f"{self.path} belongs to a cluster that has another token; correct [cluster] token,"
-                " or give the node another node.dir"
-            )
-        return entry
+        return b"" if content is None else _first_entry(self.path, content, self._token)
 
     def join(self, entry: bytes) -> bytes:
         """Belong to the cluster with this first entry from now on, durably; return its id."""
@@ -153,6 +144,20 @@ def check_processes(node: NodeSection, workers: int) -> None:
         f"{path} holds {further}, and node.workers is {workers}: take it out of the cluster with"
         f" `quorate member remove {further}`, and then remove its directory"
     )
+
+
+def look(settings: Settings) -> bytes:
+    """Return the first entry of the cluster of a node's directory, without changing anything in it.
+
+    Empty: it is new. Raises what `directory_of` and `NodeDirectory.first_entry` do.
+    """
+    path = settings.node.dir.absolute()
+    check_processes(settings.node, 0)
+    if unfinished(path).exists():
+        raise _unfinished_error(path)
+    content = durably.peek_either(path / _CLUSTER)
+    token = settings.cluster.token.get_secret_value()
+    return b"" if content is None else _first_entry(path, content, token)
 
 
 def directory_of(settings: Settings) -> NodeDirectory:
@@ -237,6 +242,23 @@ def _planned(source: Place, until_ms: int | None) -> tuple[Place, replay.Onward]
             " of `quorate backup --follow`."
         )
     return source, lambda *_: None
+
+
+def _unfinished_error(path: Path) -> UnfinishedRestoreError:
+    return UnfinishedRestoreError(
+        f"a restore into {path} did not come to its end; remove all that is in it, and restore"
+        " again"
+    )
+
+
+def _first_entry(path: Path, content: bytes, token: str) -> bytes:
+    kept, entry = content[:_ID_BYTES], content[_ID_BYTES:]
+    if kept != cluster_id(token, entry):
+        raise OtherClusterError(
+            f"{path} belongs to a cluster that has another token; correct [cluster] token, or give"
+            " the node another node.dir"
+        )
+    return entry
 
 
 def _is_nodes(directory: Path) -> bool:

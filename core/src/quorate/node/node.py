@@ -41,6 +41,7 @@ from quorate.node.metrics import Parts, expose
 from quorate.node.peers import Peers
 from quorate.node.placing import Placing
 from quorate.node.plugin_metrics import PluginMetrics
+from quorate.node.preflight import demand_traces
 from quorate.node.readiness import STOPPING, Life, Readiness
 from quorate.node.replacing import Replacing
 from quorate.node.replicas import Replicas
@@ -65,7 +66,6 @@ from quorate.rpc.forwarder import NodeForwarder
 from quorate.rpc.identities import Guard
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.node_service import NodeService
-from quorate.rpc.server import ServingRefusedError
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
 from quorate.storage.engine.port import DamagedError
@@ -575,13 +575,10 @@ def _traces(settings: Settings) -> tuple[Collector | None, Traces | None]:
     section = settings.traces
     if section.endpoint is None:
         return None, None
-    try:
-        from quorate.observe.collector import collector_at
-        from quorate.observe.traces import Traces
-    except ModuleNotFoundError as error:
-        raise ServingRefusedError(
-            f"traces.endpoint needs {error.name}: pip install 'quorate[traces]'"
-        ) from error
+    demand_traces(settings)
+    from quorate.observe.collector import collector_at
+    from quorate.observe.traces import Traces
+
     collector = collector_at(section.endpoint, section.waiting_spans)
     provider = collector.provider(settings.node.name)
     return collector, Traces(provider, ratio=section.ratio, follows=section.callers)

@@ -53,6 +53,22 @@ _FORWARD: Final = f"{NODE_SERVICE.full_name}/Forward"
 _LAST_ANSWERS_S: Final = 0.1
 
 
+def demand_secret(settings: Settings) -> None:
+    """Raise `ServingRefusedError` where anyone who connects could claim to be a node."""
+    known = settings.cluster.token.get_secret_value() == DEFAULT_TOKEN
+    if (
+        known
+        and settings.tls.enabled
+        and not settings.tls.require_client_cert
+        and not is_loopback(settings.node.host)
+    ):
+        raise ServingRefusedError(
+            "cluster.token is the default one, which everybody knows, and it alone would show "
+            "that a caller is a node; set tls.require_client_cert = true, or, before the "
+            "cluster is founded, a secret token on all nodes"
+        )
+
+
 class Service(Protocol):
     """A service of core."""
 
@@ -116,22 +132,6 @@ class Serving:
         )
         self._probes: Final = Probes(loop, registry, missing)
 
-    def _demand_secret(self) -> None:
-        """Raise `ServingRefusedError` where anyone who connects could say that it is a node."""
-        settings = self._settings
-        known = settings.cluster.token.get_secret_value() == DEFAULT_TOKEN
-        if (
-            known
-            and settings.tls.enabled
-            and not settings.tls.require_client_cert
-            and not is_loopback(settings.node.host)
-        ):
-            raise ServingRefusedError(
-                "cluster.token is the default one, which everybody knows, and it alone would show "
-                "that a caller is a node; set tls.require_client_cert = true, or, before the "
-                "cluster is founded, a secret token on all nodes"
-            )
-
     async def start(self) -> None:
         """Listen; raises `ServingRefusedError`."""
         node = self._settings.node
@@ -140,7 +140,7 @@ class Serving:
         self._server.add_plugins(self._catalog, lambda _: self._api)
         certificates = self._certificates
         credentials = None if certificates is None else certificates.server_credentials()
-        self._demand_secret()
+        demand_secret(self._settings)
         for port in (node.port, self._client_port):
             if port is not None:
                 self._server.bind(node.host, port, self._settings.tls, credentials)

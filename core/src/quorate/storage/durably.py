@@ -37,6 +37,14 @@ def read_either(path: Path) -> bytes | None:
     return None
 
 
+def peek_either(path: Path) -> bytes | None:
+    """Return the content of a file or of its copy, and change neither; None: both are missing."""
+    for each in (path, _copy(path)):
+        if each.exists():
+            return each.read_bytes()
+    return None
+
+
 def _copy(path: Path) -> Path:
     return path.with_name(f"{path.name}.copy")
 

@@ -1,0 +1,109 @@
+"""What a start refuses of a configuration, found before a directory or a port is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from quorate.config import Settings
+from quorate.consensus.formation import Formation, FormationRefusedError
+from quorate.consensus.messages import Peer
+from quorate.groups.declared_groups import GroupsDifferError, declared_groups
+from quorate.node.certificates import CertificateError, Certificates
+from quorate.node.directory import (
+    OtherClusterError,
+    OtherProcessesError,
+    UnfinishedRestoreError,
+    look,
+)
+from quorate.node.forming import initial_members
+from quorate.node.issuer import Issuer, IssuerError
+from quorate.node.serving import demand_secret
+from quorate.observe.audit import AuditError
+from quorate.plugin.catalog import Catalog
+from quorate.rpc.server import ServingRefusedError
+
+#: About files, which others deliver and renew.
+_OF_FILES: Final = (AuditError, CertificateError, IssuerError)
+_REFUSED: Final = (
+    *_OF_FILES,
+    FormationRefusedError,
+    GroupsDifferError,
+    OtherClusterError,
+    OtherProcessesError,
+    ServingRefusedError,
+    UnfinishedRestoreError,
+)
+
+
+def refusals(settings: Settings, catalog: Catalog) -> Iterator[Exception]:
+    """Yield every error that the start of a node, or of one worker, would end with.
+
+    It changes nothing. Ports that are in use and other nodes are left to the start.
+    """
+
+    def groups() -> None:
+        declared_groups(catalog, dict.fromkeys(settings.groups, 1))
+
+    def members() -> None:
+        first_entry = b""
+        # Another user than the node's may check a file, and not look into the directory.
+        with suppress(PermissionError):
+            first_entry = look(settings)
+        if not first_entry and (named := initial_members(settings)):
+            Formation(Peer(settings.node.name, 0), tuple(named))
+
+    def certificates() -> None:
+        if settings.tls.enabled:
+            Certificates(settings.tls, settings.node.name)
+
+    def issuer() -> None:
+        if settings.auth.issuer_keys_file is not None:
+            Issuer(settings.auth)
+
+    def audit() -> None:
+        file = settings.audit.file
+        if file is not None and not _is_folder(file.parent):
+            raise AuditError(f"{file.parent} is no directory; make it, or correct audit.file")
+
+    checks: tuple[Callable[[], None], ...] = (
+        groups,
+        members,
+        certificates,
+        issuer,
+        lambda: demand_secret(settings),
+        audit,
+        lambda: demand_traces(settings),
+    )
+    for check in checks:
+        try:
+            check()
+        except _REFUSED as error:
+            yield error
+
+
+def may_pass(refusal: Exception) -> bool:
+    """Whether another start may succeed with the same configuration."""
+    return isinstance(refusal, _OF_FILES)
+
+
+def demand_traces(settings: Settings) -> None:
+    """Raise `ServingRefusedError` for traces that are wanted without their extra."""
+    if settings.traces.endpoint is None:
+        return
+    try:
+        import quorate.observe.collector
+        import quorate.observe.traces  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise ServingRefusedError(
+            f"traces.endpoint needs {error.name}: pip install 'quorate[traces]'"
+        ) from error
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except PermissionError:
+        return True
