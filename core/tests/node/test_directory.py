@@ -3,10 +3,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from quorate.config import Settings, load
+from quorate.groups.snapshots.parts import BackupError
 from quorate.node.directory import (
     NodeDirectory,
     OtherClusterError,
     UnfinishedRestoreError,
+    directory_of,
+    look,
+    restore,
     unfinished,
 )
 from quorate.plugin.shard_id import ShardId
@@ -44,11 +49,28 @@ def test_a_directory_of_another_token_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_directory_that_is_being_restored_is_refused(tmp_path: Path) -> None:
-    path = directory(tmp_path).path
-    unfinished(path).touch()
+    settings = of_node(tmp_path)
+    unfinished(tmp_path).touch()
 
-    with pytest.raises(UnfinishedRestoreError, match="remove all that is in it"):
-        directory(tmp_path)
+    for opens in (directory_of, look):
+        with pytest.raises(UnfinishedRestoreError, match="remove all that is in it"):
+            opens(settings)
+    with pytest.raises(BackupError, match="remove all that is in it"):
+        restore(tmp_path / "backup", settings)
+
+
+def test_a_restore_that_cannot_begin_leaves_the_directory_as_it_was(tmp_path: Path) -> None:
+    for present in (False, True):
+        if present:
+            (tmp_path / "node").mkdir()
+        with pytest.raises(BackupError, match=r"holds no backup\.json"):
+            restore(tmp_path / "backup", of_node(tmp_path / "node"))
+        assert (tmp_path / "node").exists() is present
+    assert not list((tmp_path / "node").iterdir())
+
+
+def of_node(path: Path) -> Settings:
+    return load(None, {}, {"QUORATE__NODE__DIR": str(path)})
 
 
 def test_each_shard_has_a_home_of_its_own(tmp_path: Path) -> None:

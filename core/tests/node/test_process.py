@@ -25,6 +25,8 @@ from quorate.config import load
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.shard.removal import Membership, RemovedError
+from quorate.testing.ports import free_ports
+from quorate.testing.waiting import until
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
@@ -169,3 +171,35 @@ def wait_until_ready(http: int) -> None:
                 return
         time.sleep(0.05)
     raise AssertionError("the node did not become ready")
+
+
+def test_a_restore_that_is_killed_before_it_read_leaves_no_directory_to_start_in(
+    tmp_path: Path,
+) -> None:
+    path, slow, home = tmp_path / "n1.toml", tmp_path / "backup", tmp_path / "n1"
+    port, http_port, peer_port = free_ports(0, 1, 2)
+    path.write_text(
+        f'[node]\nname = "n1"\ndir = "{home}"\n'
+        f"port = {port}\nhttp_port = {http_port}\npeer_port = {peer_port}\n"
+    )
+    slow.mkdir()
+    # Nobody writes to it: the restore waits for the first byte of the manifest.
+    os.mkfifo(slow / "backup.json")
+    with restoring(path, slow) as restore:
+        until(lambda: home.exists() or None)
+        restore.kill()
+    with serving(path) as process:
+        assert process.stderr is not None
+        said = process.stderr.read()
+        assert process.wait(30) == ExitCode.CONFIGURATION
+    assert "a restore into" in said
+
+
+@contextmanager
+def restoring(path: Path, source: Path) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "quorate.cli", "--config", str(path), "restore", str(source)]
+    with subprocess.Popen(command) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -126,3 +126,19 @@ def test_a_scheme_that_nobody_knows_is_refused() -> None:
     with pytest.raises(PlaceError, match="nowhere://x cannot be used"):
         place_of("nowhere://x")
     assert not isinstance(place_of("here"), ObjectFolder)
+
+
+def test_a_folder_is_made_by_several_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = tmp_path / "entries" / "metadata-0"
+    make = Path.mkdir
+
+    def made_meanwhile(path: Path, **options: bool) -> None:
+        make(path)
+        make(path, **options)
+
+    monkeypatch.setattr(Path, "mkdir", made_meanwhile)
+    places.make(wanted)
+
+    assert wanted.is_dir()

@@ -61,9 +61,7 @@ class NodeDirectory:
     """The directory of one node. Databases that are opened from it share one budget."""
 
     def __init__(self, path: Path, node: str, token: str, budget: Budget) -> None:
-        """Draws the node's replica with a new directory; raises `UnfinishedRestoreError`."""
-        if unfinished(path).exists():
-            raise _unfinished_error(path)
+        """Draws the node's replica with a new directory."""
         lost = giving_up.lost(path)
         if (stored := _stored_replica(path)) in lost.replicas:
             # It was interrupted.
@@ -165,8 +163,15 @@ def directory_of(settings: Settings) -> NodeDirectory:
 
     Raises `UnfinishedRestoreError` and `OtherProcessesError`.
     """
+    check_processes(settings.node, 0)
+    path = settings.node.dir.absolute()
+    if unfinished(path).exists():
+        raise _unfinished_error(path)
+    return _directory(settings)
+
+
+def _directory(settings: Settings) -> NodeDirectory:
     node, storage = settings.node, settings.storage
-    check_processes(node, 0)
     return NodeDirectory(
         node.dir.absolute(),
         node.name,
@@ -185,21 +190,42 @@ def restore(source: Place, settings: Settings, until_ms: int | None = None) -> B
     the node does not start until its directory has been emptied.
     """
     path = settings.node.dir.absolute()
-    source, onward = _planned(source, until_ms)
-    backup.read(source)
-    _keep_private(path)
-    if any(path.iterdir()):
-        raise BackupError(
-            f"{path} is not empty: restore into an empty node.dir, or move away what is in it."
-        )
-    directory = directory_of(settings)
-    durably.write(unfinished(path), b"")
-    durably.sync_directory(path)
+    made = not path.exists()
+    _begin_restore(path)
+    try:
+        source, onward = _planned(source, until_ms)
+        backup.read(source)
+    except BaseException:
+        # Nothing was restored: the directory is as it was.
+        unfinished(path).unlink()
+        if made:
+            path.rmdir()
+        raise
+    directory = _directory(settings)
     restored = backup.restore(source, directory.home, directory.me, onward)
     directory.join(Configuration.of([Member(directory.me)]).encode())
     unfinished(path).unlink()
     durably.sync_directory(path)
     return restored
+
+
+def _begin_restore(path: Path) -> None:
+    """Mark an empty directory, which no node starts in from now on; raises `BackupError`.
+
+    The mark comes before anything is read: an interrupted restore must not leave a directory in
+    which a node would found a cluster without the rows of the backup.
+    """
+    mark = unfinished(path)
+    _keep_private(path)
+    if mark.exists():
+        raise BackupError(f"{_unfinished_error(path)}.")
+    if any(path.iterdir()):
+        raise BackupError(
+            f"{path} is not empty: restore into an empty node.dir, or move away what is in it."
+        )
+    durably.write(mark, b"")
+    durably.sync_directory(path)
+    durably.sync_directory(path.parent)
 
 
 def verify(source: Place) -> Iterator[str]:

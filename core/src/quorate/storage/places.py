@@ -142,7 +142,8 @@ def make(place: Place) -> None:
     """Make a folder, which is there durably; those of object stores need not be made."""
     if isinstance(place, Path) and not place.is_dir():
         make(place.parent)
-        place.mkdir()
+        # Two shards of an archive may ask for the same folder at once.
+        place.mkdir(exist_ok=True)
         durably.sync_directory(place.parent)
 
 
