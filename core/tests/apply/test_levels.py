@@ -82,7 +82,7 @@ def test_a_level_rises_once_all_can_and_an_operator_says_so(first: Machine) -> N
     assert in_force(first) == {}
 
     # All of it rises, or nothing.
-    assert "UPGRADE_BLOCKED: level 2 of core is missing on b (0.1)" in refused(
+    assert "UPGRADE_BLOCKED: level 2 of core is missing on b (0.1, level 1)" in refused(
         first.control(RaiseLevels())
     )
     assert in_force(first) == {}
@@ -102,7 +102,7 @@ def test_a_level_rises_once_all_can_and_an_operator_says_so(first: Machine) -> N
 def test_a_node_that_declares_no_levels_can_the_lowest_of_all(first: Machine) -> None:
     first.control(declares("a", core=2, mqtt=2))
     first.control(declares("b"))
-    assert "b (an older release)" in refused(first.control(RaiseLevels()))
+    assert "b (an older release, level 1)" in refused(first.control(RaiseLevels()))
 
 
 def test_a_node_that_is_being_added_is_waited_for(first: Machine) -> None:

@@ -45,6 +45,12 @@ async def lacking(node: Node) -> dict[str, list[str]]:
     return {each.name: list(each.lacking) for each in answer.features if each.next > each.level}
 
 
+async def answering(node: Node) -> set[str]:
+    """Return the nodes that answer now, as a node finds out when it is asked."""
+    answer = await node.admin.Levels(LevelsRequest(), None)
+    return {each.node for each in answer.nodes if each.answers}
+
+
 async def until_lacking(node: Node, wanted: dict[str, list[str]]) -> None:
     while await lacking(node) != wanted:
         await asyncio.sleep(0.02)
@@ -86,6 +92,7 @@ async def test_an_upgrade_can_be_taken_back_until_it_is_finished(
         assert {node.api.level("core") for node in running} == {1}
         # The last one is down when the level rises, and counts as what it was.
         await nodes.end(running[2])
+        assert await answering(running[0]) == {"n1", "n2"}
         assert await finish(running[0]) == {"core": 2}
         while {node.api.level("core") for node in running[:2]} != {2}:
             await asyncio.sleep(0.02)
@@ -98,6 +105,9 @@ async def test_an_upgrade_can_be_taken_back_until_it_is_finished(
         await nodes.end(late)
         running[2] = await start(files[2], 2)
         await running[2].ready()
+        # Until then the others refused it, and look again in a while.
+        while await answering(running[0]) != {"n1", "n2", "n3"}:
+            await asyncio.sleep(0.02)
         assert sorted(await nodes.values(running[2].api)) == ["1", "2", "3"]
 
 

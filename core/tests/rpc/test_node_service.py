@@ -523,3 +523,12 @@ async def test_clocks_are_heard_and_carried_on(nodes: dict[str, Node]) -> None:
             await asyncio.sleep(0)
     await clocks.stop()
     assert clocks("gone") is None
+
+
+async def test_nodes_are_asked_at_once_whether_they_answer(nodes: dict[str, Node]) -> None:
+    clocks = NodeClocks(nodes["b"].channels, lambda: ["a", "gone"], nodes["b"].loop, every_s=1e9)
+
+    # It does not say which replica it is, as nodes of older releases.
+    assert await clocks.ask() == {"a": 0}
+    await nodes["a"].server.stop(0)
+    assert await clocks.ask() == {}

@@ -102,7 +102,7 @@ async def test_a_cluster_is_rolled_up_and_down_and_up_under_load(tmp_path: Path)
                         if packages is new and number < 2:
                             refused = await run("finish", "--yes")
                             assert refused.returncode == 1
-                            assert f"({OLDER})" in refused.stderr
+                            assert f"({OLDER}, level 1)" in refused.stderr
                     assert len(set(versions())) == 1
                 while (checked := await run("check")).returncode:
                     await asyncio.sleep(TURN_S)

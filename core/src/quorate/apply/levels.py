@@ -93,8 +93,8 @@ def raise_all(txn: ShardTxn, known: Collection[str]) -> pb.RaiseLevelsReply:
     Raises `Rejected` while a node does not: nothing is raised then.
     """
     declared = _declared(txn)
-    versions = {each.node: each.version or "an older release" for each in declared}
-    silent = sorted(set(known) - versions.keys())
+    by_node = {each.node: each for each in declared}
+    silent = sorted(set(known) - by_node.keys())
     if silent:
         raise Rejected(BLOCKED, f"{silent[0]} is being added: wait until it has started")
     raised = [
@@ -102,10 +102,10 @@ def raise_all(txn: ShardTxn, known: Collection[str]) -> pb.RaiseLevelsReply:
     ]
     for each in raised:
         if each.lacking:
+            nodes = (_release(by_node[node], each.name) for node in each.lacking)
             raise Rejected(
                 BLOCKED,
-                f"level {each.next} of {each.name} is missing on"
-                f" {', '.join(f'{node} ({versions[node]})' for node in each.lacking)}: upgrade"
+                f"level {each.next} of {each.name} is missing on {', '.join(nodes)}: upgrade"
                 " it, or take it out of the cluster with `quorate member remove`; nothing was"
                 " raised",
             )
@@ -125,6 +125,12 @@ def check(txn: ShardTxn, declaration: pb.NodeDeclaration) -> None:
     why = lacking(by_feature(declaration.levels), in_force(txn))
     if why is not None:
         raise Rejected(TOO_OLD, f"{declaration.node} is too old for its cluster: {why}")
+
+
+def _release(node: pb.NodeDeclaration, feature: str) -> str:
+    """Name the release of a node: builds of different levels may have the same version."""
+    level = by_feature(node.levels).get(feature, LOWEST)
+    return f"{node.node} ({node.version or 'an older release'}, level {level})"
 
 
 def _declared(txn: ShardTxn) -> list[pb.NodeDeclaration]:

@@ -60,12 +60,24 @@ def check(terminal: Terminal) -> None:
             ExitCode.FAILED,
             [
                 problem(
-                    f"{node} runs {versions[node]}, which keeps levels from rising",
+                    f"{node} runs {versions[node]}, which {_lack(node, found)}",
                     "upgrade it, or take it out of the cluster",
                 )
                 for node in blocked
             ],
         )
+
+
+def _lack(node: str, found: pb.LevelsResponse) -> str:
+    """Say which levels a node keeps from rising: builds of one version may differ in them."""
+    [of_node] = (each for each in found.nodes if each.node == node)
+    levels = {at.feature: at.level for at in of_node.levels}
+    return ", and ".join(
+        f"supports level {levels.get(each.name, 1)} of {each.name} and keeps it from rising to"
+        f" {each.next}"
+        for each in found.features
+        if node in each.lacking
+    )
 
 
 @command.command("finish")

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -67,6 +67,8 @@ class AdminService:
     _splitting: Splitting
     _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
+    #: Asks every node now, and returns the replicas of those that answer.
+    _ask_nodes: Callable[[], Awaitable[Mapping[str, int]]]
     _finish_upgrade: Callable[[], Awaitable[Sequence[FeatureLevel]]]
     _quotas: Quotas
     _feed: TopologyFeed
@@ -212,7 +214,7 @@ class AdminService:
 
     async def Levels(self, request: pb.LevelsRequest, context: object) -> pb.LevelsResponse:
         """Return the releases of the nodes, and the levels in force."""
-        return self._reports.levels()
+        return self._reports.levels(await self._ask_nodes())
 
     async def FinishUpgrade(
         self, request: pb.FinishUpgradeRequest, context: object

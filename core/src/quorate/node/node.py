@@ -304,6 +304,7 @@ class Node:
             splitting,
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
+            self.peers.clocks.ask,
             partial(finish_upgrade, self.shards, self.groups),
             self.groups.quotas,
             self._topology_feed,

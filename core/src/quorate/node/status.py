@@ -1,6 +1,6 @@
 """What a node says of itself and of its cluster to operators."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +8,6 @@ from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.apply.members import replicas_of
 from quorate.config import Settings
-from quorate.consensus.messages import Peer
 from quorate.control.growth import Growth
 from quorate.control.placement import Placement
 from quorate.control.runner import Runner
@@ -140,15 +139,21 @@ class NodeReports:
             ],
         )
 
-    def levels(self) -> pb.LevelsResponse:
-        """Return the releases of the nodes, and the levels in force, as far as this node knows."""
+    def levels(self, answering: Mapping[str, int]) -> pb.LevelsResponse:
+        """Return the releases of the nodes, and the levels in force, as far as this node knows.
+
+        `answering` are the replicas of the other nodes that answer; 0: an older release.
+        """
+        me = self._shards.me
+        answering = {**answering, me.node: me.replica}
         declared = sorted(self._shards.declarations(), key=lambda each: each.node)
         return pb.LevelsResponse(
             nodes=[
                 pb.NodeLevels(
                     node=each.node,
                     version=each.version,
-                    answers=self._census.answers(Peer(each.node, each.replica)),
+                    # One that lost its directory does not answer for the replica that it was.
+                    answers=answering.get(each.node) in (each.replica, 0),
                     levels=each.levels,
                 )
                 for each in declared

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import grpc
@@ -80,24 +80,35 @@ class NodeClocks:
             self._asking.cancel()
             await asyncio.gather(self._asking, return_exceptions=True)
 
+    async def ask(self) -> Mapping[str, int]:
+        """Ask every node now; return the replicas of those that answer, 0 of an older release."""
+        self._before()
+        nodes = list(self._nodes())
+        answers = await asyncio.gather(*map(self._ask, nodes))
+        return {
+            node: answer.replica
+            for node, answer in zip(nodes, answers, strict=True)
+            if answer is not None
+        }
+
     async def _ask_on(self) -> None:
         while True:
-            self._before()
-            await asyncio.gather(*(self._ask(node) for node in self._nodes()))
+            await self.ask()
             await asyncio.sleep(self._every_s)
 
-    async def _ask(self, node: str) -> None:
+    async def _ask(self, node: str) -> node_pb2.ClockResponse | None:
         try:
             route = await self._channels.route(node, _ANSWER_S)
             asked_at = self._loop.time()
-            answer = await route.stub.Clock(
+            answer: node_pb2.ClockResponse = await route.stub.Clock(
                 node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=route.metadata
             )
         except (UnreachableError, grpc.aio.AioRpcError):
-            return
+            return None
         # It was read about halfway between asking and hearing.
         self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
         self._heard(Peer(node, answer.replica), answer)
+        return answer
 
 
 class NodeMembership:
