@@ -24,6 +24,7 @@ from quorate.cli.main import main
 from quorate.config import load
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
+from quorate.groups.node_shards import ReleaseTooOldError
 from quorate.groups.shard.removal import Membership, RemovedError
 from quorate.testing.ports import free_ports
 from quorate.testing.waiting import until
@@ -115,6 +116,24 @@ def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> 
 
     assert "error: n9 is not among the initial members n1" in said
     assert "Traceback" not in said
+
+
+def test_a_node_whose_release_is_too_old_ends_with_a_code_of_its_own(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    [path] = nodes.files(1)
+
+    async def live(*_: object) -> None:
+        raise ReleaseTooOldError("quorate 0.1 is too old")
+
+    monkeypatch.setattr("quorate.observe.logs.configure", lambda *_, **__: None)
+    monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
+    monkeypatch.setattr("quorate.node.process._live", live)
+    assert main(["serve", "--config", str(path)]) == int(ExitCode.TOO_OLD) == 7
+    assert capfd.readouterr().err == "error: quorate 0.1 is too old\n"
+    unit = Path(__file__).parents[3] / "deploy" / "systemd" / "quorate.service"
+    [never] = re.findall(r"^RestartPreventExitStatus=(.+)$", unit.read_text(), re.MULTILINE)
+    assert {"3", "4", "6", "7"} <= set(never.split())
 
 
 def test_a_node_that_was_removed_ends_with_one_line_and_a_code_of_its_own(

@@ -26,6 +26,7 @@ from quorate.testing.ports import free_ports
 from quorate.testing.waiting import PATIENCE_S
 
 REMOVED = 6
+FOR_GOOD = {REMOVED: "was removed from the cluster"}
 
 #: Waits for a signal, and notes that it begins and that it ended in order.
 WAITS = """
@@ -59,7 +60,7 @@ class Machine:
         def command_of(number: int) -> Sequence[str]:
             return [sys.executable, "-c", self.codes[number - 1], str(self._notes(number))]
 
-        return Supervisor(self.settings, workers_of(self.settings), command_of, REMOVED)
+        return Supervisor(self.settings, workers_of(self.settings), command_of, FOR_GOOD)
 
     def notes(self, number: int) -> list[str]:
         """Return what a worker has noted."""
@@ -181,7 +182,7 @@ async def test_workers_that_were_removed_are_not_started_again(tmp_path: Path) -
     async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(WorkersEndedError, match=r"q\.2 was removed from the cluster") as caught:
             await machine.supervisor().run()
-    assert caught.value.removed
+    assert caught.value.code == REMOVED
 
 
 async def test_when_no_worker_can_go_on_it_says_why(tmp_path: Path) -> None:
@@ -189,7 +190,7 @@ async def test_when_no_worker_can_go_on_it_says_why(tmp_path: Path) -> None:
     async with asyncio.timeout(PATIENCE_S):
         with pytest.raises(WorkersEndedError, match=r"q\.1 ended 6 times") as caught:
             await machine.supervisor().run()
-    assert not caught.value.removed
+    assert caught.value.code is None
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from quorate.observe import logs
 from quorate.observe.logs import Form, Level
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from quorate.config import Settings
     from quorate.config.workers import Worker
@@ -39,6 +39,12 @@ _log = logging.getLogger(__name__)
 #: gRPC has no setting for the oldest TLS: without a suite of 1.2 that certificates can be used with
 #: it takes 1.3 alone. It reads the variable when it is imported.
 _SUITES: Final = ("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-CHACHA20-POLY1305")
+
+#: Exit codes with which a worker ends for good, and why it does.
+_FOR_GOOD: Final[Mapping[int, str]] = {
+    ExitCode.REMOVED: "was removed from the cluster",
+    ExitCode.TOO_OLD: "has a release that is too old for the cluster",
+}
 
 
 def _choose_config(ctx: click.Context, _: click.Parameter, file: Path | None) -> None:
@@ -121,7 +127,7 @@ def _serve(
     """Be a node, or one worker of a machine."""
     catalog = catalog_of(terminal, frozenset(settings.plugins.enabled))
     try:
-        from quorate.node.process import NodeEndedError, NodeRemovedError, run
+        from quorate.node.process import NodeEndedError, NodeRemovedError, NodeTooOldError, run
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
     demand_startable(settings, catalog, again=True)
@@ -135,10 +141,12 @@ def _serve(
     try:
         with closing(ConsoleSite.of(catalog, settings)) as console:
             run(settings, catalog, {ROOT: console}, client_port)
+    except NodeRemovedError as error:
+        raise failure(str(error), exit_code=ExitCode.REMOVED) from error
+    except NodeTooOldError as error:
+        raise failure(str(error), exit_code=ExitCode.TOO_OLD) from error
     except NodeEndedError as error:
-        removed = isinstance(error, NodeRemovedError)
-        exit_code = ExitCode.REMOVED if removed else ExitCode.FAILED
-        raise failure(str(error), exit_code=exit_code) from error
+        raise failure(str(error)) from error
 
 
 def _supervise(
@@ -165,13 +173,13 @@ def _supervise(
         return [sys.executable, "-m", "quorate.cli", "serve", *named, *logging, *worker]
 
     async def supervised() -> None:
-        await Supervisor(settings, workers, command_of, ExitCode.REMOVED).run()
+        await Supervisor(settings, workers, command_of, _FOR_GOOD).run()
 
     logs.configure(log_format, log_level, settings.node.name, secrets=settings.secrets())
     try:
         asyncio.run(supervised())
     except WorkersEndedError as error:
-        exit_code = ExitCode.REMOVED if error.removed else ExitCode.FAILED
+        exit_code = ExitCode.FAILED if error.code is None else ExitCode(error.code)
         raise failure(str(error), exit_code=exit_code) from error
     except REFUSED as error:
         raise failure(str(error)) from error

@@ -287,7 +287,12 @@ def _shard_key(parts: Sequence[str], *, raw: bool, in_hex: bool) -> bytes:
 def _shown(message: Message) -> Mapping[str, object]:
     """Return every field of a message but the shard's name, which is the same for all."""
     return {
-        field.name: _value(getattr(message, field.name))
+        # Of drawn ids, which many readers of JSON would round, the text.
+        field.name: (
+            str(getattr(message, field.name))
+            if field.type == field.TYPE_FIXED64
+            else _value(getattr(message, field.name))
+        )
         for field in message.DESCRIPTOR.fields
         if field.name != "shard"
     }

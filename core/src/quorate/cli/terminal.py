@@ -290,7 +290,8 @@ def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
 
 def line_of(value: bytes) -> str:
     """Return bytes as one line for people: text, or base64 where they are none."""
-    return _visible(_text(value))
+    text = _text(value)
+    return base64.b64encode(value).decode() if text is None else _visible(text)
 
 
 def _visible(text: str) -> str:
@@ -306,14 +307,17 @@ def _encoded(value: object) -> str:
 
 def _plain(value: object) -> object:
     if isinstance(value, bytes):
-        return _text(value)
+        text = _text(value)
+        # A text of the same letters is something else.
+        return {"base64": base64.b64encode(value).decode()} if text is None else text
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)
 
 
-def _text(value: bytes) -> str:
+def _text(value: bytes) -> str | None:
+    """Return bytes as text; None where they are none."""
     try:
         return value.decode()
     except UnicodeDecodeError:
-        return base64.b64encode(value).decode()
+        return None

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 from google.protobuf.json_format import MessageToDict
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from quorate.client import AsyncClient, WatchedChange
 
 Kinds = Mapping[str, type[Message]]
+
+#: Families whose keys are as users put them.
+_UNPACKED: Final = {each.family for each in ALIASES.values()}
 
 
 @click.command("watch")
@@ -98,7 +101,7 @@ def _shown(change: WatchedChange, kinds: Kinds) -> tuple[str, Mapping[str, objec
     if change.kind is ChangeKind.RESYNC:
         parts: dict[str, object] = {"kind": kind, "reason": change.reason}
         return f"{kind}: {change.reason}; all rows follow", parts
-    key = keys.readable(change.key)
+    key = _key(change)
     parts = {
         "kind": kind,
         "family": change.family,
@@ -107,7 +110,7 @@ def _shown(change: WatchedChange, kinds: Kinds) -> tuple[str, Mapping[str, objec
         "shard": change.shard,
         "token": base64.urlsafe_b64encode(change.token).decode(),
     }
-    line = f"{kind} {key if isinstance(key, str) else json.dumps(key)}"
+    line = f"{kind} {json.dumps(key) if isinstance(key, list) else line_of(change.key)}"
     row = kinds.get(change.family)
     if change.kind is not ChangeKind.DELETED:
         parts["value"] = _value(row, change.value)
@@ -116,6 +119,12 @@ def _shown(change: WatchedChange, kinds: Kinds) -> tuple[str, Mapping[str, objec
         parts["previous"] = _value(row, change.previous)
         line = f"{line} (was {_line(parts['previous'])})"
     return line, parts
+
+
+def _key(change: WatchedChange) -> bytes | list[str | int]:
+    """Return the parts of a packed key; of any other key its bytes, as lists of rows show them."""
+    found = None if change.family in _UNPACKED else keys.readable(change.key)
+    return found if isinstance(found, list) else change.key
 
 
 def _value(kind: type[Message] | None, value: bytes) -> object:

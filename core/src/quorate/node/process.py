@@ -76,6 +76,10 @@ class NodeRemovedError(NodeEndedError):
     """The cluster goes on without the node: to start it again as it is would be in vain."""
 
 
+class NodeTooOldError(NodeEndedError):
+    """The cluster uses what the release of the node lacks: another start would be in vain."""
+
+
 def run(
     settings: Settings,
     catalog: Catalog,
@@ -94,6 +98,8 @@ def run(
             uvloop.run(_live(settings, catalog, sites, client_port))
     except RemovedError as error:
         raise NodeRemovedError(str(error)) from error
+    except ReleaseTooOldError as error:
+        raise NodeTooOldError(str(error)) from error
     except _ENDS as error:
         raise NodeEndedError(str(error)) from error
 

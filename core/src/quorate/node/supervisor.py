@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -37,10 +37,10 @@ CommandOf = Callable[[int], Sequence[str]]
 class WorkersEndedError(Exception):
     """No worker runs any more; the text says why."""
 
-    def __init__(self, text: str, *, removed: bool) -> None:
+    def __init__(self, text: str, code: int | None) -> None:
         super().__init__(text)
-        #: The cluster goes on without them: to start them again as they are would be in vain.
-        self.removed: Final = removed
+        #: The exit code with which all of them ended for good; None: another start may help.
+        self.code: Final = code
 
 
 #: What keeps the workers from being started.
@@ -56,7 +56,8 @@ class _Running:
     process: asyncio.subprocess.Process | None = None
     #: Why it is not started again; empty: it is.
     given_up: str = ""
-    removed: bool = False
+    #: The exit code with which it ended for good.
+    code: int | None = None
     starts: int = 0
     ends: deque[float] = field(default_factory=deque)
 
@@ -65,7 +66,7 @@ class Supervisor:
     """Runs the workers of a machine until SIGTERM or SIGINT, which end them in order.
 
     One that ends by itself is started again, after a pause that grows. One that ends too often, or
-    was removed from the cluster, stays ended while the others go on: `/readyz` says so.
+    for good, stays ended while the others go on: `/readyz` says so.
     """
 
     def __init__(
@@ -73,14 +74,16 @@ class Supervisor:
         settings: Settings,
         workers: Sequence[Worker],
         command_of: CommandOf,
-        removed_code: int,
+        for_good: Mapping[int, str],
     ) -> None:
-        """Raises `ServingRefusedError`, `CertificateError` and `OtherProcessesError`."""
+        """`for_good` has the exit codes with which a worker ends for good, and why it does.
+
+        Raises `ServingRefusedError`, `CertificateError` and `OtherProcessesError`."""
         check_processes(settings.node, len(workers))
         _check_ports(settings, workers)
         self._settings: Final = settings
         self._command_of: Final = command_of
-        self._removed_code: Final = removed_code
+        self._for_good: Final = for_good
         self._workers: Final = [_Running(number, each) for number, each in enumerate(workers, 1)]
         self._stop: Final = asyncio.Event()
         tls, first = settings.tls, workers[0]
@@ -112,10 +115,10 @@ class Supervisor:
         if self._stop.is_set():
             _log.info("stopped")
             return
-        removed = all(each.removed for each in self._workers)
+        [code, *further] = {each.code for each in self._workers}
         raise WorkersEndedError(
             "; ".join(f"{each.worker.name} {each.given_up}" for each in self._workers),
-            removed=removed,
+            None if further else code,
         )
 
     # One worker.
@@ -131,9 +134,9 @@ class Supervisor:
             running.ends.append(now)
             while running.ends[0] < now - WINDOW_S:
                 running.ends.popleft()
-            if code == self._removed_code:
-                running.removed = True
-                running.given_up = "was removed from the cluster"
+            if code in self._for_good:
+                running.code = code
+                running.given_up = self._for_good[code]
             elif len(running.ends) > MOST_ENDS:
                 running.given_up = (
                     f"ended {len(running.ends)} times within {WINDOW_S:g} s, the last time with"

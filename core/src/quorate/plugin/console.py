@@ -33,7 +33,8 @@ class Console(Protocol):
     def print(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Write rows to standard output, as a table or as a JSON array, as the user asked.
 
-        Bytes are shown as text, or in base64 where they are none.
+        Bytes are shown as text, or in base64 where they are none; in JSON that is an object,
+        `{"base64": "/w=="}`, which no text can be.
         """
 
 
@@ -89,7 +90,10 @@ def word_of(enum: EnumDescriptor, number: int) -> str:
 
 
 def columns_of(message: Message) -> Iterator[tuple[str, object]]:
-    """Yield the fields of a message as columns, and those of messages within it."""
+    """Yield the fields of a message as columns, and those of messages within it.
+
+    A `fixed64` is a drawn id: it becomes text, since many readers of JSON round numbers from 2^53.
+    """
     for field in message.DESCRIPTOR.fields:
         value = getattr(message, field.name)
         if field.message_type is not None and is_repeated(field):
@@ -103,5 +107,9 @@ def columns_of(message: Message) -> Iterator[tuple[str, object]]:
             yield field.name, list(value)
         elif field.enum_type is not None:
             yield field.name, word_of(cast("EnumDescriptor", field.enum_type), value)
+        elif field.type == field.TYPE_FIXED64 and field.has_presence:
+            yield field.name, str(value) if message.HasField(field.name) else None
+        elif field.type == field.TYPE_FIXED64:
+            yield field.name, str(value)
         else:
             yield field.name, value

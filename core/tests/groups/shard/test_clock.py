@@ -62,6 +62,12 @@ def test_one_stray_among_three_voters_does_not_matter() -> None:
     machine = Machine(b=NOON + TOLERANCE_MS, c=0)
     machine.clock.elected(0)
     assert machine.clock.now_ms() == NOON
+    # It would lead one day.
+    assert dict(machine.clock.strays) == {"c": -NOON}
+    assert f"c is -{NOON} ms away; with one of them as its leader" in (machine.clock.alarm or "")
+    machine.others["c"] = NOON
+    machine.clock.now_ms()
+    assert machine.clock.alarm is None
 
 
 def test_of_two_voters_that_differ_neither_is_believed() -> None:

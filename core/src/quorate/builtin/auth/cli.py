@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
@@ -34,6 +38,12 @@ class _Lifetime(click.ParamType[int]):
 _ttl = click.option(
     "--ttl", type=_Lifetime(), default=0, metavar="TIME", help="How long it is good, such as 90d."
 )
+_file = click.option(
+    "--file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the token to this new file, which its owner alone may read, and not to the output.",
+)
 
 
 @click.group("auth")
@@ -44,14 +54,16 @@ def command() -> None:
 @command.command()
 @click.argument("administrator", default="admin")
 @_ttl
+@_file
 @click.pass_obj
-def enable(console: Any, administrator: str, ttl: int) -> None:
+def enable(console: Any, administrator: str, ttl: int, file: Path | None) -> None:
     """Ask callers who they are, from now on.
 
-    Makes the first administrator, and shows its token, which is kept nowhere else.
+    Makes the first administrator, and prints its token alone, which is kept nowhere else.
     """
     request = pb.EnableAuth(administrator=administrator, ttl_ms=ttl)
-    _print_new(console, _call(console.client(), "Auth/Enable", request, pb.NewToken))
+    with _handing_over(console, file) as hand_over:
+        hand_over(_call(console.client(), "Auth/Enable", request, pb.NewToken))
 
 
 @command.command()
@@ -80,15 +92,56 @@ def tokens() -> None:
 @click.argument("user")
 @click.option("--description", default="", help="What it is for.")
 @_ttl
+@_file
 @click.pass_obj
-def create(console: Any, user: str, description: str, ttl: int) -> None:
-    """Create one token, and show it: it is kept nowhere else."""
+def create(console: Any, user: str, description: str, ttl: int, file: Path | None) -> None:
+    """Create one token, and print it alone: it is kept nowhere else."""
     request = pb.IssueToken(user=user, description=description, ttl_ms=ttl)
-    _print_new(console, _call(console.client(), "Token/Issue", request, pb.NewToken))
+    with _handing_over(console, file) as hand_over:
+        hand_over(_call(console.client(), "Token/Issue", request, pb.NewToken))
 
 
-def _print_new(console: Any, made: pb.NewToken) -> None:
-    console.print([{"user": made.token.user, "id": made.token.id, "token": made.text}])
+@contextmanager
+def _handing_over(console: Any, file: Path | None) -> Iterator[Callable[[pb.NewToken], None]]:
+    """Give what hands a new token to the user: the token alone, whole and on one line.
+
+    A file is made before there is a token, which would be lost if it could not be.
+    """
+    if file is None:
+        yield lambda made: _show(console, made)
+        return
+    try:
+        opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise click.UsageError(
+            f"{file} cannot be made: {error.strerror}; name a file that is not there yet"
+        ) from None
+
+    def write(made: pb.NewToken) -> None:
+        os.write(opened, made.text.encode() + b"\n")
+        os.fsync(opened)
+        click.echo(f"{_named(made)} is in {file}", err=True)
+
+    try:
+        yield write
+    except BaseException:
+        file.unlink()
+        raise
+    finally:
+        os.close(opened)
+
+
+def _show(console: Any, made: pb.NewToken) -> None:
+    if console.json:
+        console.print([{"user": made.token.user, "id": made.token.id, "token": made.text}])
+        return
+    # Standard output has the token alone: it can be piped into a file or a variable.
+    click.echo(f"{_named(made)}, which is kept nowhere else:", err=True)
+    click.echo(made.text)
+
+
+def _named(made: pb.NewToken) -> str:
+    return f"token {made.token.id} of {made.token.user}"
 
 
 def _call(client: Any, method: str, request: Message, reply: type[M]) -> M:

@@ -1,10 +1,13 @@
 """Logical time, which a leader writes into the entries of its shard."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 #: Maximum difference of two clocks that agree.
 TOLERANCE_MS: Final = 5_000
+
+_NONE: Final[Mapping[str, int]] = MappingProxyType({})
 
 #: The current clocks of the other voters by node; None if unknown. A value grows with monotonic
 #: time since its report, so that a jump of this node's own clock is detected at once.
@@ -26,14 +29,33 @@ class LogicalClock:
         wall_ms: Callable[[], int],
         voters: VoterClocks,
     ) -> None:
-        #: Which clocks to correct before the wall clock counts again, if any.
-        self.alarm: str | None = None
+        #: The voters whose clocks are wrong, by their distance in ms from those that are right.
+        self.strays: Mapping[str, int] = _NONE
+        #: Whether a majority agrees with the leader's wall clock, which is used then.
+        self._agreed = True
         self._node: Final = node
         self._clock: Final = clock
         self._wall_ms: Final = wall_ms
         self._voters: Final = voters
         self._base_ms = 0
         self._since = clock()
+
+    @property
+    def alarm(self) -> str | None:
+        """Which clocks to correct, as of the last use of the time; None: there is nothing wrong."""
+        if not self.strays:
+            return None
+        named = ", ".join(f"{node} is {away:+} ms away" for node, away in self.strays.items())
+        then = (
+            "with one of them as its leader, the logical time of the shard would go on without the"
+            " wall clock"
+            if self._agreed
+            else "logical time goes on without the leader's wall clock"
+        )
+        return (
+            f"the clocks of the voters differ by more than {TOLERANCE_MS} ms: {named}; {then}; set"
+            " the clock of each of them"
+        )
 
     def elected(self, shard_now_ms: int) -> None:
         """Continue from the shard's last logical time, as its new leader."""
@@ -54,29 +76,30 @@ class LogicalClock:
         agreeing = [node for node in known if _near(known[node], wall_ms)]
         if len(agreeing) > len(clocks) // 2:
             now_ms = max(now_ms, wall_ms)
-            self.alarm = None
+            self._agreed = True
+            self.strays = _NONE if len(agreeing) == len(known) else _strays(known, wall_ms)
         else:
-            self.alarm = self._disagreement(known, len(clocks))
+            self._agreed = False
+            self.strays = self._disagreement(known, len(clocks))
         self._base_ms = max(self._base_ms, now_ms - elapsed_ms)
         return now_ms
 
-    def _disagreement(self, known: Mapping[str, int], voters: int) -> str | None:
-        """Name the nodes whose clocks differ from a majority's, or else from the leader's."""
+    def _disagreement(self, known: Mapping[str, int], voters: int) -> Mapping[str, int]:
+        """Return the nodes whose clocks differ from a majority's, or else from the leader's."""
         wall_ms = known[self._node]
         references = [
             shown
             for shown in known.values()
             if sum(_near(other, shown) for other in known.values()) > voters // 2
         ]
-        right_ms = references[0] if references else wall_ms
-        strays = sorted(node for node, shown in known.items() if not _near(shown, right_ms))
-        if not strays:
-            return None
-        named = ", ".join(f"{node} is {known[node] - right_ms:+} ms away" for node in strays)
-        return (
-            f"the clocks of the voters differ by more than {TOLERANCE_MS} ms: {named}; "
-            "logical time goes on without the leader's wall clock; set the clock of each of them"
-        )
+        return _strays(known, references[0] if references else wall_ms)
+
+
+def _strays(known: Mapping[str, int], right_ms: int) -> Mapping[str, int]:
+    """Return the nodes whose clocks are wrong, and how far they are away."""
+    return {
+        node: known[node] - right_ms for node in sorted(known) if not _near(known[node], right_ms)
+    }
 
 
 def _near(one_ms: int, other_ms: int) -> bool:

@@ -57,6 +57,8 @@ _log = logging.getLogger(__name__)
 _DOUBTFUL: Final = (Stage.APPEND, Stage.REPLICATE)
 #: How many heartbeats of another leader to wait for before logged writes are given up.
 _HEARTBEATS: Final = 2
+#: Between two log lines about the same wrong clocks.
+_WARN_AGAIN_S: Final = 600.0
 
 
 class Proposer:
@@ -128,8 +130,9 @@ class Proposer:
             batch_bytes=min(settings.batch_bytes, self._entry_bytes),
         )
         self._patience: Final = Alarm(loop, self._lose_patience)
-        #: Which clocks to correct, as of the last use of logical time.
-        self.clock_alarm: str | None = None
+        #: The nodes whose clocks were wrong when that was logged last, and when it is logged again.
+        self._warned_of: frozenset[str] = frozenset()
+        self._warn_again_at = float("-inf")
         self._led_term: int | None = None
         self._timing: Final = settings.timing
         #: When to give up what this replica logged as a former leader.
@@ -409,12 +412,23 @@ class Proposer:
     def now_ms(self) -> int:
         """Return the logical time of a command proposed now."""
         now_ms = self._logical.now_ms(self._applier.now_ms)
-        alarm = self._logical.alarm
-        if alarm != self.clock_alarm:
-            self.clock_alarm = alarm
-            if alarm is not None:
-                _log.warning("shard %s: %s", self._shard, alarm, extra={"shard": str(self._shard)})
+        if self._logical.strays:
+            self._warn_of_strays()
         return now_ms
+
+    @property
+    def clock_alarm(self) -> str | None:
+        """Which clocks to correct, as of the last use of logical time."""
+        return self._logical.alarm
+
+    def _warn_of_strays(self) -> None:
+        """Log wrong clocks once, and again after a while: how far they are away never stays."""
+        now, strays = self._clock(), frozenset(self._logical.strays)
+        if strays == self._warned_of and now < self._warn_again_at:
+            return
+        self._warned_of, self._warn_again_at = strays, now + _WARN_AGAIN_S
+        shard = str(self._shard)
+        _log.warning("shard %s: %s", shard, self._logical.alarm, extra={"shard": shard})
 
     # Deadlines and slow writes.
 
