@@ -26,6 +26,8 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.node_shards import ReleaseTooOldError
 from quorate.groups.shard.removal import Membership, RemovedError
+from quorate.node.process import MOST_GIVEN_UP, NodeEndedError, run
+from quorate.plugin.catalog import build
 from quorate.testing.ports import free_ports
 from quorate.testing.waiting import until
 
@@ -116,6 +118,20 @@ def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> 
 
     assert "error: n9 is not among the initial members n1" in said
     assert "Traceback" not in said
+
+
+def test_a_node_whose_disk_damages_everything_gives_up_its_directory_only_so_often(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [path] = nodes.files(1)
+    lives: list[bool] = []
+    monkeypatch.setattr("quorate.node.process._lived", lambda *_: bool(lives.append(True)))
+    monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
+
+    with pytest.raises(NodeEndedError, match="replace the disk of"):
+        run(load(path, {}, {}), build([]), {})
+
+    assert len(lives) == MOST_GIVEN_UP
 
 
 def test_a_node_whose_release_is_too_old_ends_with_a_code_of_its_own(

@@ -61,6 +61,32 @@ def test_damage_is_found_and_healed(tmp_path: Path, seeds: Sequence[int]) -> Non
             assert not writer.failed, told
 
 
+@pytest.mark.ci
+def test_a_node_heals_again_and_again_in_one_process(tmp_path: Path) -> None:
+    with Cluster(tmp_path, settings=SETTINGS) as cluster, Writer(cluster.ready()) as writer:
+        until(lambda: len(writer.rows) == KEYS or None)
+        node = cluster.followers()[0]
+        process = node.pid
+        # The log of the node, and the shard that says where all others are.
+        for number, damaged in enumerate(("log/CURRENT", "shards/metadata/0/data.*/CURRENT") * 2):
+            began_ms = time.time_ns() // 1_000_000
+            [path] = node.directory.glob(damaged)
+            path.write_bytes(b"")
+            until(partial(began_anew, node, number + 1))
+            assert node.pid == process
+            until(partial(is_healed, node))
+            assert found_since(node, began_ms)
+        with writer.paused():
+            until(partial(holds, node, writer.rows))
+        assert not writer.failed
+
+
+def began_anew(node: NodeProcess, times: int) -> bool | None:
+    """Whether a node has given up its directory so often; it must not end."""
+    assert node.runs, node.said.splitlines()[-3:]
+    return node.said.count("this node gives up its directory") == times or None
+
+
 @pytest.mark.full
 @pytest.mark.timeout(600)
 def test_a_row_that_differs_is_found_and_healed(tmp_path: Path) -> None:

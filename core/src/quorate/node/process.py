@@ -5,6 +5,8 @@ import gc
 import logging
 import signal
 import sys
+import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Final
 
@@ -46,6 +48,10 @@ SWITCH_INTERVAL_S: Final = 0.0003
 #: A collection of garbage stops the node for as long as there are objects: at most 12,000 younger
 #: ones take a few milliseconds, all of those of 10,000 watches hundreds.
 COLLECTING: Final = 2_000, 5, 1_000
+
+#: A disk that damages its files as often within this time is not written to again and again.
+MOST_GIVEN_UP: Final = 10
+GIVEN_UP_WITHIN_S: Final = 600.0
 
 _ENDS: Final = (
     ApplyStoppedError,
@@ -92,10 +98,17 @@ def run(
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     try:
-        if not _lived(settings, catalog, sites, client_port):
+        given_up: deque[float] = deque(maxlen=MOST_GIVEN_UP)
+        while not _lived(settings, catalog, sites, client_port):
             # What the error knew holds the database that could not be read, and its lock.
             gc.collect()
-            uvloop.run(_live(settings, catalog, sites, client_port))
+            given_up.append(time.monotonic())
+            if len(given_up) == MOST_GIVEN_UP and given_up[-1] - given_up[0] < GIVEN_UP_WITHIN_S:
+                raise NodeEndedError(
+                    f"this node gave up its directory {MOST_GIVEN_UP} times within"
+                    f" {GIVEN_UP_WITHIN_S:g} s: replace the disk of {settings.node.dir.absolute()},"
+                    " and start it again"
+                )
     except RemovedError as error:
         raise NodeRemovedError(str(error)) from error
     except ReleaseTooOldError as error:
