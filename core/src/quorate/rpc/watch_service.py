@@ -322,11 +322,11 @@ def _emitting(catalog: Catalog, name: str) -> frozenset[str]:
 
 
 def _chosen(shards: Sequence[ShardId], numbers: Sequence[int], group: str) -> Sequence[ShardId]:
-    known = {shard.number for shard in shards}
-    for number in numbers:
-        if number not in known:
-            raise Invalid("shards", f"group {group} has no shard {number}")
-    return [shard for shard in shards if shard.number in numbers] if numbers else shards
+    # A request may name millions of them.
+    wanted = frozenset(numbers)
+    if strange := wanted - {shard.number for shard in shards}:
+        raise Invalid("shards", f"group {group} has no shard {min(strange)}")
+    return [shard for shard in shards if shard.number in wanted] if wanted else shards
 
 
 def _end(

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from quorate.plugin import Access, OrderedCommands
 from quorate.testing.node import MemoryNode
 from quorate_zookeeper.config import ZooKeeperConfig
+from quorate_zookeeper.serving.identities import MOST_IDENTITIES, PROOF_BYTES
 from quorate_zookeeper.wire import jute, requests
 from quorate_zookeeper.wire.codes import WRITES, Error, Op
 from quorate_zookeeper.wire.jute import Record, ShortRecordError
@@ -69,6 +70,24 @@ async def test_an_unknown_scheme_ends_the_connection(peer: Peer) -> None:
     peer.send(Op.AUTH, proof, xid=-4)
     reply = await peer.reply()
     assert (reply.xid, reply.zxid, reply.error) == (-4, 0, Error.AUTH_FAILED)
+    assert await peer.is_closed()
+
+
+def proof(text: bytes) -> bytes:
+    return jute.int32(0) + jute.text("digest") + jute.buffer(text)
+
+
+async def test_a_connection_proves_so_many_identities_and_no_more(peer: Peer) -> None:
+    # One is its address. To prove one again adds none.
+    for number in (*range(MOST_IDENTITIES - 1), 0):
+        assert (await peer.ask(Op.AUTH, proof(b"user%d:secret" % number))).error == 0
+    assert (await peer.ask(Op.AUTH, proof(b"another:secret"))).error == Error.AUTH_FAILED
+    assert await peer.is_closed()
+
+
+async def test_a_long_proof_is_refused(peer: Peer) -> None:
+    assert (await peer.ask(Op.AUTH, proof(bytes(PROOF_BYTES)))).error == 0
+    assert (await peer.ask(Op.AUTH, proof(bytes(PROOF_BYTES + 1)))).error == Error.AUTH_FAILED
     assert await peer.is_closed()
 
 

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Characters of a digest's name that are shown.
 _NAME: Final = 64
+#: Identities of one connection, which its requests carry, and bytes of the proof of one.
+MOST_IDENTITIES: Final = 16
+PROOF_BYTES: Final = 1_024
 
 
 def user_of(connection: Connection) -> str:
@@ -37,7 +40,13 @@ async def authenticate(connection: Connection, xid: int, op: int, record: Record
     scheme, proof = record.text(), record.buffer() or b""
     if scheme == "digest":
         before = user_of(connection)
-        _prove(connection, proof)
+        if not _proves(connection, proof):
+            connection.server.warn(
+                f"{connection.peer} proves more than {MOST_IDENTITIES} identities, or one by more "
+                f"than {PROOF_BYTES:,} bytes"
+            )
+            connection.reply(xid, 0, Error.AUTH_FAILED, last=True)
+            return
         if user_of(connection) != before:
             await connection.act()
     elif scheme != "ip":
@@ -46,14 +55,21 @@ async def authenticate(connection: Connection, xid: int, op: int, record: Record
     connection.reply(xid)
 
 
-def _prove(connection: Connection, proof: bytes) -> None:
+def _proves(connection: Connection, proof: bytes) -> bool:
+    """Add the identity that a proof is of; False: it is too long, or one too many."""
+    if len(proof) > PROOF_BYTES:
+        return False
     user = proof.split(b":")[0].decode(errors="replace")
     digest = base64.b64encode(hashlib.sha1(proof).digest()).decode()
     proved = [pb.Identity(scheme="digest", id=f"{user}:{digest}")]
     known = connection.server.config.super_digest.get_secret_value()
     if hmac.compare_digest(proved[0].id.encode(), known.encode()):
         proved.append(pb.Identity(scheme="super"))
-    connection.identities += [each for each in proved if each not in connection.identities]
+    new = [each for each in proved if each not in connection.identities]
+    if len(connection.identities) + len(new) > MOST_IDENTITIES:
+        return False
+    connection.identities += new
+    return True
 
 
 async def refuse_sasl(connection: Connection, xid: int, op: int, record: Record) -> None:
