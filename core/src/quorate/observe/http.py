@@ -6,23 +6,32 @@ import socketserver
 import ssl
 import threading
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
+from ipaddress import IPv6Address, ip_address
+from time import monotonic
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 _log = logging.getLogger(__name__)
 
-#: Maximum number of concurrent connections; more are closed.
+#: Answers that are made at a time: of fixed paths, which are those of probes, and of sites; and as
+#: many of each for callers on this machine. One other address has half of them at most.
 CALLERS: Final = 16
-#: Timeout of an idle connection.
-SILENCE_S: Final = 5.0
+#: Connections, of each of these two kinds of callers, whose requests have not come whole.
+READ: Final = 32
+#: The time for a whole request from the first moment on, and for its answer to be taken.
+REQUEST_S: Final = 5.0
+#: Connections that wait to be accepted.
+_BACKLOG: Final = 128
 #: Most fields of a query or of a form, and most bytes of a form.
 _FIELDS: Final = 32
 _FORM_BYTES: Final = 1 << 16
-#: Interval at which the thread checks for the end.
+#: Interval at which the thread checks for the end, and for connections that take too long.
 _LOOK_S: Final = 0.1
 
 
@@ -101,11 +110,110 @@ class HttpServer:
         self._server.server_close()
 
 
-class _Server(socketserver.ThreadingTCPServer):
+class Places:
+    """Bounds how many callers have something, and how many of them have one address."""
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most
+        self._lock: Final = threading.Lock()
+        self._taken: Final[Counter[str]] = Counter()
+
+    def take(self, address: str) -> bool:
+        """Take a place; False: there is none."""
+        near = _is_near(address)
+        with self._lock:
+            taken = sum(count for each, count in self._taken.items() if _is_near(each) == near)
+            if taken >= self._most or (not near and self._taken[address] >= self._most // 2):
+                return False
+            self._taken[address] += 1
+            return True
+
+    def give(self, address: str) -> None:
+        """Give it back."""
+        with self._lock:
+            self._taken[address] -= 1
+            if not self._taken[address]:
+                del self._taken[address]
+
+
+class Call:
+    """A connection: how long it may go on as it does, and whether it may be ended for another."""
+
+    __slots__ = ("address", "connection", "reads", "until_s")
+
+    def __init__(self, connection: socket.socket, address: str) -> None:
+        self.connection = connection
+        self.address: Final = address
+        #: Whether its request has not come whole.
+        self.reads = True
+        self.until_s = monotonic() + REQUEST_S
+
+    def answers(self) -> None:
+        """Give it the time that its answer takes to make."""
+        self.reads, self.until_s = False, float("inf")
+
+    def sends(self) -> None:
+        """Give it time to take the answer."""
+        self.reads, self.until_s = False, monotonic() + REQUEST_S
+
+    def end(self) -> None:
+        """Wake up who serves it: there is nothing more to read or write."""
+        with suppress(OSError):
+            # That of TLS would let go of what its thread reads with.
+            socket.socket.shutdown(self.connection, socket.SHUT_RDWR)
+
+
+class Calls:
+    """The connections of a server, the oldest first."""
+
+    def __init__(self) -> None:
+        self._lock: Final = threading.Lock()
+        self._held: Final[dict[Call, None]] = {}
+
+    def begin(self, call: Call) -> None:
+        """Add a connection, for which the oldest that has not asked yet ends if there are too many.
+
+        It is the oldest of the address that has most of them: a flood from one keeps no other out.
+        """
+        near = _is_near(call.address)
+        with self._lock:
+            read = [each for each in self._held if each.reads and _is_near(each.address) == near]
+            counts = Counter(each.address for each in read)
+            own = call.address if not near and counts[call.address] >= READ // 2 else ""
+            if own or len(read) >= READ:
+                evicted = own or counts.most_common(1)[0][0]
+                oldest = next(each for each in read if each.address == evicted)
+                # It is ended again and again, until its thread has seen that.
+                oldest.reads, oldest.until_s = False, 0.0
+                oldest.end()
+            self._held[call] = None
+
+    def ended(self, call: Call) -> None:
+        """Remove a connection."""
+        with self._lock:
+            self._held.pop(call, None)
+
+    def end_late(self, now_s: float) -> None:
+        """End the connections that take too long."""
+        with self._lock:
+            for each in self._held:
+                if each.until_s <= now_s:
+                    each.end()
+
+
+def _is_near(address: str) -> bool:
+    """Return whether an address is of this machine alone."""
+    found = ip_address(address.partition("%")[0])
+    if isinstance(found, IPv6Address):
+        return (found.ipv4_mapped or found).is_loopback
+    return found.is_loopback
+
+
+class _Server(socketserver.TCPServer):
+    """Serves each connection in a thread of its own, which delays neither others nor the end."""
+
     allow_reuse_address = True
-    daemon_threads = True
-    # A slow caller must not delay others or the end of the node.
-    block_on_close = False
+    request_queue_size = _BACKLOG
 
     def __init__(
         self,
@@ -119,39 +227,58 @@ class _Server(socketserver.ThreadingTCPServer):
         self.sites: Final = sites
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.paths: Final = paths
-        self._room: Final = threading.BoundedSemaphore(CALLERS)
+        self.of_paths: Final = Places(CALLERS)
+        self.of_sites: Final = Places(CALLERS)
+        self._calls: Final = Calls()
         super().__init__((host, port), _Caller)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        call = Call(request, str(client_address[0]))
+        self._calls.begin(call)
         try:
-            if self._tls is not None:
-                # In the connection's own thread: a caller that stalls delays nobody.
-                request.settimeout(SILENCE_S)
-                try:
-                    request = self._tls.wrap_socket(request, server_side=True)
-                except OSError:
-                    self.handle_error(request, client_address)
-                    self.shutdown_request(request)
-                    return
-            super().process_request_thread(request, client_address)
-        finally:
-            self._room.release()
+            threading.Thread(target=self._serve, args=(call, client_address), daemon=True).start()
+        except RuntimeError:
+            # The system gives no more threads.
+            self._calls.ended(call)
+            raise
+
+    def service_actions(self) -> None:
+        self._calls.end_late(monotonic())
+
+    def server_close(self) -> None:
+        super().server_close()
+        # Answers that are being made are finished.
+        self._calls.end_late(monotonic() + REQUEST_S)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         _log.debug("an HTTP connection from %s was lost", client_address, exc_info=True)
 
+    def _serve(self, call: Call, client_address: Any) -> None:
+        try:
+            if self._tls is not None:
+                # In the connection's own thread: a caller that stalls delays nobody.
+                plain = call.connection
+                encrypted = self._tls.wrap_socket(
+                    plain, server_side=True, do_handshake_on_connect=False
+                )
+                call.connection = encrypted
+                encrypted.do_handshake()
+            _Caller(call, client_address, self)
+        except Exception:  # noqa: BLE001 - as the library does
+            self.handle_error(call.connection, client_address)
+        finally:
+            self._calls.ended(call)
+            self.shutdown_request(call.connection)
+
 
 class _Caller(BaseHTTPRequestHandler):
     server: _Server
-    timeout = SILENCE_S
     server_version = "quorate"
     sys_version = ""
+
+    def __init__(self, call: Call, client_address: Any, server: _Server) -> None:
+        self._call: Final = call
+        super().__init__(call.connection, client_address, server)
 
     def do_GET(self) -> None:
         self._answer()
@@ -190,11 +317,24 @@ class _Caller(BaseHTTPRequestHandler):
 
     def _answer(self, form: Mapping[str, str] | None = None) -> None:
         path, _, query = self.path.partition("?")
-        answer = self.server.paths.get(path) or self._of_site(path, query, form)
+        fixed = self.server.paths.get(path)
+        answer = fixed or self._of_site(path, query, form)
         if answer is None:
             known = ", ".join([*self.server.paths, *self.server.sites])
             self._send(Answer(HTTPStatus.NOT_FOUND, f"there are {known}\n".encode()))
             return
+        places = self.server.of_sites if fixed is None else self.server.of_paths
+        if not places.take(self._call.address):
+            text = b"the node answers as many callers as it may; ask again in a moment\n"
+            self._send(Answer(HTTPStatus.SERVICE_UNAVAILABLE, text), {"Retry-After": "1"})
+            return
+        self._call.answers()
+        try:
+            self._make(answer, path)
+        finally:
+            places.give(self._call.address)
+
+    def _make(self, answer: Callable[[], Answer], path: str) -> None:
         try:
             found = answer()
         except Exception:  # noqa: BLE001 - the caller gets a 500
@@ -237,6 +377,7 @@ class _Caller(BaseHTTPRequestHandler):
             return ""
 
     def _send(self, answer: Answer, headers: Mapping[str, str] | None = None) -> None:
+        self._call.sends()
         self.send_response(answer.status)
         for name, value in {**_HEADERS, **answer.headers}.items():
             self.send_header(name, value)
