@@ -29,6 +29,11 @@ class ZooKeeperConfig(BaseModel):
     client_ca_file: str = Field(
         "", description="Authorities that sign the certificates of clients; empty: they need none."
     )
+    tls_1_2: bool = Field(
+        False,
+        description="Whether that port takes TLS 1.2, too: for clients on Java 8, and for Kafka, "
+        "which asks for it unless `zookeeper.ssl.protocol` says otherwise.",
+    )
     insecure: bool = Field(
         False, description="Whether other machines may connect to the port without TLS."
     )

@@ -83,3 +83,27 @@ async def test_who_has_a_certificate_calls_as_the_user_that_it_names(
         peer.writer.close()
 
     assert admitted == [True, user == "door"]
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_tls_1_2_is_taken_where_a_setting_says_so(
+    tmp_path: Path, open_door: Callable[..., Awaitable[Door]], *, allowed: bool
+) -> None:
+    make_authority(tmp_path)
+    sign(tmp_path, "server", ["127.0.0.1"])
+    [port] = free_ports(0)
+    await open_door(
+        tls_port=port,
+        cert_file=str(tmp_path / "server.pem"),
+        key_file=str(tmp_path / "server.key"),
+        **({"tls_1_2": True} if allowed else {}),
+    )
+    context = ssl.create_default_context(cafile=str(tmp_path / "ca.pem"))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    except (ssl.SSLError, ConnectionResetError):
+        assert not allowed
+    else:
+        writer.close()
+        assert allowed

@@ -26,6 +26,8 @@ _ESCAPED: Final = ',+"\\<>;'
 def context_of(config: ZooKeeperConfig) -> ssl.SSLContext:
     """Return what connections are served with; raises `OSError`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    oldest = ssl.TLSVersion.TLSv1_2 if config.tls_1_2 else ssl.TLSVersion.TLSv1_3
+    context.minimum_version = oldest
     # With no password OpenSSL would ask for one at the terminal, and the node wait for it.
     context.load_cert_chain(config.cert_file, config.key_file or None, password="")
     if config.client_ca_file:
