@@ -55,6 +55,14 @@ class ZooKeeperConfig(BaseModel):
         le=3 << 20,
         description="Maximum size of a request in bytes; a larger one ends its connection.",
     )
+    reply_bytes: int = Field(
+        32 << 20,
+        ge=1_048_575,
+        le=64 << 20,
+        description="Maximum size of a reply in bytes; what needs a larger one is refused with -5, "
+        "marshalling error. Clients end the connection over a reply of more than their "
+        "`jute.maxbuffer`, and try again: set this to the smallest of theirs.",
+    )
     connections: int = Field(10_000, ge=1, description="Maximum number of connections.")
     connections_per_host: int = Field(
         0, ge=0, description="Maximum number of connections of one address; 0: no limit."
@@ -62,6 +70,13 @@ class ZooKeeperConfig(BaseModel):
     four_letter_words: tuple[str, ...] = Field(
         ("srvr", "ruok", "isro", "stat", "mntr", "conf", "envi", "wchs"),
         description='Four-letter commands that are answered; `"*"` means all.',
+    )
+    watch_bytes: int = Field(
+        256 << 20,
+        ge=1 << 20,
+        description="Maximum memory of watches on this node in bytes: each counts its path and 256 "
+        "bytes. A connection may have an eighth of it; a request for one more is refused with -1, "
+        "system error.",
     )
     enforce_quotas: bool = Field(
         False, description="Whether writes over a hard limit of a quota are refused."

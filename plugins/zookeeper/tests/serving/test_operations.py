@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 import pytest
+from quorate_zookeeper.serving import reading
+from quorate_zookeeper.v1 import queries_pb2 as pb
 from quorate_zookeeper.wire import jute
 from quorate_zookeeper.wire.codes import Error, Op
 
@@ -15,6 +18,7 @@ from tests.support.zookeeper.peers import (
     OPEN,
     SEQUENTIAL,
     Door,
+    Event,
     Peer,
     Stat,
     acl,
@@ -424,3 +428,114 @@ async def test_hard_limits_are_kept_where_they_are_enforced(
         else:
             assert changed.record.int32() == Op.SET_DATA
         assert (await peer.ask(Op.SET_DATA, set_data("/q/a", b"1"))).error == 0
+
+
+async def make_children(peer: Peer, path: str, names: Sequence[str]) -> None:
+    await peer.ask(Op.CREATE, create(path))
+    creates = [(Op.CREATE, create(f"{path}/{name}")) for name in names]
+    for start in range(0, len(creates), 200):
+        reply = await peer.ask(Op.MULTI, multi(*creates[start : start + 200]))
+        assert reply.error == 0
+
+
+async def test_a_list_of_several_pages_is_read_from_one_state(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_PAGE_BYTES", 6_000)
+    names = [f"{number:04d}" for number in range(2_500)]
+    await make_children(peer, "/a", names)
+    assert await peer.children("/a") == names
+    record = (await peer.ask(Op.GET_CHILDREN2, read("/a", watch=True))).record
+    assert record.vector(record.text) == names
+    assert Stat.of(record) == await peer.stat("/a")
+    # The watch of the list is that of its last page.
+    await peer.ask(Op.DELETE, delete("/a/0000"))
+    assert [each.path for each in peer.seen if isinstance(each, Event)] == ["/a"]
+
+
+@pytest.mark.parametrize("begun", [1, 100])
+async def test_a_list_whose_children_change_between_pages_is_read_anew(
+    door: Door, peer: Peer, monkeypatch: pytest.MonkeyPatch, begun: int
+) -> None:
+    """Up to a bound: a client is told then, and not hung up on."""
+    monkeypatch.setattr(reading, "_PAGE_BYTES", 6_000)
+    names = [f"{number:04d}" for number in range(1_500)]
+    await make_children(peer, "/a", names)
+    other = await door.connect()
+    left, find = [begun], reading.find
+
+    async def disturbed(connection: Any, lookups: Sequence[pb.Lookup]) -> pb.Found:
+        if lookups[0].after and left[0]:
+            left[0] -= 1
+            await other.ask(Op.CREATE, create(f"/a/x{left[0]}"))
+        return await find(connection, lookups)
+
+    monkeypatch.setattr(reading, "find", disturbed)
+    reply = await peer.ask(Op.GET_CHILDREN, read("/a"))
+    if begun == 1:
+        record = reply.record
+        assert sorted(record.vector(record.text)) == [*names, "x0"]
+    else:
+        assert reply.error == Error.SYSTEM
+        assert await peer.stat("/a") is not None
+
+
+async def test_what_is_larger_than_a_reply_may_be_is_refused_alone(
+    open_door: Callable[..., Awaitable[Door]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_PAGE_BYTES", 1 << 18)
+    door = await open_door(reply_bytes=1_048_575)
+    peer = await door.connect()
+    await make_children(peer, "/a", [f"{number:04d}" + "x" * 2_000 for number in range(600)])
+    for op in (Op.GET_CHILDREN, Op.GET_CHILDREN2):
+        assert (await peer.ask(op, read("/a", watch=True))).error == Error.MARSHALLING
+    await peer.ask(Op.CREATE, create("/a/b"))
+    assert not [each for each in peer.seen if isinstance(each, Event)]
+    await peer.ask(Op.CREATE, create("/data", bytes(600_000)))
+    reads = [
+        (Op.GET_DATA, read("/data")),
+        (Op.GET_DATA, read("/data")),
+        (Op.GET_CHILDREN, read("/")),
+    ]
+    record = (await peer.ask(Op.MULTI_READ, multi(*reads))).record
+    assert (record.int32(), record.boolean(), record.int32()) == (Op.GET_DATA, False, 0)
+    assert record.buffer() == bytes(600_000)
+    Stat.of(record)
+    # What no room is left for.
+    codes = [(record.int32(), record.boolean(), record.int32(), record.int32()) for _ in range(2)]
+    assert codes == [(-1, False, Error.MARSHALLING, Error.MARSHALLING)] * 2
+
+
+@pytest.mark.ci
+async def test_reads_that_do_not_fit_into_one_answer_are_read_in_several(peer: Peer) -> None:
+    await peer.ask(Op.CREATE, create("/data", bytes(1_000_000)))
+    sent = [peer.send(Op.GET_DATA, read("/data")) for _ in range(40)]
+    replies = [await peer.reply() for _ in sent]
+    assert [each.xid for each in replies] == sent
+    assert {(each.error, len(each.body)) for each in replies} == {(0, 1_000_072)}
+
+
+async def test_a_long_list_of_rights_is_refused(peer: Peer) -> None:
+    long = [(1, "x509", f"CN={number:04d}" + "x" * 100) for number in range(200)]
+    reply = await peer.ask(Op.CREATE, create("/a", entries=long))
+    assert reply.error == Error.INVALID_ACL
+    assert (await peer.ask(Op.CREATE, create("/a", entries=long[:100]))).error == 0
+
+
+async def test_a_long_path_is_refused(peer: Peer) -> None:
+    assert (await peer.ask(Op.CREATE, create("/" + "a" * 4_096))).error == Error.BAD_ARGUMENTS
+    assert (await peer.ask(Op.CREATE, create("/" + "a" * 4_095))).error == 0
+
+
+async def test_a_multi_that_publishes_too_much_is_refused(peer: Peer) -> None:
+    """Each change is published with the lists of the znode and of its parent."""
+    rights = [(31, "ip", "127.0.0.1"), (1, "x509", "CN=" + "x" * 15_000)]
+    await peer.ask(Op.CREATE, create("/a", entries=rights))
+    creates = [(Op.CREATE, create(f"/a/{number}")) for number in range(1_200)]
+    results = (await peer.ask(Op.MULTI, multi(*creates))).results
+    assert (len(results), min(code for _, code in results)) == (1_200, Error.MARSHALLING)
+    changes = [(Op.SET_DATA, set_data("/a", b""))] * 1_200
+    results = (await peer.ask(Op.MULTI, multi(*changes))).results
+    assert (len(results), results[-1][1]) == (1_200, Error.MARSHALLING)
+    assert await peer.children("/a") == []
+    assert (await peer.ask(Op.MULTI, multi(*creates[:100]))).error == 0

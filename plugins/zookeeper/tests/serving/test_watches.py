@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 import pytest
 from quorate_zookeeper.tree import changing
 from quorate_zookeeper.wire import jute
@@ -209,6 +211,31 @@ async def test_watches_set_again_tell_what_was_missed(peer: Peer) -> None:
         (CREATED, "/below"),
         (CREATED, "/below/child"),
     ]
+
+
+async def test_watches_come_to_so_much_and_no_more(
+    open_door: Callable[..., Awaitable[Door]],
+) -> None:
+    door = await open_door(watch_bytes=1 << 20)
+    peer = await door.connect()
+    path = "/" + "a" * 32_000
+    set_ones = [await peer.ask(Op.EXISTS, read(f"{path}{n}", watch=True)) for n in range(5)]
+    assert [each.error for each in set_ones] == [Error.NO_NODE] * 4 + [Error.SYSTEM]
+    # One that is there needs no more, and others have theirs.
+    again = await peer.ask(Op.EXISTS, read(f"{path}0", watch=True))
+    assert again.error == Error.NO_NODE
+    mode = jute.text(path) + jute.int32(0)
+    assert (await peer.ask(Op.ADD_WATCH, mode)).error == Error.SYSTEM
+    none = jute.vector([])
+    standing = jute.vector([jute.text(path)])
+    peer.send(Op.SET_WATCHES, jute.int64(0) + none + standing + none)
+    assert (await peer.reply()).error == Error.SYSTEM
+    other = await door.connect()
+    assert (await other.ask(Op.ADD_WATCH, mode)).error == 0
+    # What was removed makes room.
+    removed = jute.text(f"{path}0") + jute.int32(3)
+    assert (await peer.ask(Op.REMOVE_WATCHES, removed)).error == 0
+    assert (await peer.ask(Op.ADD_WATCH, mode)).error == 0
 
 
 async def test_the_end_of_a_session_is_one_transaction(door: Door, peer: Peer) -> None:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, cast
 from quorate.plugin import OrderedCommands, Rejected
 
 from quorate_zookeeper.serving import identities, tls
+from quorate_zookeeper.serving.holding import LARGE
 from quorate_zookeeper.serving.operations import OPERATIONS
+from quorate_zookeeper.serving.watches import Kind
 from quorate_zookeeper.sessions.apply import SESSION_EXPIRED
 from quorate_zookeeper.v1 import commands_pb2 as pb
 from quorate_zookeeper.wire import replies, requests
@@ -37,8 +39,10 @@ _CATCH_UP_S: Final = 3.0
 _MOST_WAITING: Final = 256
 _MOST_WAITING_BYTES: Final = 4 << 20
 _MOST_WRITES: Final = 1_024
-#: Maximum number of bytes that a client may leave unread.
-_MOST_UNREAD_BYTES: Final = 64 << 20
+#: Maximum number of bytes that a client may leave unread: a reply and the events behind it.
+_MOST_UNREAD_BYTES: Final = 128 << 20
+#: The host's refusal of a command that writes or answers too much, or of a row that is too large.
+_TOO_LARGE: Final = "TOO_LARGE"
 #: What is proposed as it came.
 _WRITES: Final = (WRITES - {Op.CHECK}) | {Op.MULTI}
 
@@ -124,6 +128,7 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self._frames.clear()
         self._slots.clear()
+        self.server.held.forget(self)
         self.server.left(self)
         if self._worker is not None:
             self._worker.cancel()
@@ -145,14 +150,18 @@ class Connection(asyncio.Protocol):
                 self._worker = self.server.loop.create_task(self._serve())
             self._wake()
         self._pace()
+        if self._frames_bytes + len(self._received) >= LARGE:
+            self.server.held.mind(self)
 
     def pause_writing(self) -> None:
         """Stop working: the client does not read what it is sent."""
         self._writable = False
+        self.server.held.mind(self)
 
     def resume_writing(self) -> None:
         """Go on."""
         self._writable = True
+        self.server.held.mind(self)
         self._wake()
 
     # What the server calls.
@@ -204,9 +213,32 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     @property
+    def held_bytes(self) -> int:
+        """What the node holds for the client: what it has not read, and requests not begun."""
+        if self._transport is None:
+            return 0
+        unread: int = self._transport.get_write_buffer_size()
+        return unread + self._frames_bytes + len(self._received)
+
+    def evict(self) -> None:
+        """Close it at once: what is held for it is needed for others."""
+        self.server.warn(f"{self.peer} neither reads what it is sent nor sends what it began")
+        self.abort()
+
+    @property
     def outstanding(self) -> int:
         """Requests that were not answered yet."""
         return len(self._slots) + len(self._frames)
+
+    def watch(self, kind: Kind, path: str, zxid: int) -> bool:
+        """Watch a path for changes after a transaction; False: it is one watch too many."""
+        if self.server.watches.add(kind, path, self, zxid):
+            return True
+        self.server.warn(
+            f"{self.peer} sets a watch too many: watch_bytes of [plugins.zookeeper] is "
+            f"{self.server.config.watch_bytes:,}, and a connection has an eighth of it"
+        )
+        return False
 
     # Bytes.
 
@@ -244,9 +276,12 @@ class Connection(asyncio.Protocol):
             return
         transport.write(b"".join(unsent))
         unsent.clear()
+        if self._writable:
+            return
         if transport.get_write_buffer_size() > _MOST_UNREAD_BYTES:
-            self.server.warn(f"{self.peer} does not read what it is sent")
-            self.abort()
+            self.evict()
+        else:
+            self.server.held.mind(self)
 
     def _check_connected(self) -> None:
         if not self.session:
@@ -447,6 +482,9 @@ class Connection(asyncio.Protocol):
         elif isinstance(error, Rejected) and error.code == SESSION_EXPIRED:
             slot.last = True
             self._fill(slot, 0, Error.SESSION_EXPIRED)
+        elif isinstance(error, Rejected) and error.code == _TOO_LARGE:
+            self.server.warn(f"a write of {self.peer} is refused: {error}")
+            self._fill(slot, self.server.zxid, Error.MARSHALLING)
         else:
             self._fail(error)
         self._wake()

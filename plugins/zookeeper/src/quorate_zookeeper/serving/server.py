@@ -17,6 +17,7 @@ from quorate_zookeeper.config import ZooKeeperConfig
 from quorate_zookeeper.serving import tls, words
 from quorate_zookeeper.serving.connection import Connection
 from quorate_zookeeper.serving.following import Follower
+from quorate_zookeeper.serving.holding import Held
 from quorate_zookeeper.serving.lives import renew_forever
 from quorate_zookeeper.serving.watches import Watches
 from quorate_zookeeper.v1 import rows_pb2 as rows
@@ -42,14 +43,18 @@ class Server:
         self.node: Final = node
         self.config: Final = config
         self.loop: Final = asyncio.get_running_loop()
-        self.watches: Final = Watches()
+        self.watches: Final = Watches(config.watch_bytes)
+        self.held: Final = Held()
         self.connections: Final[set[Connection]] = set()
+        #: Held while children are read in pages.
+        self.listing: Final = asyncio.Lock()
         #: Connections whose next reply waits for events.
         self.blocked: Final[set[Connection]] = set()
         self._by_session: Final[dict[int, Connection]] = {}
         self._hosts: Final[Counter[str]] = Counter()
         self._follower: Final = Follower(node, self._happened, self._passed, self._lost)
-        self._waiting: Final[list[tuple[int, asyncio.Future[None]]]] = []
+        #: Who waits for which transaction.
+        self._waiting: Final[dict[asyncio.Future[None], int]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._listening: Final[list[asyncio.Server]] = []
         self._warned_s = float("-inf")
@@ -139,14 +144,17 @@ class Server:
 
     async def reached(self, zxid: int, timeout_s: float) -> bool:
         """Wait until events up to a transaction were sent; False: they were not in time."""
+        if self.live and self.zxid >= zxid:
+            return True
+        reached = self.loop.create_future()
+        self._waiting[reached] = zxid
         try:
             async with asyncio.timeout(timeout_s):
-                while not self.live or self.zxid < zxid:
-                    future = self.loop.create_future()
-                    self._waiting.append((zxid, future))
-                    await future
+                await reached
         except TimeoutError:
             return False
+        finally:
+            del self._waiting[reached]
         return True
 
     def answer_word(self, connection: Connection, word: bytes) -> bool:
@@ -191,12 +199,9 @@ class Server:
             self.blocked.clear()
             for connection in blocked:
                 connection.flush()
-        if self._waiting:
-            waiting = self._waiting[:]
-            self._waiting.clear()
-            for _, future in waiting:
-                if not future.done():
-                    future.set_result(None)
+        for future, zxid in self._waiting.items():
+            if zxid <= self.zxid and not future.done():
+                future.set_result(None)
 
     def _lost(self) -> None:
         """Close all connections: events may be missing, and clients ask again where they are."""

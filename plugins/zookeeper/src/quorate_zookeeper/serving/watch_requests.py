@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from quorate_zookeeper.serving.reading import find
+from quorate.plugin.batches import in_parts
+
+from quorate_zookeeper.serving.reading import AT_A_TIME, find
 from quorate_zookeeper.serving.watches import KINDS, Kind
 from quorate_zookeeper.v1 import queries_pb2 as pb
 from quorate_zookeeper.wire import jute, replies
@@ -23,42 +24,50 @@ _MODES: Final = {0: Kind.PERSISTENT, 1: Kind.RECURSIVE}
 async def set_watches(connection: Connection, xid: int, op: int, record: Record) -> None:
     """Set the watches that a client had on an earlier connection, and send what it missed."""
     since = record.int64()
-    data, exist, children = (record.vector(record.text) for _ in range(3))
+    wanted = [
+        (missed, kind, path) for missed, kind in _RESUMED for path in record.vector(record.text)
+    ]
     standing: list[tuple[Kind, str]] = []
     if op == Op.SET_WATCHES2:
-        standing += [(Kind.PERSISTENT, path) for path in record.vector(record.text)]
-        standing += [(Kind.RECURSIVE, path) for path in record.vector(record.text)]
-    paths = list(dict.fromkeys((*data, *exist, *children)))
-    found = await find(connection, [pb.Lookup(path=path) for path in paths])
-    stats = {
-        path: None if result.error else replies.Described.decode(Record(result.body))
-        for path, result in zip(paths, found.results, strict=True)
-    }
-    add = partial(connection.server.watches.add, watcher=connection, zxid=found.zxid)
-    for path in data:
-        stat = stats[path]
-        if stat is None:
-            connection.notify(-1, Event.DELETED, path)
-        elif stat.mzxid > since:
-            connection.notify(-1, Event.DATA, path)
-        else:
-            add(Kind.DATA, path)
-    for path in exist:
-        if stats[path] is not None:
-            connection.notify(-1, Event.CREATED, path)
-        else:
-            add(Kind.DATA, path)
-    for path in children:
-        stat = stats[path]
-        if stat is None:
-            connection.notify(-1, Event.DELETED, path)
-        elif stat.pzxid > since:
-            connection.notify(-1, Event.CHILDREN, path)
-        else:
-            add(Kind.CHILDREN, path)
+        for kind in (Kind.PERSISTENT, Kind.RECURSIVE):
+            standing += [(kind, path) for path in record.vector(record.text)]
+    set_all = True
+    for part in in_parts(wanted, AT_A_TIME):
+        found = await find(connection, [pb.Lookup(path=path) for _, _, path in part])
+        for (missed, kind, path), result in zip(part, found.results, strict=True):
+            stat = None if result.error else replies.Described.decode(Record(result.body))
+            if (event := missed(stat, since)) is not None:
+                connection.notify(-1, event, path)
+            elif not connection.watch(kind, path, found.zxid):
+                set_all = False
+    found = await find(connection, [])
     for kind, path in standing:
-        add(kind, path)
-    connection.reply(xid, found.zxid)
+        set_all &= connection.watch(kind, path, found.zxid)
+    connection.reply(xid, found.zxid, Error.OK if set_all else Error.SYSTEM)
+
+
+def _missed_change(stat: replies.Described | None, since: int) -> Event | None:
+    if stat is None:
+        return Event.DELETED
+    return Event.DATA if stat.mzxid > since else None
+
+
+def _missed_creation(stat: replies.Described | None, since: int) -> Event | None:
+    return None if stat is None else Event.CREATED
+
+
+def _missed_children(stat: replies.Described | None, since: int) -> Event | None:
+    if stat is None:
+        return Event.DELETED
+    return Event.CHILDREN if stat.pzxid > since else None
+
+
+#: The lists of one-shot watches that clients resume: of data, of what was absent, of children.
+_RESUMED: Final = (
+    (_missed_change, Kind.DATA),
+    (_missed_creation, Kind.DATA),
+    (_missed_children, Kind.CHILDREN),
+)
 
 
 async def add_watch(connection: Connection, xid: int, op: int, record: Record) -> None:
@@ -67,8 +76,10 @@ async def add_watch(connection: Connection, xid: int, op: int, record: Record) -
     if mode not in _MODES:
         raise UndecodableError
     found = await find(connection, [])
-    connection.server.watches.add(_MODES[mode], path, connection, found.zxid)
-    connection.reply(xid, found.zxid, 0, jute.int32(0))
+    if connection.watch(_MODES[mode], path, found.zxid):
+        connection.reply(xid, found.zxid, 0, jute.int32(0))
+    else:
+        connection.reply(xid, found.zxid, Error.SYSTEM)
 
 
 async def check_watches(connection: Connection, xid: int, op: int, record: Record) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, Protocol
@@ -25,6 +26,9 @@ class Kind(Enum):
     RECURSIVE = 4
 
 
+#: About what a watch takes in memory beside its path, and the part that one watcher may have.
+_WATCH_BYTES: Final = 256
+_SHARES: Final = 8
 _ONE_SHOT: Final = (Kind.DATA, Kind.CHILDREN)
 #: By the types with which clients check and remove watches.
 KINDS: Final[dict[int, tuple[Kind, ...]]] = {
@@ -50,7 +54,11 @@ class Watcher(Protocol):
 class Watches:
     """Watches by kind, path and watcher, each with the zxid of the state that it was set on."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_bytes: int) -> None:
+        self._most: Final = most_bytes
+        #: What the watches of each watcher come to, and all of them.
+        self._bytes_of: Final[Counter[Watcher]] = Counter()
+        self._bytes = 0
         self._tables: Final[dict[Kind, dict[str, dict[Watcher, int]]]] = {kind: {} for kind in Kind}
         self._of: Final[dict[Watcher, set[tuple[Kind, str]]]] = {}
         #: Events sent, and events withheld from watchers without the right to read.
@@ -60,10 +68,23 @@ class Watches:
     def __len__(self) -> int:
         return sum(map(len, self._of.values()))
 
-    def add(self, kind: Kind, path: str, watcher: Watcher, zxid: int) -> None:
-        """Watch a path for changes after a transaction; an existing watch stays."""
-        self._tables[kind].setdefault(path, {}).setdefault(watcher, zxid)
+    def add(self, kind: Kind, path: str, watcher: Watcher, zxid: int) -> bool:
+        """Watch a path for changes after a transaction; an existing watch stays.
+
+        False: there are too many of this watcher, or of all.
+        """
+        watchers = self._tables[kind].get(path)
+        if watchers is not None and watcher in watchers:
+            return True
+        size = _WATCH_BYTES + len(path)
+        of_watcher = self._bytes_of[watcher] + size
+        if self._bytes + size > self._most or of_watcher > self._most // _SHARES:
+            return False
+        self._bytes += size
+        self._bytes_of[watcher] = of_watcher
+        self._tables[kind].setdefault(path, {})[watcher] = zxid
         self._of.setdefault(watcher, set()).add((kind, path))
+        return True
 
     def has(self, kinds: Iterable[Kind], path: str, watcher: Watcher) -> bool:
         """Return whether the watcher has a watch of any of these kinds on a path."""
@@ -80,6 +101,10 @@ class Watches:
         """Remove all watches of a watcher."""
         for kind, path in list(self._of.get(watcher, ())):
             self._drop(kind, path, watcher)
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many watchers there are, and how many paths."""
+        return len(self._of), len(set().union(*self._tables.values()))
 
     def by_path(self) -> dict[str, list[Watcher]]:
         """Return who watches which paths."""
@@ -150,7 +175,10 @@ class Watches:
         del watchers[watcher]
         if not watchers:
             del table[path]
+        size = _WATCH_BYTES + len(path)
+        self._bytes -= size
+        self._bytes_of[watcher] -= size
         held = self._of[watcher]
         held.discard((kind, path))
         if not held:
-            del self._of[watcher]
+            del self._of[watcher], self._bytes_of[watcher]

@@ -108,12 +108,8 @@ async def _mntr(server: Server) -> str:
 
 
 async def _wchs(server: Server) -> str:
-    paths = server.watches.by_path()
-    watchers = {watcher for each in paths.values() for watcher in each}
-    return (
-        f"{len(watchers)} connections watching {len(paths)} paths\n"
-        f"Total watches:{len(server.watches)}\n"
-    )
+    watchers, paths = server.watches.counts()
+    return f"{watchers} connections watching {paths} paths\nTotal watches:{len(server.watches)}\n"
 
 
 async def _wchp(server: Server) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from quorate.plugin import Rejected, Txn, keys, still_due
 
 from quorate_zookeeper.families import LIVENESS, SESSIONS, session_key
-from quorate_zookeeper.tree.changing import Tree, paths_of
+from quorate_zookeeper.tree.changing import ENOUGH_BYTES, Tree, paths_of
 from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 #: There is no such session any more.
@@ -92,11 +92,12 @@ def _end(txn: Txn, sessions: Sequence[int]) -> None:
     """End sessions; what is too much for one transaction is done by later ones."""
     tree, left = Tree(txn), MOST_EPHEMERALS
     for number in sessions:
-        paths = paths_of(txn, number, left + 1)
-        for path in paths[:left]:
-            tree.remove(path)
+        paths, removed = paths_of(txn, number, left + 1), 0
+        while removed < min(left, len(paths)) and tree.changes_bytes < ENOUGH_BYTES:
+            tree.remove(paths[removed])
+            removed += 1
         key = session_key(number)
-        if len(paths) > left:
+        if len(paths) > removed:
             session = rows.Session.FromString(txn.get(SESSIONS, key) or b"")
             session.ending = True
             txn.put(SESSIONS, key, session.SerializeToString())
@@ -104,7 +105,7 @@ def _end(txn: Txn, sessions: Sequence[int]) -> None:
         else:
             txn.delete(SESSIONS, key)
             txn.schedule(LIVENESS, key, None)
-        left -= min(left, len(paths))
+        left -= removed
     tree.commit(ended=sessions)
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
 
 from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
 from quorate_zookeeper.wire.codes import Perm
 
+#: Maximum size of a list: each change of a znode is published with it, and with its parent's.
+MOST_BYTES: Final = 1 << 14
+#: What an entry counts beside its text.
+_ENTRY_BYTES: Final = 16
 #: Identities that `auth` in a list stands for.
 _PROVED = ("digest", "sasl", "x509")
 
@@ -25,6 +31,7 @@ def is_open(acl: Sequence[rows.Acl]) -> bool:
 def accepted(acl: Iterable[rows.Acl], identities: Iterable[pb.Identity]) -> list[rows.Acl] | None:
     """Return a list as it is stored, each entry once; None: it is refused."""
     found: dict[tuple[int, str, str], rows.Acl] = {}
+    room = MOST_BYTES
     for each in acl:
         if each.scheme == "auth":
             entries = [
@@ -40,8 +47,10 @@ def accepted(acl: Iterable[rows.Acl], identities: Iterable[pb.Identity]) -> list
             return None
         for entry in entries:
             found.setdefault((entry.perms, entry.scheme, entry.id), entry)
-    stored = list(found.values())
-    return stored or None
+            room -= len(entry.scheme) + len(entry.id) + _ENTRY_BYTES
+        if room < 0:
+            return None
+    return list(found.values()) or None
 
 
 def allows(acl: Sequence[rows.Acl], identities: Sequence[pb.Identity], perms: int) -> bool:
@@ -96,6 +105,7 @@ def _matches(entry: rows.Acl, who: pb.Identity) -> bool:
         return False
 
 
+@lru_cache(1_024)
 def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
     try:
         return ipaddress.ip_network(text, strict=False)

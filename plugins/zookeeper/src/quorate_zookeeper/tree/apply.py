@@ -9,7 +9,7 @@ from quorate.plugin import Txn, still_due
 
 from quorate_zookeeper.families import REAPING
 from quorate_zookeeper.sessions.apply import demand_connection
-from quorate_zookeeper.tree.changing import RefusedError, Tree
+from quorate_zookeeper.tree.changing import ENOUGH_BYTES, RefusedError, Tree
 from quorate_zookeeper.tree.nodes import last_zxid
 from quorate_zookeeper.v1 import commands_pb2 as pb
 from quorate_zookeeper.wire import replies, requests
@@ -29,11 +29,11 @@ def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
         if command.type == Op.MULTI:
             return _carry_out_all(txn, tree, requests.operations(record))
         body = tree.apply(requests.operation(command.type, record))
+        tree.commit()
     except (ShortRecordError, UndecodableError):
         return pb.Transacted(error=Error.MARSHALLING)
     except RefusedError as refusal:
         return pb.Transacted(zxid=last_zxid(txn), error=refusal.error)
-    tree.commit()
     return pb.Transacted(zxid=txn.revision, body=body)
 
 
@@ -50,15 +50,15 @@ def _carry_out_all(
             else:
                 body = tree.apply(each)
                 results += replies.HEADS[each.type], body
+        if operations:
+            tree.commit()
     except RefusedError as refusal:
         count = sum(len(each) if isinstance(each, list) else 1 for each in operations)
-        body = replies.failed_multi(count, len(results) // 2, refusal.error)
+        # What is too large together failed with the last one.
+        failed_at = min(len(results) // 2, count - 1)
+        body = replies.failed_multi(count, failed_at, refusal.error)
         return pb.Transacted(zxid=last_zxid(txn), body=body)
-    body = replies.multi(results)
-    if not operations:
-        return pb.Transacted(body=body)
-    tree.commit()
-    return pb.Transacted(zxid=txn.revision, body=body)
+    return pb.Transacted(zxid=txn.revision if operations else 0, body=replies.multi(results))
 
 
 def reap(txn: Txn, command: pb.Reap) -> None:
@@ -66,6 +66,9 @@ def reap(txn: Txn, command: pb.Reap) -> None:
     tree = Tree(txn)
     removed = False
     for key in still_due(txn, REAPING, command.keys):
+        if tree.changes_bytes > ENOUGH_BYTES:
+            # The rest stays due.
+            break
         path = key.decode()
         node = tree.node(path)
         txn.schedule(REAPING, key, None)

@@ -28,7 +28,7 @@ from quorate_zookeeper.tree.nodes import (
     stored_node,
     stored_nodes,
 )
-from quorate_zookeeper.tree.paths import is_valid, name_of, parent_of
+from quorate_zookeeper.tree.paths import LONGEST, is_valid, name_of, parent_of
 from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
 from quorate_zookeeper.wire import jute, replies
 from quorate_zookeeper.wire.codes import CREATES, Error, Op, Perm
@@ -41,8 +41,13 @@ _TTL_FLAGS: Final = (5, 6)
 _LONGEST_TTL_MS: Final = (1 << 40) - 1
 #: The time from the deletion of a container's last child to its own.
 CONTAINER_MS: Final = 60_000
-#: Changes of one event; a row is bounded.
+#: Changes of one event, and their size: a row is bounded.
 _AT_A_TIME: Final = 2_000
+_EVENT_BYTES: Final = 512 << 10
+#: Maximum size of what a transaction publishes: the host takes no more of one command either.
+MOST_BYTES: Final = 16 << 20
+#: What removes znodes by itself leaves the rest to a later transaction at this size.
+ENOUGH_BYTES: Final = 8 << 20
 #: The end of an event that another one of its transaction follows.
 _MORE: Final = rows.Transaction(more=True).SerializeToString()
 _LAST_VERSION: Final = (1 << 31) - 1
@@ -104,6 +109,8 @@ class Tree:
         self._has_quotas: Final = bool(txn.count(QUOTAS))
         #: What happened, as encoded changes of a `Transaction`.
         self._changes: Final[list[bytes]] = []
+        #: What those come to that came and went; of changed data only one is in memory per znode.
+        self.changes_bytes = 0
 
     def read_ahead(self, operations: Sequence[Operation | list[DataChange]]) -> None:
         """Read together what operations look at, which takes less than one by one."""
@@ -177,7 +184,10 @@ class Tree:
     def commit(
         self, *, ended: Sequence[int] = (), attached: Sequence[rows.Attachment] = ()
     ) -> None:
-        """Write it all as one transaction, and publish what happened."""
+        """Write it all as one transaction, and publish what happened; raises `RefusedError`."""
+        size = sum(map(len, self._changes))
+        if size > MOST_BYTES:
+            raise RefusedError(Error.MARSHALLING)
         txn = self._txn
         nodes, parents = self._nodes, self._parents
         _write(txn, NODES, {path: nodes[path] for path in self._changed_nodes})
@@ -205,10 +215,9 @@ class Tree:
                     txn.delete(family, key)
         for key, at_ms in self._reaping.items():
             txn.schedule(REAPING, key, at_ms)
-        changes = self._changes
-        while len(changes) > _AT_A_TIME:
-            txn.put(TRANSACTIONS, LAST, b"".join((*changes[:_AT_A_TIME], _MORE)))
-            del changes[:_AT_A_TIME]
+        *earlier, changes = _events(self._changes, size)
+        for each in earlier:
+            txn.put(TRANSACTIONS, LAST, b"".join((*each, _MORE)))
         if ended or attached:
             of_sessions = rows.Transaction(ended_sessions=ended, attachments=attached)
             changes.append(of_sessions.SerializeToString())
@@ -235,6 +244,8 @@ class Tree:
             number = (children.creates + (1 << 31)) % (1 << 32) - (1 << 31)
             path = f"{path}{number:010d}"
         _demand_valid(path)
+        if len(path) > LONGEST:
+            raise RefusedError(Error.BAD_ARGUMENTS)
         if self.node(path) is not None:
             raise RefusedError(Error.NODE_EXISTS)
         if parent.ephemeral_owner:
@@ -420,7 +431,26 @@ class Tree:
         acl: Sequence[rows.Acl],
         parent_acl: Sequence[rows.Acl],
     ) -> None:
-        self._changes.append(_change(kind, path, acl, parent_acl))
+        change = _change(kind, path, acl, parent_acl)
+        self._changes.append(change)
+        self.changes_bytes += len(change)
+        if self.changes_bytes > MOST_BYTES:
+            raise RefusedError(Error.MARSHALLING)
+
+
+def _events(changes: list[bytes], size: int) -> list[list[bytes]]:
+    """Cut changes into those of one event each; the last may have none."""
+    if len(changes) <= _AT_A_TIME and size <= _EVENT_BYTES:
+        return [changes]
+    events: list[list[bytes]] = [[]]
+    room = _EVENT_BYTES
+    for change in changes:
+        if len(events[-1]) == _AT_A_TIME or (events[-1] and len(change) > room):
+            events.append([])
+            room = _EVENT_BYTES
+        events[-1].append(change)
+        room -= len(change)
+    return events
 
 
 def _change(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from quorate.plugin import Reader, keys
 
@@ -20,16 +21,28 @@ from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_zookeeper.wire import jute, replies
 from quorate_zookeeper.wire.codes import Error, Op, Perm
 
+#: Maximum size of the results of one query: the host answers 16 MiB. What does not fit beside other
+#: results is left out, and what is larger by itself is refused.
+MOST_BYTES: Final = (16 << 20) - (1 << 16)
+#: About what is sent of a result beside its bytes.
+_RESULT_BYTES: Final = 16
+
 
 def find(reader: Reader, query: asked.Find) -> Iterator[asked.Found]:
-    """Answer lookups, all from one state of the tree."""
-    found = asked.Found(zxid=last_zxid(reader))
+    """Answer lookups, all from one state of the tree; those at the end may be left out."""
+    found, room = asked.Found(zxid=last_zxid(reader)), MOST_BYTES
     for lookup in query.lookups:
         if lookup.type == Op.GET_EPHEMERALS:
-            body = _ephemerals(reader, query.session, lookup.path)
-            found.results.add(body=body)
+            result = asked.Result(body=_ephemerals(reader, query.session, lookup.path))
         else:
-            found.results.append(_look_up(reader, lookup, query.identities))
+            result = _look_up(reader, lookup, query.identities)
+        size = len(result.body) + len(result.page.names) + _RESULT_BYTES
+        if size > MOST_BYTES:
+            result, size = asked.Result(error=Error.MARSHALLING), _RESULT_BYTES
+        room -= size
+        if room < 0:
+            break
+        found.results.append(result)
     yield found
 
 
@@ -61,10 +74,30 @@ def _look_up(
     elif type_ == Op.GET_ACL:
         body = replies.acl(list(lists.shown(node.acl, identities)))
     elif type_ in (Op.GET_CHILDREN, Op.GET_CHILDREN2):
-        body = jute.vector(map(jute.text, child_names(reader, path)))
+        names, last = _names(reader, lookup)
+        if lookup.after or (last and lookup.page_bytes):
+            page = asked.Page(count=len(names), names=b"".join(names), last=last)
+            stat = replies.stat(node, stored_children(reader, path))
+            return asked.Result(body=stat, page=page)
+        body = jute.vector(names)
     if type_ != Op.GET_CHILDREN:
         body += replies.stat(node, stored_children(reader, path))
     return asked.Result(body=body)
+
+
+def _names(reader: Reader, lookup: asked.Lookup) -> tuple[list[bytes], str]:
+    """Return names of children as records, and the last of them if they are not all."""
+    names: list[bytes] = []
+    size, last = 0, ""
+    for some in child_names(reader, lookup.path, lookup.after):
+        # More than fits into an answer is not collected.
+        if size > MOST_BYTES or 0 < lookup.page_bytes <= size:
+            return names, last
+        records = [jute.text(name) for name in some]
+        names += records
+        size += sum(map(len, records))
+        last = some[-1] if some else ""
+    return names, ""
 
 
 def _ephemerals(reader: Reader, session: int, prefix: str) -> bytes:
@@ -72,6 +105,10 @@ def _ephemerals(reader: Reader, session: int, prefix: str) -> bytes:
     if prefix not in ("", "/"):
         start, end = keys.opening(session, prefix)
     found: list[bytes] = []
+    room = MOST_BYTES
     for row in reader.scan(EPHEMERALS, start, end, limit=1_000_000):
         found.append(jute.text(str(keys.unpack(row.key)[1])))
+        room -= len(found[-1])
+        if room < 0:
+            break
     return jute.vector(found)

@@ -7,7 +7,15 @@ from typing import Final
 
 from quorate.plugin import Reader, keys, read_values
 
-from quorate_zookeeper.families import ALL, CHILDREN, LAST, NODES, PARENTS, TRANSACTIONS
+from quorate_zookeeper.families import (
+    ALL,
+    CHILDREN,
+    LAST,
+    NODES,
+    PARENTS,
+    TRANSACTIONS,
+    child_key,
+)
 from quorate_zookeeper.tree.paths import descendants
 from quorate_zookeeper.v1 import rows_pb2 as rows
 from quorate_zookeeper.wire.codes import Perm
@@ -21,8 +29,9 @@ BUILT_IN: Final = {
     QUOTA: (),
     CONFIG: (),
 }
-#: Rows of a scan at a time.
+#: Rows of a scan at a time, and names of children, which may come to 6 MiB.
 _AT_A_TIME: Final = 10_000
+_NAMES: Final = 500
 
 
 def stored_node(reader: Reader, path: str) -> rows.Znode | None:
@@ -70,15 +79,16 @@ def node_count(reader: Reader) -> int:
     return len(BUILT_IN) + (0 if stored is None else rows.Children.FromString(stored).count)
 
 
-def child_names(reader: Reader, path: str) -> Iterator[str]:
-    """Yield the names of a znode's children."""
-    yield from BUILT_IN.get(path, ())
+def child_names(reader: Reader, path: str, after: str = "") -> Iterator[list[str]]:
+    """Yield the names of a znode's children, or of those after one, some at a time."""
     start, end = keys.prefix(path)
-    while True:
-        found = list(reader.scan(CHILDREN, start, end, limit=_AT_A_TIME))
-        for row in found:
-            yield str(keys.unpack(row.key)[1])
-        if len(found) < _AT_A_TIME:
+    if after:
+        start = keys.successor(child_key(path, after))
+    elif path in BUILT_IN:
+        yield list(BUILT_IN[path])
+    while found := list(reader.scan(CHILDREN, start, end, limit=_NAMES)):
+        yield [str(keys.unpack(row.key)[1]) for row in found]
+        if len(found) < _NAMES:
             return
         start = keys.successor(found[-1].key)
 

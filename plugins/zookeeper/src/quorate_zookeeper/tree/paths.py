@@ -7,6 +7,8 @@ from typing import Final
 
 #: Code points that no path of a znode may have.
 _REFUSED: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]")
+#: Maximum length of a path of a new znode: lists of children are read by the hundred.
+LONGEST: Final = 4_096
 
 
 def is_valid(path: str) -> bool:

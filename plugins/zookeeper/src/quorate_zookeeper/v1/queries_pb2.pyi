@@ -17,12 +17,16 @@ class Find(_message.Message):
     def __init__(self, identities: _Optional[_Iterable[_Union[_commands_pb2.Identity, _Mapping]]] = ..., session: _Optional[int] = ..., lookups: _Optional[_Iterable[_Union[Lookup, _Mapping]]] = ...) -> None: ...
 
 class Lookup(_message.Message):
-    __slots__ = ("type", "path")
+    __slots__ = ("type", "path", "page_bytes", "after")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PATH_FIELD_NUMBER: _ClassVar[int]
+    PAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
+    AFTER_FIELD_NUMBER: _ClassVar[int]
     type: int
     path: str
-    def __init__(self, type: _Optional[int] = ..., path: _Optional[str] = ...) -> None: ...
+    page_bytes: int
+    after: str
+    def __init__(self, type: _Optional[int] = ..., path: _Optional[str] = ..., page_bytes: _Optional[int] = ..., after: _Optional[str] = ...) -> None: ...
 
 class Found(_message.Message):
     __slots__ = ("zxid", "results")
@@ -33,12 +37,24 @@ class Found(_message.Message):
     def __init__(self, zxid: _Optional[int] = ..., results: _Optional[_Iterable[_Union[Result, _Mapping]]] = ...) -> None: ...
 
 class Result(_message.Message):
-    __slots__ = ("error", "body")
+    __slots__ = ("error", "body", "page")
     ERROR_FIELD_NUMBER: _ClassVar[int]
     BODY_FIELD_NUMBER: _ClassVar[int]
+    PAGE_FIELD_NUMBER: _ClassVar[int]
     error: int
     body: bytes
-    def __init__(self, error: _Optional[int] = ..., body: _Optional[bytes] = ...) -> None: ...
+    page: Page
+    def __init__(self, error: _Optional[int] = ..., body: _Optional[bytes] = ..., page: _Optional[_Union[Page, _Mapping]] = ...) -> None: ...
+
+class Page(_message.Message):
+    __slots__ = ("count", "names", "last")
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    count: int
+    names: bytes
+    last: str
+    def __init__(self, count: _Optional[int] = ..., names: _Optional[bytes] = ..., last: _Optional[str] = ...) -> None: ...
 
 class CountTree(_message.Message):
     __slots__ = ()
