@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from quorate.plugin import Access, OrderedCommands
 from quorate.testing.node import MemoryNode
 from quorate_zookeeper.config import ZooKeeperConfig
+from quorate_zookeeper.serving.counts import Counts
 from quorate_zookeeper.serving.identities import MOST_IDENTITIES, PROOF_BYTES
 from quorate_zookeeper.wire import jute, requests
 from quorate_zookeeper.wire.codes import WRITES, Error, Op
@@ -19,6 +20,30 @@ from quorate_zookeeper.wire.requests import UndecodableError
 
 from tests.support.zookeeper.peers import Door, Peer, create, delete, multi, read, set_data
 
+#: What exporters of Prometheus, Telegraf and Datadog read of `mntr`, but for what a leader has.
+READ_BY_EXPORTERS = {
+    "zk_version",
+    "zk_server_state",
+    "zk_uptime",
+    "zk_min_latency",
+    "zk_avg_latency",
+    "zk_max_latency",
+    "zk_packets_received",
+    "zk_packets_sent",
+    "zk_num_alive_connections",
+    "zk_outstanding_requests",
+    "zk_znode_count",
+    "zk_watch_count",
+    "zk_ephemerals_count",
+    "zk_approximate_data_size",
+    "zk_open_file_descriptor_count",
+    "zk_max_file_descriptor_count",
+    "zk_global_sessions",
+    "zk_local_sessions",
+    "zk_connection_drop_count",
+    "zk_connection_rejected",
+    "zk_auth_failed_count",
+}
 Opening = Callable[..., Awaitable[Door]]
 
 
@@ -165,8 +190,43 @@ async def test_words_are_answered(door: Door, peer: Peer) -> None:
     assert "maxSessionTimeout=40000\n" in await ask_word(door, b"conf")
     figures = dict(line.split("\t") for line in (await ask_word(door, b"mntr")).splitlines())
     assert (figures["zk_watch_count"], figures["zk_global_sessions"]) == ("1", "1")
+    assert set(figures) >= READ_BY_EXPORTERS
     assert "Total watches:1\n" in await ask_word(door, b"wchs")
     assert "not in the whitelist" in await ask_word(door, b"wchp")
+
+
+async def figures_of(door: Door) -> dict[str, float]:
+    lines = [line.split("\t") for line in (await ask_word(door, b"mntr")).splitlines()]
+    return {name: float(value) for name, value in lines if value.replace(".", "", 1).isdecimal()}
+
+
+async def test_counters_do_not_fall_when_connections_close(door: Door, peer: Peer) -> None:
+    for _ in range(20):
+        await peer.ask(Op.EXISTS, read("/"))
+    peer.send(Op.SASL, jute.buffer(b""))
+    assert (await peer.reply()).error == Error.AUTH_FAILED
+    assert await peer.is_closed()
+    figures = await figures_of(door)
+    # The first frame of the connection is no request, and is counted as a stock server does.
+    assert figures["zk_packets_received"] >= 22
+    assert figures["zk_packets_sent"] >= 22
+    assert figures["zk_auth_failed_count"] == 1
+    assert figures["zk_num_alive_connections"] == 1
+    assert f"Received: {int(figures['zk_packets_received'])}" in await ask_word(door, b"srvr")
+
+
+def test_latency_is_that_of_all_requests() -> None:
+    counts = Counts()
+    assert counts.latency_ms() == (0, 0.0, 0)
+    for seconds in (0.002, 0.005, 0.011):
+        counts.took(seconds)
+    assert counts.latency_ms() == (2, 6.0, 11)
+
+
+async def test_requests_are_timed(door: Door, peer: Peer) -> None:
+    for _ in range(3):
+        await peer.ask(Op.SYNC, jute.text("/"))
+    assert (await figures_of(door))["zk_avg_latency"] > 0
 
 
 async def test_all_words_can_be_allowed(open_door: Opening) -> None:
@@ -174,7 +234,8 @@ async def test_all_words_can_be_allowed(open_door: Opening) -> None:
     peer = await door.connect()
     await peer.ask(Op.EXISTS, read("/a", watch=True))
     assert await ask_word(door, b"wchp") == f"/a\n\t{peer.session:#x}\n"
-    assert f"{peer.session:#x}\n\t/a\n" in await ask_word(door, b"wchc")
+    # Who watches nothing is not there, such as the connection that asks.
+    assert await ask_word(door, b"wchc") == f"{peer.session:#x}\n\t/a\n"
     assert f"sid={peer.session:#x}" in await ask_word(door, b"cons")
 
 

@@ -69,11 +69,12 @@ async def test_a_silent_session_ends_with_its_ephemerals(door: Door, peer: Peer)
     assert (await door.connect(peer.session, peer.password)).session == 0
 
 
+@pytest.mark.parametrize("bound", [("MOST_EPHEMERALS", 3), ("ENOUGH_BYTES", 20)])
 async def test_very_many_ephemerals_go_in_several_transactions(
-    door: Door, peer: Peer, monkeypatch: pytest.MonkeyPatch
+    door: Door, peer: Peer, monkeypatch: pytest.MonkeyPatch, bound: tuple[str, int]
 ) -> None:
     """Those who had the session cannot have it back meanwhile."""
-    monkeypatch.setattr(apply, "MOST_EPHEMERALS", 3)
+    monkeypatch.setattr(apply, *bound)
     owner, other = await door.connect(), await door.connect()
     for number in range(7):
         await owner.ask(Op.CREATE, create(f"/e{number}", flags=EPHEMERAL))

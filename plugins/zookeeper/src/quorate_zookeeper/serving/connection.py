@@ -50,10 +50,11 @@ _WRITES: Final = (WRITES - {Op.CHECK}) | {Op.MULTI}
 class _Slot:
     """The place of a reply among those of its connection."""
 
-    __slots__ = ("body", "done", "error", "last", "size", "xid", "zxid")
+    __slots__ = ("arrived_s", "body", "done", "error", "last", "size", "xid", "zxid")
 
-    def __init__(self, xid: int, size: int = 0) -> None:
+    def __init__(self, xid: int, arrived_s: float, size: int = 0) -> None:
         self.xid: Final = xid
+        self.arrived_s: Final = arrived_s
         #: Bytes of the request, of a write.
         self.size: Final = size
         #: It is sent once every event up to this transaction was; 0: at once.
@@ -74,6 +75,9 @@ class Connection(asyncio.Protocol):
         self._received: Final = bytearray()
         self._frames: Final[deque[bytes]] = deque()
         self._frames_bytes = 0
+        #: When each of these came, and the one that is worked on.
+        self._arrivals: Final[deque[float]] = deque()
+        self._arrived_s = 0.0
         self._began = False
         self._worker: asyncio.Task[None] | None = None
         self._awake: asyncio.Future[None] | None = None
@@ -127,6 +131,7 @@ class Connection(asyncio.Protocol):
         """End: what was proposed goes on, and is not answered any more."""
         self._transport = None
         self._frames.clear()
+        self._arrivals.clear()
         self._slots.clear()
         self.server.held.forget(self)
         self.server.left(self)
@@ -255,6 +260,7 @@ class Connection(asyncio.Protocol):
             if len(received) < end:
                 break
             self._frames.append(bytes(received[start + _LENGTH_BYTES : end]))
+            self._arrivals.append(self.active_s)
             self._frames_bytes += length
             self.received += 1
             start = end
@@ -367,6 +373,7 @@ class Connection(asyncio.Protocol):
     def take(self) -> bytes:
         """Take the next request."""
         frame = self._frames.popleft()
+        self._arrived_s = self._arrivals.popleft()
         self._frames_bytes -= len(frame)
         if not self._reads:
             self._pace()
@@ -436,7 +443,7 @@ class Connection(asyncio.Protocol):
         self, xid: int, zxid: int = 0, error: int = 0, body: bytes = b"", *, last: bool = False
     ) -> None:
         """Answer a request after those before it; `last`: the connection is closed after it."""
-        slot = _Slot(xid)
+        slot = _Slot(xid, self._arrived_s)
         self._slots.append(slot)
         slot.last = last
         self._closes_session = self._closes_session or last
@@ -445,6 +452,7 @@ class Connection(asyncio.Protocol):
     def _fill(self, slot: _Slot, zxid: int, error: int = 0, body: bytes = b"") -> None:
         slot.zxid, slot.error, slot.body, slot.done = zxid, error, body, True
         self.zxid = max(self.zxid, zxid)
+        self.server.counts.took(self.server.loop.time() - slot.arrived_s)
         self.flush()
 
     # Writes.
@@ -458,7 +466,7 @@ class Connection(asyncio.Protocol):
             type=op,
             request=request,
         )
-        slot = _Slot(xid, len(request))
+        slot = _Slot(xid, self._arrived_s, len(request))
         self._slots.append(slot)
         self._submit(slot, command)
 
@@ -491,7 +499,7 @@ class Connection(asyncio.Protocol):
 
     def _close_session(self, xid: int) -> None:
         self._closes_session = True
-        slot = _Slot(xid)
+        slot = _Slot(xid, self._arrived_s)
         slot.last = True
         self._slots.append(slot)
         command = pb.CloseSession(session=self.session, connection=self.number)

@@ -37,6 +37,8 @@ class Follower:
         self._lost: Final = lost
         #: That of the last transaction passed on.
         self.zxid = 0
+        #: Why it could not follow, at the last attempt.
+        self._complained = ""
         #: Whether the zxid is that of a state of this node.
         self.live = False
 
@@ -45,12 +47,28 @@ class Follower:
         while True:
             try:
                 await self._follow()
-            except Exception:  # noqa: BLE001 - what is wrong now may be right later
-                _log.warning("cannot follow the tree of znodes; trying again", exc_info=True)
+            except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
+                self._complain(error)
             if self.live:
                 self.live = False
                 self._lost()
             await asyncio.sleep(_RETRY_S)
+
+    def _complain(self, error: Exception) -> None:
+        """Log why it cannot follow, once until something else is the reason or it could follow.
+
+        What is not available yet, while a cluster is founded or has no leader, is no fault.
+        """
+        reason = f"{type(error).__name__}: {error}"
+        if self.live or reason != self._complained:
+            expected = hasattr(error, "code")
+            _log.log(
+                logging.INFO if expected else logging.WARNING,
+                "cannot follow the tree of znodes, and serves no client until it can: %s",
+                reason,
+                exc_info=None if expected else error,
+            )
+        self._complained = reason
 
     async def _follow(self) -> None:
         async for seen in self._node.watch(TRANSACTIONS):

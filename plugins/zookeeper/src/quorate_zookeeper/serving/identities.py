@@ -45,12 +45,12 @@ async def authenticate(connection: Connection, xid: int, op: int, record: Record
                 f"{connection.peer} proves more than {MOST_IDENTITIES} identities, or one by more "
                 f"than {PROOF_BYTES:,} bytes"
             )
-            connection.reply(xid, 0, Error.AUTH_FAILED, last=True)
+            _refuse(connection, xid)
             return
         if user_of(connection) != before:
             await connection.act()
     elif scheme != "ip":
-        connection.reply(xid, 0, Error.AUTH_FAILED, last=True)
+        _refuse(connection, xid)
         return
     connection.reply(xid)
 
@@ -74,6 +74,11 @@ def _proves(connection: Connection, proof: bytes) -> bool:
 
 async def refuse_sasl(connection: Connection, xid: int, op: int, record: Record) -> None:
     """Refuse SASL."""
+    _refuse(connection, xid)
+
+
+def _refuse(connection: Connection, xid: int) -> None:
+    connection.server.counts.refused_identities += 1
     connection.reply(xid, 0, Error.AUTH_FAILED, last=True)
 
 

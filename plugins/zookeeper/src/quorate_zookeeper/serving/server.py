@@ -16,6 +16,7 @@ from quorate_zookeeper import metrics
 from quorate_zookeeper.config import ZooKeeperConfig
 from quorate_zookeeper.serving import tls, words
 from quorate_zookeeper.serving.connection import Connection
+from quorate_zookeeper.serving.counts import Counts
 from quorate_zookeeper.serving.following import Follower
 from quorate_zookeeper.serving.holding import Held
 from quorate_zookeeper.serving.lives import renew_forever
@@ -45,6 +46,7 @@ class Server:
         self.loop: Final = asyncio.get_running_loop()
         self.watches: Final = Watches(config.watch_bytes)
         self.held: Final = Held()
+        self.counts: Final = Counts()
         self.connections: Final[set[Connection]] = set()
         #: Held while children are read in pages.
         self.listing: Final = asyncio.Lock()
@@ -97,6 +99,16 @@ class Server:
         """Whether clients are served."""
         return self._follower.live
 
+    @property
+    def received(self) -> int:
+        """Requests since it began to serve."""
+        return self.counts.received + sum(each.received for each in self.connections)
+
+    @property
+    def sent(self) -> int:
+        """Replies and events since it began to serve."""
+        return self.counts.sent + sum(each.sent for each in self.connections)
+
     # What connections call.
 
     def admits(self, user: str) -> bool:
@@ -118,15 +130,20 @@ class Server:
             return False
         if len(self.connections) > config.connections:
             self.warn(f"{connection.peer} is refused: there are {config.connections:,} others")
+            self.counts.rejected += 1
             return False
         if config.connections_per_host and self._hosts[host] > config.connections_per_host:
             self.warn(f"{connection.peer} is refused: its host has {self._hosts[host] - 1:,}")
+            self.counts.rejected += 1
             return False
         return True
 
     def left(self, connection: Connection) -> None:
         """Forget a connection and its watches; its session continues."""
         self.connections.discard(connection)
+        self.counts.dropped += 1
+        self.counts.received += connection.received
+        self.counts.sent += connection.sent
         self.blocked.discard(connection)
         self.watches.forget(connection)
         self._hosts[connection.host] -= 1

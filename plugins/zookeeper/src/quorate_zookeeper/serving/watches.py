@@ -43,6 +43,8 @@ KINDS: Final[dict[int, tuple[Kind, ...]]] = {
 class Watcher(Protocol):
     """A connection, as its watches know it."""
 
+    session: int
+
     @property
     def identities(self) -> Sequence[pb.Identity]:
         """Who it has proved to be."""
@@ -106,12 +108,17 @@ class Watches:
         """Return how many watchers there are, and how many paths."""
         return len(self._of), len(set().union(*self._tables.values()))
 
-    def by_path(self) -> dict[str, list[Watcher]]:
-        """Return who watches which paths."""
-        found: dict[str, list[Watcher]] = {}
+    def by_session(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the session of each watcher, and the paths that it watches."""
         for watcher, held in self._of.items():
-            for path in sorted({path for _, path in held}):
-                found.setdefault(path, []).append(watcher)
+            yield watcher.session, sorted({path for _, path in held})
+
+    def by_path(self) -> dict[str, list[int]]:
+        """Return the sessions that watch each path."""
+        found: dict[str, list[int]] = {}
+        for session, paths in self.by_session():
+            for path in paths:
+                found.setdefault(path, []).append(session)
         return found
 
     def fire(self, zxid: int, changes: Iterable[rows.Change]) -> None:

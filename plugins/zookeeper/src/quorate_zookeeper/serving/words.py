@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import platform
+import resource
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
@@ -90,21 +92,42 @@ async def _envi(_: Server) -> str:
 
 
 async def _mntr(server: Server) -> str:
-    figures, watches = await _figures(server), server.watches
+    figures, counts = await _figures(server), server.counts
+    shortest_ms, mean_ms, longest_ms = counts.latency_ms()
+    open_files, most_files = _files()
     values = {
         "version": f"{VERSION}-quorate",
         "server_state": "follower",
+        "peer_state": "following - broadcast",
         "uptime": int((server.now_s() - server.began_s) * 1_000),
+        "min_latency": shortest_ms,
+        "avg_latency": mean_ms,
+        "max_latency": longest_ms,
+        "packets_received": server.received,
+        "packets_sent": server.sent,
         "num_alive_connections": len(server.connections),
+        "connection_drop_count": counts.dropped,
+        "connection_rejected": counts.rejected,
+        "auth_failed_count": counts.refused_identities,
         "outstanding_requests": _outstanding(server),
         "znode_count": figures.znodes,
         "ephemerals_count": figures.ephemerals,
+        "approximate_data_size": figures.bytes,
         "global_sessions": figures.sessions,
-        "watch_count": len(watches),
-        "packets_received": sum(each.received for each in server.connections),
-        "packets_sent": sum(each.sent for each in server.connections),
+        "local_sessions": 0,
+        "watch_count": len(server.watches),
+        "open_file_descriptor_count": open_files,
+        "max_file_descriptor_count": most_files,
     }
     return "".join(f"zk_{name}\t{value}\n" for name, value in values.items())
+
+
+def _files() -> tuple[int, int]:
+    """Return how many files the process has open, and how many it may; -1: it is not known here."""
+    try:
+        return len(os.listdir("/proc/self/fd")), resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    except OSError:
+        return -1, -1
 
 
 async def _wchs(server: Server) -> str:
@@ -113,28 +136,26 @@ async def _wchs(server: Server) -> str:
 
 
 async def _wchp(server: Server) -> str:
-    sessions = {each: f"\t{each.session:#x}\n" for each in server.connections}
     return "".join(
-        path + "\n" + "".join(line for each, line in sessions.items() if each in watchers)
-        for path, watchers in server.watches.by_path().items()
+        f"{path}\n" + "".join(f"\t{session:#x}\n" for session in sessions)
+        for path, sessions in server.watches.by_path().items()
     )
 
 
 async def _wchc(server: Server) -> str:
-    paths = server.watches.by_path()
     return "".join(
-        f"{each.session:#x}\n"
-        + "".join(f"\t{path}\n" for path, watchers in paths.items() if each in watchers)
-        for each in server.connections
+        f"{session:#x}\n" + "".join(f"\t{path}\n" for path in paths)
+        for session, paths in server.watches.by_session()
     )
 
 
 async def _state(server: Server) -> str:
     figures = await _figures(server)
+    shortest_ms, mean_ms, longest_ms = server.counts.latency_ms()
     return (
-        "Latency min/avg/max: 0/0.0/0\n"
-        f"Received: {sum(each.received for each in server.connections)}\n"
-        f"Sent: {sum(each.sent for each in server.connections)}\n"
+        f"Latency min/avg/max: {shortest_ms}/{mean_ms}/{longest_ms}\n"
+        f"Received: {server.received}\n"
+        f"Sent: {server.sent}\n"
         f"Connections: {len(server.connections)}\n"
         f"Outstanding: {_outstanding(server)}\n"
         f"Zxid: {figures.zxid:#x}\n"

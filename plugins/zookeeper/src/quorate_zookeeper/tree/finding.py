@@ -7,7 +7,7 @@ from typing import Final
 
 from quorate.plugin import Reader, keys
 
-from quorate_zookeeper.families import EPHEMERALS, SESSIONS
+from quorate_zookeeper.families import EPHEMERALS, NODES, SESSIONS
 from quorate_zookeeper.tree import acl as lists
 from quorate_zookeeper.tree.nodes import (
     child_names,
@@ -17,6 +17,7 @@ from quorate_zookeeper.tree.nodes import (
     stored_children,
     stored_node,
 )
+from quorate_zookeeper.tree.paths import descendants
 from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_zookeeper.wire import jute, replies
 from quorate_zookeeper.wire.codes import Error, Op, Perm
@@ -24,6 +25,8 @@ from quorate_zookeeper.wire.codes import Error, Op, Perm
 #: Maximum size of the results of one query: the host answers 16 MiB. What does not fit beside other
 #: results is left out, and what is larger by itself is refused.
 MOST_BYTES: Final = (16 << 20) - (1 << 16)
+#: Znodes that are weighed to estimate the size of the tree.
+_SAMPLE: Final = 500
 #: About what is sent of a result beside its bytes.
 _RESULT_BYTES: Final = 16
 
@@ -48,9 +51,13 @@ def find(reader: Reader, query: asked.Find) -> Iterator[asked.Found]:
 
 def count_tree(reader: Reader, _: asked.CountTree) -> Iterator[asked.Figures]:
     """Count what operators ask for."""
+    znodes = node_count(reader)
+    weighed = reader.scan(NODES, *descendants("/"), limit=_SAMPLE)
+    sizes = [len(row.key) + len(row.value) for row in weighed]
     yield asked.Figures(
         zxid=last_zxid(reader),
-        znodes=node_count(reader),
+        znodes=znodes,
+        bytes=sum(sizes) * znodes // len(sizes) if len(sizes) == _SAMPLE else sum(sizes),
         ephemerals=reader.count(EPHEMERALS),
         sessions=reader.count(SESSIONS),
     )

@@ -61,13 +61,15 @@ class CountTree(_message.Message):
     def __init__(self) -> None: ...
 
 class Figures(_message.Message):
-    __slots__ = ("zxid", "znodes", "ephemerals", "sessions")
+    __slots__ = ("zxid", "znodes", "ephemerals", "sessions", "bytes")
     ZXID_FIELD_NUMBER: _ClassVar[int]
     ZNODES_FIELD_NUMBER: _ClassVar[int]
     EPHEMERALS_FIELD_NUMBER: _ClassVar[int]
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
     zxid: int
     znodes: int
     ephemerals: int
     sessions: int
-    def __init__(self, zxid: _Optional[int] = ..., znodes: _Optional[int] = ..., ephemerals: _Optional[int] = ..., sessions: _Optional[int] = ...) -> None: ...
+    bytes: int
+    def __init__(self, zxid: _Optional[int] = ..., znodes: _Optional[int] = ..., ephemerals: _Optional[int] = ..., sessions: _Optional[int] = ..., bytes: _Optional[int] = ...) -> None: ...
