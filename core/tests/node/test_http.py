@@ -78,6 +78,7 @@ async def test_metrics_are_shown_by_what_their_names_begin_with(nodes: Nodes) ->
         everything = {name for name, _ in await scraped(path)}
         names = ("quorate_rpc_calls_total", "quorate_log_", "process_open_fds")
         some = {name for name, _ in await scraped(path, f"?names={','.join(names)}")}
+        assert (await asked(path, f"/metrics?names={'a,' * 300}"))[0] == 400
 
     assert {each for each in everything if each.startswith(names)} <= some
     assert len(some) < len(everything) / 5

@@ -173,7 +173,7 @@ class Peer:
 
     async def next(self) -> Reply | Event:
         """Return what comes next."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             frame = Record(await self.frame())
         xid, zxid, error = frame.int32(), frame.int64(), frame.int32()
         found: Reply | Event
@@ -193,7 +193,7 @@ class Peer:
 
     async def is_closed(self) -> bool:
         """Wait for the end of the connection, before which nothing comes."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             try:
                 return await self.reader.read() == b""
             except ConnectionResetError:
@@ -228,7 +228,7 @@ async def begin(
         + b"\x00"
     )
     peer.writer.write(jute.buffer(opening))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         record = Record(await peer.frame())
     assert record.int32() == 0
     peer.timeout_ms, peer.session = record.int32(), record.int64()

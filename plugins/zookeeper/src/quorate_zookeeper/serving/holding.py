@@ -7,7 +7,7 @@ from typing import Final, Protocol
 #: Less than this is not counted: what a client takes or sends in time never comes to it.
 LARGE: Final = 1 << 16
 #: Maximum number of bytes of all connections together.
-MOST_BYTES: Final = 256 << 20
+MOST_BYTES: Final = 128 << 20
 
 
 class Holder(Protocol):
