@@ -20,14 +20,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from quorate.testing import MemoryNode
 from quorate_name_server.config import NameServerConfig
-from quorate_name_server.remoting import connection, door, server
+from quorate_name_server.remoting import connection, door, registering, server
 from quorate_name_server.remoting.codes import CODES
 from quorate_name_server.remoting.door import Door
 from quorate_name_server.remoting.frames import LARGEST_FRAME, frame
 from quorate_name_server.remoting.headers import Request, Response
 from quorate_name_server.remoting.server import FrameBudget
 
-from tests.support.rocketmq.peers import CLUSTERS, PUT, ROUTE, Doors, Peer, register
+from tests.support.rocketmq.peers import CLUSTERS, PUT, ROUTE, UNREGISTER, Doors, Peer, register
 from tests.support.rocketmq.recorded import exchanges
 
 ONE_WAY, RESPONSE = 2, 1
@@ -433,6 +433,26 @@ async def test_what_is_registered_while_a_connection_is_lost_hinders_nothing(
 
     assert looked_at == ["10.0.0.1:1"] * 2
     assert not entrance.connections
+
+
+async def test_a_connection_forgets_members_that_leave_and_takes_so_many(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that registers and unregisters ever new ones costs no more than the last."""
+    monkeypatch.setattr(registering, "MOST_MEMBERS", 3)
+    for number in range(8):
+        assert (await register(peer, broker=f"broker-{number}")).code == 0
+        left = await peer.ask(
+            UNREGISTER, brokerName=f"broker-{number}", brokerAddr="10.0.0.1:10911"
+        )
+        assert left.code == 0
+    for number in range(3):
+        address = f"10.0.0.{number}:10911"
+        assert (await register(peer, broker=f"broker-{number}", address=address)).code == 0
+    refused = await register(peer, broker="broker-3", address="10.0.0.3:10911")
+    assert (refused.code, "open another" in refused.header["remark"]) == (1, True)
+    # What it said before, it may say again.
+    assert (await register(peer, broker="broker-0", address="10.0.0.0:10911")).code == 0
 
 
 # TLS.

@@ -99,6 +99,13 @@ class Door:
         found = await self.names.GetBrokers(answers.GetBrokersRequest(names=[name]), None)
         return found.brokers[0] if found.brokers else rows.Broker(name=name)
 
+    def forget(self, member: tuple[str, str]) -> None:
+        """Forget by which connection a member registered that has left."""
+        connection = self.connections.pop(member, None)
+        if connection is not None:
+            connection.registrations.pop(member, None)
+            connection.renewed.pop(member, None)
+
     async def lose(self, connection: Connection) -> None:
         """Unregister who has registered by a connection that was closed.
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from quorate_name_server.remoting.connection import Connection
 
 _SYSTEM_ERROR: Final = 1
+#: Members that register by one connection: each is looked at when it is closed.
+MOST_MEMBERS: Final = 1_000
 #: Of a CRC-32: Java has no sign to spare.
 _CRC_BITS: Final = 0x7FFFFFFF
 #: Without static topics it is the time at which the body was made.
@@ -53,6 +55,10 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
     """
     said = _from_header(door, request)
     member = (said.name, said.address)
+    held = connection.registrations
+    if member not in held and len(held) >= MOST_MEMBERS:
+        remark = f"{MOST_MEMBERS:,} members have registered by this connection; open another one"
+        raise RefusedError(Response(_SYSTEM_ERROR, remark))
     digest = _digest(request)
     door.registering[member] += 1
     try:
@@ -139,6 +145,7 @@ async def unregister(door: Door, _: Connection, request: Request) -> Response:
         name=text(request.fields, "brokerName"), address=text(request.fields, "brokerAddr")
     )
     only_reply(await door.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None))
+    door.forget((leaving.name, leaving.address))
     return Response()
 
 
