@@ -232,6 +232,18 @@ async def test_connections_beyond_the_limit_are_closed(open_door: Opening) -> No
         peer = await door.connect()
 
 
+async def test_the_oldest_connection_that_asks_nothing_makes_room(open_door: Opening) -> None:
+    door = await open_door(remoting_connections=3)
+    asking = await door.connect()
+    assert (await asking.ask(CLUSTERS)).code == 0
+    silent = [await door.connect() for _ in range(2)]
+    for oldest in silent:
+        peer = await door.connect()
+        assert (await peer.ask(CLUSTERS)).code == 0
+        assert await is_closed(oldest)
+    assert (await asking.ask(CLUSTERS)).code == 0
+
+
 async def ended(peer: Peer) -> bool:
     try:
         return (await peer.ask(CLUSTERS)).code != 0

@@ -177,6 +177,19 @@ async def test_connections_are_bounded(open_door: Opening) -> None:
     assert (await peer.ask(Op.EXISTS, read("/"))).error == 0
 
 
+async def test_the_oldest_connection_without_a_session_makes_room(open_door: Opening) -> None:
+    door = await open_door(connections=3)
+    peer = await door.connect()
+    silent = [await door.raw() for _ in range(2)]
+    others = []
+    for oldest in silent:
+        others.append(await door.connect())
+        assert await oldest.is_closed()
+    assert await (await door.raw()).is_closed()
+    for each in (peer, *others):
+        assert (await each.ask(Op.EXISTS, read("/"))).error == 0
+
+
 async def test_words_are_answered(door: Door, peer: Peer) -> None:
     await peer.ask(Op.CREATE, create("/a"))
     await peer.ask(Op.GET_DATA, read("/a", watch=True))

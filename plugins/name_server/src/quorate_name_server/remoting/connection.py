@@ -87,6 +87,7 @@ class Connection(asyncio.Protocol):
             if found := self._frames.feed(data):
                 # A frame that comes byte by byte holds its room no longer than one that stops.
                 self.active_s = self._server.now_s()
+                self._server.heard(self)
                 self._waiting.extend(found)
             self._work()
             self._mind_room()

@@ -124,6 +124,8 @@ class Server:
             else None
         )
         self._connections: Final[set[Connection]] = set()
+        #: Those that have sent no whole frame yet, the oldest first.
+        self._silent: Final[dict[Connection, None]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._complained_s = float("-inf")
         self._unsaid = 0
@@ -178,16 +180,29 @@ class Server:
         if self._closing:
             return False
         if len(self._connections) > self._config.remoting_connections:
+            oldest = next(iter(self._silent), None)
+            if oldest is not None:
+                # Who has asked for nothing yet keeps out nobody.
+                del self._silent[oldest]
+                oldest.abort()
+                self._silent[connection] = None
+                return True
             self.complain(
                 f"a connection of {connection.host} is refused: there are "
                 f"{self._config.remoting_connections:,}; raise remoting_connections"
             )
             return False
+        self._silent[connection] = None
         return True
+
+    def heard(self, connection: Connection) -> None:
+        """Note that a connection has sent a whole frame."""
+        self._silent.pop(connection, None)
 
     def left(self, connection: Connection) -> None:
         """Forget a connection; the brokers that have registered by it are unregistered."""
         self._connections.discard(connection)
+        self._silent.pop(connection, None)
         if connection.registrations and not self._closing:
             self.start(self._lose(connection))
 

@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 _LENGTH_BYTES: Final = 4
 _PASSWORD_BYTES: Final = 16
 #: A connection without a session is closed after this time.
-_CONNECT_S: Final = 10.0
+CONNECT_S: Final = 10.0
 #: Maximum wait of a client for a node that has not reached what the client has seen.
 _CATCH_UP_S: Final = 3.0
 #: Maximum number of requests read ahead, bytes of these and of writes in flight, and writes.
@@ -125,7 +125,7 @@ class Connection(asyncio.Protocol):
         if not self.server.entered(self):
             self.abort()
             return
-        self.server.loop.call_later(_CONNECT_S, self._check_connected)
+        self.server.loop.call_later(CONNECT_S, self._check_connected)
 
     def connection_lost(self, error: Exception | None) -> None:
         """End: what was proposed goes on, and is not answered any more."""

@@ -15,7 +15,7 @@ from quorate.plugin import Access, NodeApi
 from quorate_zookeeper import metrics
 from quorate_zookeeper.config import ZooKeeperConfig
 from quorate_zookeeper.serving import tls, words
-from quorate_zookeeper.serving.connection import Connection
+from quorate_zookeeper.serving.connection import CONNECT_S, Connection
 from quorate_zookeeper.serving.counts import Counts
 from quorate_zookeeper.serving.following import Follower
 from quorate_zookeeper.serving.holding import Held
@@ -48,6 +48,8 @@ class Server:
         self.held: Final = Held()
         self.counts: Final = Counts()
         self.connections: Final[set[Connection]] = set()
+        #: Those without a session, the oldest first.
+        self._silent: Final[dict[Connection, None]] = {}
         #: Held while children are read in pages.
         self.listing: Final = asyncio.Lock()
         #: Connections whose next reply waits for events.
@@ -128,14 +130,20 @@ class Server:
         self._hosts[host] += 1
         if self._closing:
             return False
-        if len(self.connections) > config.connections:
-            self.warn(f"{connection.peer} is refused: there are {config.connections:,} others")
-            self.counts.rejected += 1
-            return False
         if config.connections_per_host and self._hosts[host] > config.connections_per_host:
             self.warn(f"{connection.peer} is refused: its host has {self._hosts[host] - 1:,}")
             self.counts.rejected += 1
             return False
+        if len(self.connections) > config.connections:
+            oldest = next(iter(self._silent), None)
+            if oldest is None:
+                self.warn(f"{connection.peer} is refused: there are {config.connections:,} others")
+                self.counts.rejected += 1
+                return False
+            # Who has no session yet keeps out nobody.
+            del self._silent[oldest]
+            oldest.abort()
+        self._silent[connection] = None
         return True
 
     def left(self, connection: Connection) -> None:
@@ -144,6 +152,7 @@ class Server:
         self.counts.dropped += 1
         self.counts.received += connection.received
         self.counts.sent += connection.sent
+        self._silent.pop(connection, None)
         self.blocked.discard(connection)
         self.watches.forget(connection)
         self._hosts[connection.host] -= 1
@@ -154,6 +163,7 @@ class Server:
 
     def attached(self, connection: Connection) -> None:
         """Record the session of a connection; an earlier connection of it is closed."""
+        self._silent.pop(connection, None)
         earlier = self._by_session.get(connection.session)
         self._by_session[connection.session] = connection
         if earlier is not None:
@@ -235,6 +245,7 @@ class Server:
             port,
             backlog=_BACKLOG,
             ssl=context,
+            ssl_handshake_timeout=None if context is None else CONNECT_S,
             reuse_port=self.node.shares_ports,
         )
         self._listening.append(listening)
