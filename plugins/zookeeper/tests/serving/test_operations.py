@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from quorate_zookeeper.serving import reading
+from quorate_zookeeper.tree import nodes
 from quorate_zookeeper.v1 import queries_pb2 as pb
 from quorate_zookeeper.wire import jute
 from quorate_zookeeper.wire.codes import Error, Op
@@ -539,3 +540,14 @@ async def test_a_multi_that_publishes_too_much_is_refused(peer: Peer) -> None:
     assert (len(results), results[-1][1]) == (1_200, Error.MARSHALLING)
     assert await peer.children("/a") == []
     assert (await peer.ask(Op.MULTI, multi(*creates[:100]))).error == 0
+
+
+async def test_descendants_are_counted_in_pages(
+    peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes, "_AT_A_TIME", 3)
+    for path in ("/a", "/a/b", "/a/b/c", "/a/b/c/d", "/a/b2", "/a!", "/ab", "/ab/c"):
+        await peer.ask(Op.CREATE, create(path))
+    for path, count in (("/", 11), ("/a", 4), ("/a/b", 2), ("/a!", 0), ("/zookeeper", 2)):
+        reply = await peer.ask(Op.COUNT_DESCENDANTS, jute.text(path))
+        assert (path, reply.record.int32()) == (path, count)

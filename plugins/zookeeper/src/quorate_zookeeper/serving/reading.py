@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +22,8 @@ _WATCHES: Final = {
     Op.GET_CHILDREN: (Kind.CHILDREN, False),
     Op.GET_CHILDREN2: (Kind.CHILDREN, False),
 }
-#: Lists of children, which may need several pages.
-_LISTS: Final = (Op.GET_CHILDREN, Op.GET_CHILDREN2)
+#: What may need several pages.
+_IN_PAGES: Final = (Op.GET_CHILDREN, Op.GET_CHILDREN2, Op.COUNT_DESCENDANTS)
 #: Characters of a path that are logged.
 _SHOWN: Final = 200
 #: Consecutive reads of these kinds are answered from one state.
@@ -75,7 +76,8 @@ async def read(connection: Connection, xid: int, op: int, record: Record) -> Non
         found = await find(connection, lookups)
         if found.results[0].HasField("page"):
             # No other read is taken together with it.
-            found = await _listed(connection, lookups[0])
+            in_pages = _counted if lookups[0].type == Op.COUNT_DESCENDANTS else _listed
+            found = await in_pages(connection, lookups[0])
         answered = reads[: len(found.results)]
         del reads[: len(answered)]
         for (xid, op, path, watched), result in zip(answered, found.results, strict=True):
@@ -91,7 +93,7 @@ async def read(connection: Connection, xid: int, op: int, record: Record) -> Non
 
 
 def _lookup(op: int, path: str, after: str = "") -> pb.Lookup:
-    page_bytes = _PAGE_BYTES if op in _LISTS else 0
+    page_bytes = _PAGE_BYTES if op in _IN_PAGES else 0
     return pb.Lookup(type=op, path=path, page_bytes=page_bytes, after=after)
 
 
@@ -139,6 +141,25 @@ async def _listed(connection: Connection, lookup: pb.Lookup) -> pb.Found:
         f"children of {lookup.path[:_SHOWN]} come and go while {connection.peer} lists them"
     )
     return pb.Found(zxid=found.zxid, results=[pb.Result(error=Error.SYSTEM)])
+
+
+async def _counted(connection: Connection, lookup: pb.Lookup) -> pb.Found:
+    """Count what is below a znode, page by page: the loop does other things in between."""
+    count, after = 0, b""
+    while True:
+        part = pb.Lookup(
+            type=lookup.type, path=lookup.path, page_bytes=lookup.page_bytes, after_key=after
+        )
+        found = await find(connection, [part])
+        [result] = found.results
+        if result.error:
+            return found
+        if not result.HasField("page"):
+            count += Record(result.body).int32()
+            return pb.Found(zxid=found.zxid, results=[pb.Result(body=jute.int32(count))])
+        count += result.page.count
+        after = result.page.last_key
+        await asyncio.sleep(0)
 
 
 async def read_many(connection: Connection, xid: int, op: int, record: Record) -> None:

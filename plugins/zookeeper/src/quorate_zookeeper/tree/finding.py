@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 
 from quorate_zookeeper.families import EPHEMERALS, NODES, SESSIONS
 from quorate_zookeeper.tree import acl as lists
@@ -25,8 +25,10 @@ from quorate_zookeeper.wire.codes import Error, Op, Perm
 #: Maximum size of the results of one query: the host answers 16 MiB. What does not fit beside other
 #: results is left out, and what is larger by itself is refused.
 MOST_BYTES: Final = (16 << 20) - (1 << 16)
-#: Znodes that are weighed to estimate the size of the tree.
-_SAMPLE: Final = 500
+#: Znodes that are weighed to estimate the size of the tree, fewer when they are large.
+_WEIGHED: Final = 500
+_WEIGHED_BYTES: Final = 1 << 20
+_WEIGHED_AT_A_TIME: Final = 10
 #: About what is sent of a result beside its bytes.
 _RESULT_BYTES: Final = 16
 
@@ -52,15 +54,28 @@ def find(reader: Reader, query: asked.Find) -> Iterator[asked.Found]:
 def count_tree(reader: Reader, _: asked.CountTree) -> Iterator[asked.Figures]:
     """Count what operators ask for."""
     znodes = node_count(reader)
-    weighed = reader.scan(NODES, *descendants("/"), limit=_SAMPLE)
-    sizes = [len(row.key) + len(row.value) for row in weighed]
+    weighed, size = _weighed(reader)
     yield asked.Figures(
         zxid=last_zxid(reader),
         znodes=znodes,
-        bytes=sum(sizes) * znodes // len(sizes) if len(sizes) == _SAMPLE else sum(sizes),
+        bytes=size if weighed >= znodes else size * znodes // max(weighed, 1),
         ephemerals=reader.count(EPHEMERALS),
         sessions=reader.count(SESSIONS),
     )
+
+
+def _weighed(reader: Reader) -> tuple[int, int]:
+    """Return a number of znodes, and the size of their rows."""
+    count = size = 0
+    start, end = descendants("/")
+    while count < _WEIGHED and size < _WEIGHED_BYTES:
+        found = list(reader.scan(NODES, start, end, limit=_WEIGHED_AT_A_TIME))
+        if not found:
+            break
+        count += len(found)
+        size += sum(len(row.key) + len(row.value) for row in found)
+        start = keys.successor(found[-1].key)
+    return count, size
 
 
 def _look_up(
@@ -74,7 +89,7 @@ def _look_up(
     if type_ and node.acl and not lists.allows(node.acl, identities, needed):
         return asked.Result(error=Error.NO_AUTH)
     if type_ == Op.COUNT_DESCENDANTS:
-        return asked.Result(body=jute.int32(count_descendants(reader, path)))
+        return _descendants(reader, lookup)
     body = b""
     if type_ == Op.GET_DATA:
         body = jute.buffer(node.data if node.HasField("data") else None)
@@ -90,6 +105,17 @@ def _look_up(
     if type_ != Op.GET_CHILDREN:
         body += replies.stat(node, stored_children(reader, path))
     return asked.Result(body=body)
+
+
+def _descendants(reader: Reader, lookup: asked.Lookup) -> asked.Result:
+    """Return how many there are below a znode, or of a page of them."""
+    count, last = count_descendants(reader, lookup.path, lookup.after_key)
+    if last and lookup.page_bytes:
+        return asked.Result(page=asked.Page(count=count, last_key=last))
+    while last:
+        more, last = count_descendants(reader, lookup.path, last)
+        count += more
+    return asked.Result(body=jute.int32(count))
 
 
 def _names(reader: Reader, lookup: asked.Lookup) -> tuple[list[bytes], str]:
@@ -113,7 +139,7 @@ def _ephemerals(reader: Reader, session: int, prefix: str) -> bytes:
         start, end = keys.opening(session, prefix)
     found: list[bytes] = []
     room = MOST_BYTES
-    for row in reader.scan(EPHEMERALS, start, end, limit=1_000_000):
+    for row in read_range(reader, EPHEMERALS, start, end):
         found.append(jute.text(str(keys.unpack(row.key)[1])))
         room -= len(found[-1])
         if room < 0:

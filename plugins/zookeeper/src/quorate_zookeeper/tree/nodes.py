@@ -16,7 +16,6 @@ from quorate_zookeeper.families import (
     TRANSACTIONS,
     child_key,
 )
-from quorate_zookeeper.tree.paths import descendants
 from quorate_zookeeper.v1 import rows_pb2 as rows
 from quorate_zookeeper.wire.codes import Perm
 
@@ -29,7 +28,7 @@ BUILT_IN: Final = {
     QUOTA: (),
     CONFIG: (),
 }
-#: Rows of a scan at a time, and names of children, which may come to 6 MiB.
+#: Znodes that are counted at a time, and names of children, which may come to 6 MiB.
 _AT_A_TIME: Final = 10_000
 _NAMES: Final = 500
 
@@ -93,17 +92,27 @@ def child_names(reader: Reader, path: str, after: str = "") -> Iterator[list[str
         start = keys.successor(found[-1].key)
 
 
-def count_descendants(reader: Reader, path: str) -> int:
-    """Return the number of znodes below one."""
-    count = sum(each != path and (path == "/" or each.startswith(path + "/")) for each in BUILT_IN)
-    start, end = descendants(path)
-    while True:
-        found = list(reader.scan(NODES, start, end, limit=_AT_A_TIME))
-        # Initial znodes are stored once they are changed.
-        count += sum(row.key.decode() not in BUILT_IN for row in found)
-        if len(found) < _AT_A_TIME:
-            return count
-        start = keys.successor(found[-1].key)
+def count_descendants(reader: Reader, path: str, after: bytes = b"") -> tuple[int, bytes]:
+    """Return how many znodes are below one, after a key of the index of children, or some of them.
+
+    Then the second is the key of the last of these.
+    """
+    below = keys.opening(path if path == "/" else path + "/")
+    ranges = [below] if path == "/" else [keys.prefix(path), below]
+    count = 0
+    if not after:
+        count = sum(
+            each != path and (path == "/" or each.startswith(path + "/")) for each in BUILT_IN
+        )
+    for start, end in ranges:
+        first = max(start, keys.successor(after))
+        if first >= end:
+            continue
+        found = list(reader.scan(CHILDREN, first, end, limit=_AT_A_TIME))
+        count += len(found)
+        if len(found) == _AT_A_TIME:
+            return count, found[-1].key
+    return count, b""
 
 
 def last_zxid(reader: Reader) -> int:

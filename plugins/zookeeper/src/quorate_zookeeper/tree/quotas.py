@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from quorate.plugin import Reader, keys
+from quorate.plugin import Reader, keys, read_range
 
 from quorate_zookeeper.families import NODES, QUOTAS
 from quorate_zookeeper.tree.nodes import QUOTA
@@ -74,10 +74,12 @@ def counted(reader: Reader, path: str) -> Usage | None:
     """Count what is stored at and below a path; None: it is too much."""
     count = size = 0
     for start, end in ((path.encode(), keys.successor(path.encode())), descendants(path)):
-        for row in reader.scan(NODES, start, end, limit=MOST_COUNTED + 1):
+        for row in read_range(reader, NODES, start, end):
             count += 1
+            if count > MOST_COUNTED:
+                return None
             size += len(rows.Znode.FromString(row.value).data)
-    return None if count > MOST_COUNTED else Usage(count, size)
+    return Usage(count, size)
 
 
 def _fields(data: bytes) -> dict[str, int]:

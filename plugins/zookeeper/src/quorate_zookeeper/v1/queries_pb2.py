@@ -15,7 +15,7 @@ _sym_db = _symbol_database.Default()
 from quorate_zookeeper.v1 import commands_pb2 as quorate__zookeeper_dot_v1_dot_commands__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"quorate_zookeeper/v1/queries.proto\x12\x14quorate_zookeeper.v1\x1a#quorate_zookeeper/v1/commands.proto\"z\n\x04\x46ind\x12\x32\n\nidentities\x18\x01 \x03(\x0b\x32\x1e.quorate_zookeeper.v1.Identity\x12\x0f\n\x07session\x18\x02 \x01(\x03\x12-\n\x07lookups\x18\x03 \x03(\x0b\x32\x1c.quorate_zookeeper.v1.Lookup\"G\n\x06Lookup\x12\x0c\n\x04type\x18\x01 \x01(\x05\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x12\n\npage_bytes\x18\x03 \x01(\x03\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\"D\n\x05\x46ound\x12\x0c\n\x04zxid\x18\x01 \x01(\x03\x12-\n\x07results\x18\x02 \x03(\x0b\x32\x1c.quorate_zookeeper.v1.Result\"O\n\x06Result\x12\r\n\x05\x65rror\x18\x01 \x01(\x11\x12\x0c\n\x04\x62ody\x18\x02 \x01(\x0c\x12(\n\x04page\x18\x03 \x01(\x0b\x32\x1a.quorate_zookeeper.v1.Page\"2\n\x04Page\x12\r\n\x05\x63ount\x18\x01 \x01(\x03\x12\r\n\x05names\x18\x02 \x01(\x0c\x12\x0c\n\x04last\x18\x03 \x01(\t\"\x0b\n\tCountTree\"\\\n\x07\x46igures\x12\x0c\n\x04zxid\x18\x01 \x01(\x03\x12\x0e\n\x06znodes\x18\x02 \x01(\x03\x12\x12\n\nephemerals\x18\x03 \x01(\x03\x12\x10\n\x08sessions\x18\x04 \x01(\x03\x12\r\n\x05\x62ytes\x18\x05 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"quorate_zookeeper/v1/queries.proto\x12\x14quorate_zookeeper.v1\x1a#quorate_zookeeper/v1/commands.proto\"z\n\x04\x46ind\x12\x32\n\nidentities\x18\x01 \x03(\x0b\x32\x1e.quorate_zookeeper.v1.Identity\x12\x0f\n\x07session\x18\x02 \x01(\x03\x12-\n\x07lookups\x18\x03 \x03(\x0b\x32\x1c.quorate_zookeeper.v1.Lookup\"Z\n\x06Lookup\x12\x0c\n\x04type\x18\x01 \x01(\x05\x12\x0c\n\x04path\x18\x02 \x01(\t\x12\x12\n\npage_bytes\x18\x03 \x01(\x03\x12\r\n\x05\x61\x66ter\x18\x04 \x01(\t\x12\x11\n\tafter_key\x18\x05 \x01(\x0c\"D\n\x05\x46ound\x12\x0c\n\x04zxid\x18\x01 \x01(\x03\x12-\n\x07results\x18\x02 \x03(\x0b\x32\x1c.quorate_zookeeper.v1.Result\"O\n\x06Result\x12\r\n\x05\x65rror\x18\x01 \x01(\x11\x12\x0c\n\x04\x62ody\x18\x02 \x01(\x0c\x12(\n\x04page\x18\x03 \x01(\x0b\x32\x1a.quorate_zookeeper.v1.Page\"D\n\x04Page\x12\r\n\x05\x63ount\x18\x01 \x01(\x03\x12\r\n\x05names\x18\x02 \x01(\x0c\x12\x0c\n\x04last\x18\x03 \x01(\t\x12\x10\n\x08last_key\x18\x04 \x01(\x0c\"\x0b\n\tCountTree\"\\\n\x07\x46igures\x12\x0c\n\x04zxid\x18\x01 \x01(\x03\x12\x0e\n\x06znodes\x18\x02 \x01(\x03\x12\x12\n\nephemerals\x18\x03 \x01(\x03\x12\x10\n\x08sessions\x18\x04 \x01(\x03\x12\r\n\x05\x62ytes\x18\x05 \x01(\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,15 +25,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FIND']._serialized_start=97
   _globals['_FIND']._serialized_end=219
   _globals['_LOOKUP']._serialized_start=221
-  _globals['_LOOKUP']._serialized_end=292
-  _globals['_FOUND']._serialized_start=294
-  _globals['_FOUND']._serialized_end=362
-  _globals['_RESULT']._serialized_start=364
-  _globals['_RESULT']._serialized_end=443
-  _globals['_PAGE']._serialized_start=445
-  _globals['_PAGE']._serialized_end=495
-  _globals['_COUNTTREE']._serialized_start=497
-  _globals['_COUNTTREE']._serialized_end=508
-  _globals['_FIGURES']._serialized_start=510
-  _globals['_FIGURES']._serialized_end=602
+  _globals['_LOOKUP']._serialized_end=311
+  _globals['_FOUND']._serialized_start=313
+  _globals['_FOUND']._serialized_end=381
+  _globals['_RESULT']._serialized_start=383
+  _globals['_RESULT']._serialized_end=462
+  _globals['_PAGE']._serialized_start=464
+  _globals['_PAGE']._serialized_end=532
+  _globals['_COUNTTREE']._serialized_start=534
+  _globals['_COUNTTREE']._serialized_end=545
+  _globals['_FIGURES']._serialized_start=547
+  _globals['_FIGURES']._serialized_end=639
 # @@protoc_insertion_point(module_scope)

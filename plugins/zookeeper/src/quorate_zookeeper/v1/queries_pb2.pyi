@@ -17,16 +17,18 @@ class Find(_message.Message):
     def __init__(self, identities: _Optional[_Iterable[_Union[_commands_pb2.Identity, _Mapping]]] = ..., session: _Optional[int] = ..., lookups: _Optional[_Iterable[_Union[Lookup, _Mapping]]] = ...) -> None: ...
 
 class Lookup(_message.Message):
-    __slots__ = ("type", "path", "page_bytes", "after")
+    __slots__ = ("type", "path", "page_bytes", "after", "after_key")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PATH_FIELD_NUMBER: _ClassVar[int]
     PAGE_BYTES_FIELD_NUMBER: _ClassVar[int]
     AFTER_FIELD_NUMBER: _ClassVar[int]
+    AFTER_KEY_FIELD_NUMBER: _ClassVar[int]
     type: int
     path: str
     page_bytes: int
     after: str
-    def __init__(self, type: _Optional[int] = ..., path: _Optional[str] = ..., page_bytes: _Optional[int] = ..., after: _Optional[str] = ...) -> None: ...
+    after_key: bytes
+    def __init__(self, type: _Optional[int] = ..., path: _Optional[str] = ..., page_bytes: _Optional[int] = ..., after: _Optional[str] = ..., after_key: _Optional[bytes] = ...) -> None: ...
 
 class Found(_message.Message):
     __slots__ = ("zxid", "results")
@@ -47,14 +49,16 @@ class Result(_message.Message):
     def __init__(self, error: _Optional[int] = ..., body: _Optional[bytes] = ..., page: _Optional[_Union[Page, _Mapping]] = ...) -> None: ...
 
 class Page(_message.Message):
-    __slots__ = ("count", "names", "last")
+    __slots__ = ("count", "names", "last", "last_key")
     COUNT_FIELD_NUMBER: _ClassVar[int]
     NAMES_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
+    LAST_KEY_FIELD_NUMBER: _ClassVar[int]
     count: int
     names: bytes
     last: str
-    def __init__(self, count: _Optional[int] = ..., names: _Optional[bytes] = ..., last: _Optional[str] = ...) -> None: ...
+    last_key: bytes
+    def __init__(self, count: _Optional[int] = ..., names: _Optional[bytes] = ..., last: _Optional[str] = ..., last_key: _Optional[bytes] = ...) -> None: ...
 
 class CountTree(_message.Message):
     __slots__ = ()
