@@ -85,7 +85,10 @@ def fields_of(status: status_pb2.Status) -> list[str]:
 class Served:
     """A node, and what tests ask it from outside."""
 
-    def __init__(self, node: Node, catalog: Catalog, channel: grpc.aio.Channel) -> None:
+    def __init__(
+        self, node: Node, catalog: Catalog, channel: grpc.aio.Channel, address: str
+    ) -> None:
+        self.address = address
         self.node = node
         self.catalog = catalog
         self.channel = channel
@@ -253,8 +256,9 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
                 # Controllers begin, and log what they find to do at once, within a second.
                 await asyncio.sleep(1.0)
         node.network.know({OTHER.node: f"127.0.0.1:{nobody}"})
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-            yield Served(node, catalog, channel)
+        address = f"127.0.0.1:{port}"
+        async with grpc.aio.insecure_channel(address) as channel:
+            yield Served(node, catalog, channel, address)
     finally:
         await node.stop()
 

@@ -26,6 +26,7 @@ from quorate.consensus.peer.wire import (
     encode_opening,
 )
 from quorate.rpc.status import INVALID, detail
+from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import Command, ExecuteRequest, ExecuteResponse, StreamResponse
 from quorate.v1.entry_pb2 import LoggedCommand, Stamp
 from quorate.v1.node_pb2 import ForwardedCommand, ForwardedPart, ForwardRequest, ForwardResponse
@@ -236,7 +237,7 @@ async def test_the_request_of_a_method_is_the_same_as_a_command(
 
 async def executed(served: Served, asked: Command) -> Blame:
     """Return what is blamed, which is the same in a call and in a stream."""
-    request = ExecuteRequest(commands=[asked]).SerializeToString()
+    request, name = ExecuteRequest(commands=[asked]).SerializeToString(), asked.type
     [message] = (await served.call("/quorate.v1.CommandService/Execute", request)).messages
     [answer] = ExecuteResponse.FromString(message).answers
     [message] = (await served.call("/quorate.v1.CommandService/Stream", request)).messages
@@ -244,9 +245,15 @@ async def executed(served: Served, asked: Command) -> Blame:
     failed = (answer, streamed.answer) if answer.HasField("status") else ()
     for each in failed:
         forget_call(each.status)
+    for each in (answer, streamed.answer):
+        if each.HasField("reply"):
+            each.reply.ClearField("revisions")
     assert streamed.answer == answer
     if answer.HasField("reply"):
-        return None
+        batch = name in served.catalog.commands and served.catalog.commands[name].items is not None
+        refusals = BatchReply.FromString(answer.reply.payload).refusals if batch else ()
+        wrong = [each for each in refusals if each.code == "INVALID_ARGUMENT"]
+        return wrong[0].message.partition(": ")[0] if wrong else None
     violations = detail(answer.status, error_details_pb2.BadRequest).field_violations
     return violations[0].field if violations else grpc.StatusCode(answer.status.code)
 

@@ -492,7 +492,7 @@ KV: Final = {
         empty=None,
         large=(
             (PutPairs(pairs=[put()] * MANY), "pairs"),
-            (PutPairs(pairs=[put(), put(KEY)]), "pairs[1].key"),
+            (PutPairs(pairs=[put(KEY), put(KEY)]), InPlace("pairs[0].key")),
             (PutPairs(pairs=[put(value=VALUE)]), "pairs[0].value"),
         ),
     ),
@@ -531,8 +531,8 @@ KV: Final = {
         large=((CommitPairsBatch(transactions=[commit(b"k")] * MANY), "transactions"),),
         wrong=(
             (
-                CommitPairsBatch(transactions=[commit(b"k"), CommitPairs()]),
-                "transactions[1].operations",
+                CommitPairsBatch(transactions=[CommitPairs()] * 2),
+                InPlace("transactions[0].operations"),
             ),
         ),
     ),

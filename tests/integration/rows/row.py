@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 class InPlace:
     """One item of a batch is refused in its place, and named; the others would go through.
 
-    As a command the batch is refused as a whole.
+    A batch of one is a single call as a command, and refused as a whole.
     """
 
     #: As in `rules[0].name`.

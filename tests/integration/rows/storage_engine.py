@@ -40,7 +40,7 @@ from quorate_storage_engine.v1.service_pb2 import (
     ListShardsRequest,
 )
 
-from tests.integration.rows.row import MANY, STRANGE, TEXT, Row, by_method
+from tests.integration.rows.row import MANY, STRANGE, TEXT, InPlace, Row, by_method
 
 CONFIG: Final = ShardConfig(replicas=3, min_in_sync_replicas=2, storage=STORAGE_TYPE_SEGMENT)
 SHARD: Final = CreateShard(name="s", config=CONFIG)
@@ -87,7 +87,7 @@ ENGINE: Final = {
         empty=None,
         large=(
             (CreateShards(shards=[SHARD] * MANY), "shards"),
-            (CreateShards(shards=[SHARD, CreateShard(name=TEXT)]), "shards[1].name"),
+            (CreateShards(shards=[CreateShard(name=TEXT)] * 2), InPlace("shards[0].name")),
         ),
     ),
     "DeleteShard": Row(
@@ -136,8 +136,8 @@ ENGINE: Final = {
         large=((CreateNextSegments(segments=[NEXT] * MANY), "segments"),),
         wrong=(
             (
-                CreateNextSegments(segments=[NEXT, CreateNextSegment()]),
-                "segments[1].shard",
+                CreateNextSegments(segments=[CreateNextSegment()] * 2),
+                InPlace("segments[0].shard"),
             ),
         ),
     ),
@@ -232,7 +232,7 @@ ENGINE: Final = {
             (DecommissionEngines(engines=["e"] * MANY), "engines"),
             (DecommissionEngines(engines=[TEXT]), "engines[0]"),
         ),
-        wrong=((DecommissionEngines(engines=["e", ""]), "engines[1]"),),
+        wrong=((DecommissionEngines(engines=["", ""]), InPlace("engines[0]")),),
     ),
     "RecommissionEngines": Row(
         empty=None,
@@ -240,7 +240,7 @@ ENGINE: Final = {
             (RecommissionEngines(engines=["e"] * MANY), "engines"),
             (RecommissionEngines(engines=[TEXT]), "engines[0]"),
         ),
-        wrong=((RecommissionEngines(engines=["e", ""]), "engines[1]"),),
+        wrong=((RecommissionEngines(engines=["", ""]), InPlace("engines[0]")),),
     ),
     "ListEngines": Row(empty=None, large=((ListEnginesRequest(page_token=TEXT), "page_token"),)),
     "AcknowledgeDrops": Row(

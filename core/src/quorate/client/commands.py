@@ -27,7 +27,7 @@ from quorate.plugin import Command, Fence, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import Singles, batch_of, singles_of
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import ShardCommand, ShardReply, join, refused, split
+from quorate.plugin.splitting import ShardCommand, ShardReply, join, names_item, refused, split
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.command_pb2 import CommandReply
 from quorate.v1.entry_pb2 import Stamp
@@ -276,8 +276,12 @@ async def _settled(reply: Awaitable[BatchReply]) -> Settled:
 def _joined(parts: Sequence[ShardCommand], settled: Sequence[Settled]) -> BatchReply:
     """Return the answer to the whole batch; what failed as a whole refuses its items.
 
-    Raises what happened when nothing else did.
+    Raises what happened when nothing else did, unless it is about single items.
     """
+    settled = [
+        _refused(part, each) if isinstance(each, InvalidError) and names_item(each.field) else each
+        for part, each in zip(parts, settled, strict=True)
+    ]
     errors = [each for each in settled if isinstance(each, QuorateError)]
     if errors and len(errors) == len(settled):
         unknown = [each for each in errors if isinstance(each, OutcomeUnknownError)]
@@ -309,6 +313,7 @@ def _joined(parts: Sequence[ShardCommand], settled: Sequence[Settled]) -> BatchR
 
 
 def _refused(part: ShardCommand, error: QuorateError) -> BatchReply:
+    """Refuse a part; what names an item names it as the part does, and `join` renumbers it."""
     if isinstance(error, RejectedError):
         return refused(part, error.code, error.message)
     if isinstance(error, OutcomeUnknownError):

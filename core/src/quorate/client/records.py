@@ -27,6 +27,7 @@ from quorate.plugin.resource.binding import (
     inner_field,
     set_field,
 )
+from quorate.plugin.splitting import INVALID, names_item
 from quorate.plugin.updates import UPDATE_MASK
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -325,7 +326,12 @@ class Records(Generic[R]):
             try:
                 reply = await self._q.execute(parts[0], BatchReply, timeout_s=timeout_s)
             except InvalidError as error:
-                raise error if many else item_error(error) from None
+                if not many:
+                    raise item_error(error) from None
+                if len(items) > 1 or not names_item(error.field):
+                    raise
+                reply = BatchReply(items=1)
+                reply.refusals.add(code=INVALID, message=str(error))
         else:
             reply = await self._q.execute_all(parts, timeout_s=timeout_s)
         if many:

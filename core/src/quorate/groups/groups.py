@@ -43,6 +43,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
 from quorate.plugin.splitting import ShardCommand
 from quorate.v1 import control_pb2
+from quorate.v1.batch_pb2 import BatchReply
 
 __all__ = ["Answer", "Groups", "Proposal"]
 
@@ -331,7 +332,7 @@ class Groups:
         message, deadline, session, fence, refused = proposal
         try:
             command = routing.declared(self._catalog, message.DESCRIPTOR.full_name)
-            routing.check(command, message, self._limits)
+            refused = routing.refused_items(command, message, self._limits, refused)
             # A controller may run in the context of the call that woke it.
             if self.quotas.on and not caller.node:
                 refused += self.quotas.charge(command, message, caller, refused)
@@ -346,8 +347,9 @@ class Groups:
             answered(error)
             return ()
         if not shard_commands:
-            # An empty batch.
-            answered(Answer(b"", {}))
+            # Nothing is left of the batch, or it was empty.
+            left_out = BatchReply(items=len(refused), refusals=refused)
+            answered(Answer(left_out.SerializeToString(), {}))
             return ()
         request = Request(
             deadline,

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 from quorate.plugin.keys import successor
 from quorate.plugin.node import NodeApi, ShardRef
 from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.plugin.splitting import at_place
 from quorate.plugin.transaction import Reader, Row, Splice, Txn
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
@@ -51,9 +52,8 @@ def join_parts(replies: Iterable[BatchReply]) -> BatchReply:
     whole = BatchReply()
     latest: dict[int, int] = {}
     for reply in replies:
-        for refusal in reply.refusals:
-            refusal.item += whole.items
-        whole.refusals.extend(reply.refusals)
+        positions = range(whole.items, whole.items + reply.items)
+        whole.refusals.extend(at_place(refusal, positions) for refusal in reply.refusals)
         whole.forgotten.extend(whole.items + item for item in reply.forgotten)
         whole.replies.extend(reply.replies or [b""] * reply.items)
         whole.items += reply.items

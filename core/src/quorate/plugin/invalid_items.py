@@ -9,7 +9,8 @@ from google.protobuf.message import Message
 from quorate.plugin.batches import refusal_of
 from quorate.plugin.node import NodeApi
 from quorate.plugin.outcomes import Invalid, Rejected
-from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
+from quorate.plugin.splitting import at_place
+from quorate.v1.batch_pb2 import BatchReply
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 M = TypeVar("M", bound=Message)
@@ -35,8 +36,7 @@ class CheckedItems(Generic[I]):
             position: refusal_of(position, refusal) for position, refusal in self.refusals.items()
         }
         for each in reply.refusals:
-            position = positions[each.item]
-            refused[position] = ItemRefusal(item=position, code=each.code, message=each.message)
+            refused[positions[each.item]] = at_place(each, positions)
         answer.refusals.extend(refused[position] for position in sorted(refused))
         if reply.replies:
             replies = dict(zip(positions, reply.replies, strict=True))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from google.protobuf.message import Message
 
@@ -13,6 +14,11 @@ from quorate.plugin.outcomes import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slots_of
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
+
+#: The code of an item that is refused for what it holds.
+INVALID: Final = "INVALID_ARGUMENT"
+#: How the message of a refusal begins that names the item, like `users[3].name: must not be empty`.
+_PLACE: Final = re.compile(r"(\w+)\[\d+\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,33 +53,33 @@ def split(
 ) -> list[ShardCommand]:
     """Return one command per shard, in the order of the shards.
 
-    `holder` returns the shard of a slot, always of one group. Raises `Invalid` for an item whose
-    key is longer than `key_bytes`. When items have keys, the first item of a key is carried out,
-    and later ones are refused.
+    `holder` returns the shard of a slot, always of one group. An item whose key is longer than
+    `key_bytes` is refused in its place; raises `Invalid` when every item is. When items have keys,
+    the first item of a key is carried out, and later ones are refused.
     """
     items: Items[Any, Any] | None = command.items
     if items is None:
         raise ValueError(f"command {message.DESCRIPTOR.full_name} is not a batch")
     # Read once: each access to an item of a repeated field creates a new object.
     requested: Sequence[Any] = list(items.get(message))
-    repeated: tuple[ItemRefusal, ...] = ()
+    left_out: dict[int, ItemRefusal] = {}
     named = list(map(items.shard_key, requested))
     if items.key is not None:
         # Where the key is the shard key, it is computed once.
         found = named if items.key is items.shard_key else list(map(items.key, requested))
         if key_bytes is not None and max(map(len, found), default=0) > key_bytes:
-            _check_lengths(found, key_bytes, items_field(message, requested))
+            left_out = _too_long(found, key_bytes, items_field(message, requested))
         if len(set(found)) < len(found):
-            repeated = _repeated(found, items_field(message, requested))
+            left_out = _repeated(found, items_field(message, requested)) | left_out
     if key_bytes is not None and max(map(len, named), default=0) > key_bytes:
-        _check_lengths(named, key_bytes, items_field(message, requested))
+        left_out |= _too_long(named, key_bytes, items_field(message, requested))
     # The positions in the request of the items to carry out.
     places: Sequence[int] = range(len(named))
-    if repeated:
-        left_out = {refusal.item for refusal in repeated}
+    if left_out:
         places = [place for place in places if place not in left_out]
         message = items.make(message, [requested[place] for place in places])
         named = [named[place] for place in places]
+    refused = tuple(left_out[place] for place in sorted(left_out))
     touched = slots_of(named)
     distinct = sorted(set(touched))
     owners = list(map(holder, distinct))
@@ -83,7 +89,7 @@ def split(
             message=message,
             slots=tuple(distinct),
             positions=tuple(places),
-            refused=repeated,
+            refused=refused,
         )
         return [whole]
     # All shards are of one group, and a number hashes faster than a `ShardId`.
@@ -102,7 +108,7 @@ def split(
             message=items.make(message, [requested[position] for position in positions[number]]),
             slots=tuple(held[number]),
             positions=tuple(positions[number]),
-            refused=() if place else repeated,
+            refused=() if place else refused,
         )
         for place, number in enumerate(sorted(shards))
     ]
@@ -129,10 +135,7 @@ def split_rest(
             part,
             positions=tuple(places[position] for position in part.positions),
             refused=(
-                *(
-                    ItemRefusal(item=places[each.item], code=each.code, message=each.message)
-                    for each in part.refused
-                ),
+                *(at_place(each, places) for each in part.refused),
                 *(() if number else refused),
             ),
         )
@@ -172,10 +175,7 @@ def join(answers: Sequence[ShardReply]) -> BatchReply:
         positions = answer.command.positions
         _check_answer(answer)
         for refusal in answer.reply.refusals:
-            position = positions[refusal.item]
-            refusals[position] = ItemRefusal(
-                item=position, code=refusal.code, message=refusal.message
-            )
+            refusals[positions[refusal.item]] = at_place(refusal, positions)
         for refusal in answer.command.refused:
             refusals[refusal.item] = refusal
         replies.update(zip(positions, answer.reply.replies, strict=False))
@@ -205,27 +205,92 @@ def items_field(message: Message, items: Sequence[Any]) -> str:
     return next((field.name for field, value in message.ListFields() if value == items), "items")
 
 
-def _repeated(named: Sequence[bytes], field: str) -> tuple[ItemRefusal, ...]:
+def at_place(refusal: ItemRefusal, positions: Sequence[int]) -> ItemRefusal:
+    """Return the refusal of an item of a part as that of the item of the whole request.
+
+    Its message names the item, and the one before it that has the same key, by the field.
+    """
+    message, found = refusal.message, _PLACE.match(refusal.message)
+    if refusal.code == INVALID and found is not None:
+        message = renumbered(message, found[1], positions)
+    return ItemRefusal(item=positions[refusal.item], code=refusal.code, message=message)
+
+
+def names_item(field: str) -> bool:
+    """Whether the field of a refusal is within an item of a batch."""
+    return _PLACE.match(field) is not None
+
+
+def renumbered(text: str, field: str, positions: Sequence[int]) -> str:
+    """Return a text that names items of a part by a field with their positions in the request."""
+
+    def moved(place: re.Match[str]) -> str:
+        number = int(place[1])
+        return f"{field}[{positions[number]}]" if number < len(positions) else place[0]
+
+    # A field of the same name may lie within an item.
+    return re.sub(rf"(?<![.\w]){re.escape(field)}\[(\d+)\]", moved, text)
+
+
+def wrong_items(
+    items: Items[Any, Any],
+    message: Message,
+    check: Callable[[Any], None],
+    refused: Sequence[ItemRefusal] = (),
+) -> tuple[ItemRefusal, ...]:
+    """Return `refused`, and the refusals of further items, each of which `check` refuses alone.
+
+    Raises `Invalid` when that is no fault of single items: every batch of one is wrong then, or
+    none is, and the rest is as wrong as the whole was.
+    """
+    requested = list(items.get(message))
+    found = {each.item: each for each in refused}
+    for position, item in enumerate(requested):
+        if position in found:
+            continue
+        try:
+            check(items.make(message, [item]))
+        except Invalid as wrong:
+            place = _PLACE.match(wrong.field)
+            if place is None:
+                raise
+            reason = renumbered(str(wrong), place[1], [position])
+            found[position] = ItemRefusal(item=position, code=INVALID, message=reason)
+    rest = [item for position, item in enumerate(requested) if position not in found]
+    if rest:
+        check(items.make(message, rest))
+    return tuple(found[position] for position in sorted(found))
+
+
+def _repeated(named: Sequence[bytes], field: str) -> dict[int, ItemRefusal]:
     first: dict[bytes, int] = {}
-    return tuple(
-        ItemRefusal(
+    return {
+        position: ItemRefusal(
             item=position,
-            code="INVALID_ARGUMENT",
+            code=INVALID,
             message=f"{field}[{position}]: has the key of {field}[{before}]; name each once",
         )
         for position, key in enumerate(named)
         if (before := first.setdefault(key, position)) != position
-    )
+    }
 
 
-def _check_lengths(named: Sequence[bytes], key_bytes: int, field: str) -> None:
-    for position, key in enumerate(named):
-        if len(key) > key_bytes:
-            raise Invalid(
-                f"{field}[{position}]",
-                f"item {position} has a key of {len(key)} bytes; at most {key_bytes} allowed "
-                "(limits.key_bytes)",
-            )
+def _too_long(named: Sequence[bytes], key_bytes: int, field: str) -> dict[int, ItemRefusal]:
+    wrong = {
+        position: Invalid(
+            f"{field}[{position}]",
+            f"item {position} has a key of {len(key)} bytes; at most {key_bytes} allowed "
+            "(limits.key_bytes)",
+        )
+        for position, key in enumerate(named)
+        if len(key) > key_bytes
+    }
+    if len(wrong) == len(named):
+        raise wrong[0]
+    return {
+        position: ItemRefusal(item=position, code=INVALID, message=str(each))
+        for position, each in wrong.items()
+    }
 
 
 def _check_answer(answer: ShardReply) -> None:

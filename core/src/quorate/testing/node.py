@@ -22,7 +22,7 @@ from quorate.apply.slot_set import SlotSet
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import LeaderlessError
 from quorate.groups.routing import queries, routes as routing
-from quorate.groups.routing.admitting import admitted
+from quorate.groups.routing.admitting import admitted_rest
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import (
     Access,
@@ -61,7 +61,7 @@ from quorate.testing.shard import Entry, InternalError, MemoryShard, Outcome, co
 from quorate.testing.watches import History
 from quorate.v1 import command_pb2 as pb
 from quorate.v1.admin_pb2 import ShardPlace, TopologyResponse
-from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 from quorate.v1.control_pb2 import AdoptMirror, OpenSession, OpenSessionReply
 
 M = TypeVar("M", bound=Message)
@@ -501,16 +501,16 @@ class MemoryNode:
         fence: Fence | None,
     ) -> M:
         declared = self._declared(command)
-        routing.check(declared, command, self._limits)
-        logged = await self._admitted(declared, command, caller)
+        refused = routing.refused_items(declared, command, self._limits)
+        logged, refused = await self._admitted(declared, command, refused, caller)
         await asyncio.sleep(0)
         self._check_fence(if_leader)
         shards = self._shards[declared.group]
-        commands = routing.route(declared, logged, self._slot_map, self._limits)
+        commands = routing.route(declared, logged, self._slot_map, self._limits, refused)
         if session is not None:
             routing.check_session(commands)
         if not commands:
-            return reply()
+            return typed(logged, BatchReply(items=len(refused), refusals=refused), reply)
         self.proposals.append(logged)
         if declared.items is None:
             shard = shards[commands[0].shard.number]
@@ -524,17 +524,23 @@ class MemoryNode:
         answers = list(map(shard_reply, commands, outcomes))
         return typed(logged, splitting.join(answers), reply)
 
-    async def _admitted(self, declared: Command[Any], command: Message, caller: Caller) -> Message:
+    async def _admitted(
+        self,
+        declared: Command[Any],
+        command: Message,
+        refused: tuple[ItemRefusal, ...],
+        caller: Caller,
+    ) -> tuple[Message, tuple[ItemRefusal, ...]]:
         given = copy_of(command)
-        admission = await admitted(declared, given, self, caller)
+        admission, refused = await admitted_rest(declared, given, refused, self, caller)
         if given != command:
             name = command.DESCRIPTOR.full_name
             raise RuntimeError(
                 f"admit of {name} changed the command that it was given; return another message"
             )
         if admission is not given:
-            routing.check(declared, admission, self._limits)
-        return copy_of(admission)
+            refused = routing.refused_items(declared, admission, self._limits, refused)
+        return copy_of(admission), refused
 
     def _readable(self, shard: ShardId) -> MemoryShard:
         if (shard.group, shard.number) in self.unreadable:
@@ -554,7 +560,7 @@ class MemoryNode:
         declared = self._declared(command)
         if declared.validate is not None:
             declared.validate(command)
-        logged = await self._admitted(declared, command, Caller(via="controller"))
+        logged, _ = await self._admitted(declared, command, (), Caller(via="controller"))
         self.proposals.append(logged)
         failure = self._commit(shard, logged).failure
         if isinstance(failure, InternalError):

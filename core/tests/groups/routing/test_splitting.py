@@ -114,14 +114,21 @@ def test_an_item_that_repeats_a_key_is_refused_in_its_place(
 
 def test_keys_are_not_too_long(catalog: Catalog, pb: Any) -> None:
     notes = [pb.WriteNote(owner=owner) for owner in ("a", "b" * 10)]
-    with pytest.raises(Invalid, match=r"notes\[1\]: item 1 has a key of 12 bytes; at most 10"):
-        cut(catalog, pb.WriteNotes(notes=notes), 1, key_bytes=10)
+
+    [part] = cut(catalog, pb.WriteNotes(notes=notes), 1, key_bytes=10)
+
+    assert part.positions == (0,)
+    [refusal] = part.refused
+    assert (refusal.item, refusal.code) == (1, "INVALID_ARGUMENT")
+    assert refusal.message.startswith("notes[1]: item 1 has a key of 12 bytes; at most 10")
+    with pytest.raises(Invalid, match=r"notes\[0\]: item 0 has a key of 12 bytes; at most 10"):
+        cut(catalog, pb.WriteNotes(notes=notes[1:]), 1, key_bytes=10)
 
 
 def test_a_key_that_only_places_an_item_is_not_too_long_either(catalog: Catalog, pb: Any) -> None:
     command = catalog.commands["kit_sample.v1.ExpireNotes"]
-    message = pb.ExpireNotes(keys=[b"a", b"b" * 11])
-    with pytest.raises(Invalid, match="item 1 has a key of 11 bytes"):
+    message = pb.ExpireNotes(keys=[b"b" * 11])
+    with pytest.raises(Invalid, match="item 0 has a key of 11 bytes"):
         split(command, message, lambda _: ShardId("sample", 0), key_bytes=10)
 
 

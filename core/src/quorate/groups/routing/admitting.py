@@ -23,6 +23,8 @@ from quorate.groups.routing.requests import Answered, Proposal
 from quorate.groups.timing import end
 from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.splitting import INVALID, at_place
+from quorate.v1.batch_pb2 import ItemRefusal
 
 _log = logging.getLogger(__name__)
 
@@ -50,12 +52,14 @@ class Admissions:
         command = self._wanted[type(proposal.message)]
         if self.node is None:
             raise NotProposedError("the node is starting; nothing was proposed: retry")
-        routes.check(command, proposal.message, self._limits)
-        if command.items is not None and not command.items.get(proposal.message):
+        refused = routes.refused_items(command, proposal.message, self._limits, proposal.refused)
+        if command.items is not None and len(command.items.get(proposal.message)) == len(refused):
             return proposal
         try:
             async with asyncio.timeout_at(proposal.deadline) as patience:
-                message = await admitted(command, proposal.message, self.node, caller)
+                message, refused = await admitted_rest(
+                    command, proposal.message, refused, self.node, caller
+                )
         except TimeoutError:
             if not patience.expired():
                 raise
@@ -63,7 +67,7 @@ class Admissions:
             raise NotProposedInTimeError(
                 f"the deadline passed before {name} was admitted, and it was not proposed: retry"
             ) from None
-        return proposal._replace(message=message)
+        return proposal._replace(message=message, refused=refused)
 
     async def all(
         self, proposals: Iterable[Proposal | Exception], caller: Caller
@@ -139,6 +143,43 @@ class AdmissionQueue:
             else:
                 waiting.popleft()
                 self._enter(first, answered)
+
+
+async def admitted_rest(
+    command: Command[Any],
+    message: Message,
+    refused: tuple[ItemRefusal, ...],
+    node: NodeApi,
+    caller: Caller,
+) -> tuple[Message, tuple[ItemRefusal, ...]]:
+    """Admit what is left of a command; return it whole, and which of its items are refused.
+
+    An item that `admit` finds `Invalid` does not keep the others from being admitted.
+    """
+    items = command.items
+    if items is None or len(requested := list(items.get(message))) == 1:
+        return await admitted(command, message, node, caller), refused
+    found = {each.item: each for each in refused}
+    left = [place for place in range(len(requested)) if place not in found]
+    try:
+        rest = items.make(message, [requested[place] for place in left]) if refused else message
+        admission = await admitted(command, rest, node, caller)
+        if not refused:
+            return admission, ()
+        for place, item in zip(left, items.get(admission), strict=True):
+            requested[place] = item
+    except Invalid:
+        for place in left:
+            try:
+                alone = await admitted(
+                    command, items.make(message, [requested[place]]), node, caller
+                )
+            except Invalid as wrong:
+                refusal = ItemRefusal(code=INVALID, message=str(wrong))
+                found[place] = at_place(refusal, [place])
+            else:
+                [requested[place]] = items.get(alone)
+    return items.make(message, requested), tuple(found[place] for place in sorted(found))
 
 
 async def admitted(

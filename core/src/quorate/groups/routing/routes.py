@@ -18,7 +18,7 @@ from quorate.plugin import Command, Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
-from quorate.plugin.splitting import ShardCommand, items_field, split, split_rest
+from quorate.plugin.splitting import ShardCommand, items_field, split, split_rest, wrong_items
 from quorate.v1.batch_pb2 import ItemRefusal
 
 #: How much of the name of an unknown command a refusal repeats.
@@ -44,6 +44,28 @@ def parse_public(catalog: Catalog, name: str, payload: bytes) -> Message:
         advice = f"did you mean {near[0]}?" if near else "use one that its plugin's page names"
         raise Invalid("type", f"the command {shown} is {what}; {advice}")
     return _read(command, payload)
+
+
+def refused_items(
+    command: Command[Any],
+    message: Message,
+    limits: LimitsSection,
+    refused: tuple[ItemRefusal, ...] = (),
+) -> tuple[ItemRefusal, ...]:
+    """Check a message, and return the items to leave out: `refused`, and those that are wrong.
+
+    One bad item never hides the others. Raises `Invalid` for what is wrong as a whole, and for a
+    batch of one: that is a single call.
+    """
+    try:
+        check(command, message, limits)
+    except Invalid:
+        # Most batches are right, and are looked at only once.
+        items = command.items
+        if items is None or not 1 < len(items.get(message)) <= limits.batch_items:
+            raise
+        return wrong_items(items, message, lambda part: check(command, part, limits), refused)
+    return refused
 
 
 def check(command: Command[Any], message: Message, limits: LimitsSection) -> None:
