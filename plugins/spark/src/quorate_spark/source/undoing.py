@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from time import monotonic, sleep
+from typing import Any, Final
 
 from quorate.client import Client, RejectedError
 from quorate.v1 import view_pb2 as views
@@ -21,6 +22,16 @@ from quorate_spark.v1.queries_pb2 import LoadView
 _VIEWS: Final = "/quorate.v1.ViewService"
 #: Rows that are deleted with one command: few, for a shard that is busy as well.
 _BATCH: Final = 250
+#: How an item is refused whose row was changed or deleted since; plugins may say of what there is
+#: none, as in CONNECTOR_NOT_FOUND.
+_CHANGED: Final = ("REVISION_MISMATCH", "NOT_FOUND")
+#: Refusals that end by themselves. A deletion names the revision, so that it may be repeated.
+_PASSING: Final = frozenset(
+    {"RESOURCE_EXHAUSTED", "UNAVAILABLE", "DEADLINE_EXCEEDED", "OUTCOME_UNKNOWN", "ABORTED"}
+)
+#: How long such refusals may go on without one row being deleted, and the pause before each try.
+_PATIENCE_S: Final = 60.0
+_PAUSE_S: Final = 0.25
 
 
 def abort(client: Client, load_id: str, progress: Callable[[int], object]) -> int:
@@ -98,6 +109,36 @@ def _unplaced(
     return {OpenFilesResponse.FromString(opened[shard]).set.revision}
 
 
+def _delete(client: Client, found: FoundTable, items: Sequence[Any]) -> int:
+    """Delete rows that are as they were loaded, and return how many were.
+
+    A row that was changed since stays. Raises `SourceError` while any other one is left.
+    """
+    removal, delete = found.table.removal, found.delete
+    assert removal is not None
+    assert delete is not None
+    assert delete.items is not None
+    left, removed, patience = items, 0, monotonic() + _PATIENCE_S
+    while True:
+        reply = client.execute(delete.items.make(removal.delete(), left), BatchReply)
+        refused = [each for each in reply.refusals if not each.code.endswith(_CHANGED)]
+        gone = reply.items - len(reply.refusals)
+        removed += gone
+        if not refused:
+            return removed
+        lasting = next((each for each in refused if each.code not in _PASSING), None)
+        if gone:
+            patience = monotonic() + _PATIENCE_S
+        if lasting is not None or monotonic() > patience:
+            why = lasting or refused[0]
+            raise SourceError(
+                f"{len(refused)} rows of {found.name} could not be deleted ({why.code}: "
+                f"{why.message}): the load is not taken back yet; repeat `quorate loads abort`"
+            )
+        left = [left[each.item] for each in refused]
+        sleep(_PAUSE_S)
+
+
 def _remove(
     client: Client,
     plan: ShardPlan,
@@ -119,10 +160,7 @@ def _remove(
             removal.to_item(row.key, row.revision) for row in page.rows if row.revision in written
         ]
         for at in range(0, len(items), _BATCH):
-            command = delete.items.make(removal.delete(), items[at : at + _BATCH])
-            reply = client.execute(command, BatchReply)
-            # Whoever has changed a row since has it.
-            removed += reply.items - len(reply.refusals)
+            removed += _delete(client, found, items[at : at + _BATCH])
         progress(len(page.rows))
     node.call(f"{_VIEWS}/Close", views.CloseViewRequest(view=view), views.CloseViewResponse)
     return removed
