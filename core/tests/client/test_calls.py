@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -125,6 +126,30 @@ async def test_a_call_ends_at_its_deadline(cluster: FakeCluster, q: AsyncClient)
         node.before = silence
     with pytest.raises(DeadlineError, match=r"the last reason was: .* did not answer in time$"):
         await q.kv.get(cluster.first, timeout_s=0.2)
+
+
+async def test_a_read_leaves_time_for_another_node_when_the_first_one_hangs(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    hung: list[str] = []
+
+    def hangs_once(name: str) -> Callable[[object], Awaitable[None]]:
+        async def silence(context: object) -> None:
+            if not hung or hung == [name]:
+                hung[:] = [name]
+                await asyncio.Event().wait()
+
+        return silence
+
+    await q.kv.get(cluster.first)
+    for node in cluster.nodes.values():
+        node.before = hangs_once(node.name)
+
+    assert await q.kv.get(cluster.first, timeout_s=3.0) is None
+    [name] = hung
+    asked = [each.name for each in cluster.nodes.values() if each.asked]
+    assert name in asked
+    assert len(asked) > 1
 
 
 async def test_what_a_node_said_is_told_rather_than_that_others_are_silent(q: AsyncClient) -> None:

@@ -267,6 +267,19 @@ async def test_a_node_that_stands_still_cannot_hold_a_call_for_longer_than_its_d
     assert len(node.commands) == 1
 
 
+async def test_a_write_of_a_session_is_repeated_elsewhere_when_the_first_node_hangs(
+    cluster: FakeCluster,
+) -> None:
+    async with cluster.client(exactly_once=True) as q:
+        await q.kv.put(cluster.first, b"")
+        node = cluster.nodes["n1"]
+        node.before = _for_ever
+
+        assert (await q.kv.put(cluster.first, b"", timeout_s=3.0)).revision == 7
+    [again] = [each for name in ("n2", "n3") for each in cluster.nodes[name].commands]
+    assert again.stamp == node.commands[-1].stamp
+
+
 async def test_what_waits_for_calls_of_others_is_not_even_sent_at_its_deadline(
     cluster: FakeCluster, q: AsyncClient
 ) -> None:

@@ -48,6 +48,11 @@ class Attempts:
         #: An attempt may have been carried out.
         self.lost = False
 
+    @property
+    def begins(self) -> bool:
+        """Whether none has failed yet."""
+        return not self._count
+
     async def after(self, failure: AttemptError, address: str = "") -> None:
         """Return when it may be tried again; otherwise raises the error for its caller."""
         moved = self._learn(failure, address)
@@ -109,6 +114,17 @@ class Attempts:
         )
 
 
+def end_of_attempt(topology: Topology, deadline: float, *, first: bool) -> float:
+    """Return until when one attempt of what may be repeated takes.
+
+    The node that is asked first may hang: it leaves half of the time to another one.
+    """
+    if not first or not topology.has_others:
+        return deadline
+    now = asyncio.get_running_loop().time()
+    return now + (deadline - now) / 2
+
+
 def check_call(method: str, request: Message, response: type[Message]) -> None:
     """Raise `InvalidError` unless the method takes the one and answers with the other.
 
@@ -165,9 +181,12 @@ class Calls:
         attempts: Attempts | None = None
         while True:
             address = self._leader(group, shard_key) or self._topology.any_address()
+            end = deadline
+            if kind == "read":
+                end = end_of_attempt(self._topology, deadline, first=attempts is None)
             try:
                 return await self._connections.to(address).call(
-                    method, request, response, deadline - loop.time(), None
+                    method, request, response, end - loop.time(), None
                 )
             except AttemptError as failure:
                 attempts = attempts or Attempts(self._topology, deadline, kind)

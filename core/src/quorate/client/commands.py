@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
 from google.protobuf.message import Message
 
-from quorate.client.calls import Attempts, Kind
+from quorate.client.calls import Attempts, Kind, end_of_attempt
 from quorate.client.errors import (
     InvalidError,
     OutcomeUnknownError,
@@ -220,9 +220,10 @@ class Commands:
                     shard = place.shard
                     operation = await sessions.begin(shard, group, shard_key, deadline)
                 address = place.address or self._topology.any_address()
+                end = end_of_attempt(self._topology, deadline, first=attempts.begins)
                 try:
                     queue = self._queues.to(address)
-                    return await queue.send(name, payload, operation.stamp(), deadline, self._fence)
+                    return await queue.send(name, payload, operation.stamp(), end, self._fence)
                 except AttemptError as failure:
                     if failure.expired_session:
                         sessions.forget(shard, operation.session)

@@ -35,6 +35,8 @@ _OPTIONS: Final = [
     # A node that stands still is noticed while a call waits for it.
     ("grpc.keepalive_time_ms", 2_000),
     ("grpc.keepalive_timeout_ms", 3_000),
+    # Of the pings themselves, which gRPC gives a minute: the timeout above alone ends nothing.
+    ("grpc.http2.ping_timeout_ms", 3_000),
     ("grpc.http2.max_pings_without_data", 0),
 ]
 

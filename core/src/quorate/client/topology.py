@@ -92,6 +92,11 @@ class Topology:
         owners = self.owners(group)
         return owners[slot] if owners is not None else None
 
+    @property
+    def has_others(self) -> bool:
+        """Whether more than one node is known."""
+        return len(self._addresses) > 1
+
     def any_address(self) -> str:
         """Return the address of one node after the other, those that do not answer last."""
         return self.addresses()[0]

@@ -142,6 +142,8 @@ def open_channel(
         ("grpc.max_reconnect_backoff_ms", int(limits.retry_max_s * 1_000)),
         ("grpc.keepalive_time_ms", 5_000),
         ("grpc.keepalive_timeout_ms", 5_000),
+        # Of the pings themselves, which gRPC gives a minute: the timeout above alone ends nothing.
+        ("grpc.http2.ping_timeout_ms", 5_000),
         ("grpc.http2.max_pings_without_data", 0),
     ]
     if credentials is None:
