@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from quorate.apply.entries import Stamp
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
-from quorate.groups.refusals import NoLeaderError, WrongShardError
+from quorate.groups.refusals import NoLeaderError, WrongShardError, settled
 from quorate.groups.routing import routes as routing
 from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
@@ -120,15 +120,16 @@ class Groups:
         ended = None if self._audit is None or if_leader is not None else self._audit(message)
         if ended is None:
             return await self._propose(proposal, if_leader, caller)
-        result: Answer | Exception = LEFT
         try:
-            result = await self._propose(proposal, if_leader, caller)
-            return result
+            answer = await self._propose(proposal, if_leader, caller)
         except Exception as error:
-            result = error
+            ended(error)
             raise
-        finally:
-            ended(result)
+        except BaseException:
+            ended(LEFT)
+            raise
+        ended(answer)
+        return answer
 
     async def _propose(
         self, proposal: Proposal, if_leader: ShardRef | None, caller: Caller
@@ -296,7 +297,7 @@ class Groups:
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
-                results[place] = error
+                results[place] = settled(error)
             else:
                 timed.append(each)
         if timed and self._shards.is_unopened(shard):
@@ -320,7 +321,7 @@ class Groups:
         try:
             return self._allowed(proposal, caller)
         except Exception as error:  # noqa: BLE001 - it takes the place of the command
-            return error
+            return settled(error)
 
     def _allowed(self, proposal: Proposal, caller: Caller) -> Proposal:
         """Return a proposal without the items that its caller may not send; raises the refusal."""
@@ -344,7 +345,7 @@ class Groups:
                 routing.check_session(shard_commands)
                 stamp = Stamp(session.session, session.sequence, session.lowest_unanswered)
         except Exception as error:  # noqa: BLE001 - it is the answer
-            answered(error)
+            answered(settled(error))
             return ()
         if not shard_commands:
             # Nothing is left of the batch, or it was empty.
@@ -364,8 +365,12 @@ class Groups:
         return [Part(request, each) for each in shard_commands]
 
 
-def _only(answers: Sequence[Answer | Exception]) -> Answer:
-    [answer] = answers
-    if isinstance(answer, Exception):
+def _only(answers: list[Answer | Exception]) -> Answer:
+    """Take the only answer out of a list, which a failure must not find itself in."""
+    answer = answers.pop()
+    if isinstance(answer, Answer):
+        return answer
+    try:
         raise answer
-    return answer
+    finally:
+        del answer

@@ -4,11 +4,14 @@ A handler's refusal is a normal outcome, raised as `quorate.plugin.Rejected`, an
 as `quorate.plugin.Invalid`.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
 from quorate.consensus.messages import Peer
-from quorate.plugin import Rejected
+from quorate.observe.frames import drop_frames
+from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+
+E = TypeVar("E", bound=Exception)
 
 
 class NotProposedError(Exception):
@@ -138,3 +141,16 @@ class ReadTimeoutError(UnreadableError, TimeoutError):
     """The deadline passed before the read was possible at its consistency."""
 
     code = "DEADLINE_EXCEEDED"
+
+
+_REFUSALS: Final = (Rejected, Invalid, NotProposedError, OutcomeUnknownError, UnreadableError)
+
+
+def settled(error: E) -> E:
+    """Return an exception as a value; a refusal without its frames, which hold what was refused.
+
+    Those of a bug stay for the log.
+    """
+    if isinstance(error, _REFUSALS):
+        drop_frames(error)
+    return error

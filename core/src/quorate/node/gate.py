@@ -6,12 +6,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import grpc
-
 from quorate.groups.refusals import NotServingError
 from quorate.groups.timing import pause
-from quorate.rpc.methods import Behaviour
-from quorate.rpc.status import DETAILS_KEY, status_of
+from quorate.rpc.methods import Behaviour, fail
 
 
 class Gate:
@@ -70,7 +67,8 @@ class Gate:
 
         async def served(request: Any, context: Any) -> Any:
             if self._closed is not None and not awaited:
-                await self._refuse(context)
+                self._refused_at = asyncio.get_running_loop().time()
+                return await fail(path, NotServingError(self._closed), context)
             self._come(method)
             try:
                 return await serve(request, context)
@@ -98,9 +96,3 @@ class Gate:
         self._count -= 1
         if not self._count:
             self._empty.set()
-
-    async def _refuse(self, context: Any) -> None:
-        self._refused_at = asyncio.get_running_loop().time()
-        status = status_of(NotServingError(self._closed))
-        details = ((DETAILS_KEY, status.SerializeToString()),)
-        await context.abort(grpc.StatusCode.UNAVAILABLE, status.message, details)

@@ -30,6 +30,7 @@ from quorate.node.directory import (
     directory_of,
 )
 from quorate.node.issuer import IssuerError
+from quorate.node.memory import FreedMemory
 from quorate.node.node import Node
 from quorate.node.peers import addresses_of
 from quorate.node.replicas import UnclaimedDataError
@@ -157,7 +158,7 @@ async def _live(
         loop.add_signal_handler(each, stop.set)
     serving = loop.create_task(_serve(node))
     waiting = loop.create_task(stop.wait())
-    watched = loop.create_task(keep_alive())
+    beside = (loop.create_task(keep_alive()), loop.create_task(FreedMemory(loop).run()))
     try:
         await asyncio.wait([serving, waiting], return_when=asyncio.FIRST_COMPLETED)
         if serving.done():
@@ -168,7 +169,8 @@ async def _live(
             task.cancel()
         await asyncio.gather(serving, waiting, return_exceptions=True)
         await node.stop()
-        watched.cancel()
+        for task in beside:
+            task.cancel()
 
 
 async def _serve(node: Node) -> None:

@@ -53,7 +53,8 @@ def split_invalid(
         try:
             check(item, f"{field}[{position}].")
         except Invalid as invalid:
-            checked.refusals[position] = invalid
+            # A new one: that which was raised holds the frames, and they the request.
+            checked.refusals[position] = Invalid(invalid.field, invalid.reason)
         else:
             checked.valid[position] = item
     return checked

@@ -144,6 +144,8 @@ class _Method:
             # What is raised, a cancellation as well, ends there.
             await cygrpc._handle_exceptions(state, answer, loop, path)
             call.ended = True
+            # What the call was asked and answered goes now, and not with the next one.
+            del state, answer, call
             if self._ended is not None:
                 self._ended()
             if task.cancelling() or self._idle >= _IDLE:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-import grpc.aio
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
@@ -114,9 +113,6 @@ class Audit:
                 answer = await serve(request, context)
                 code = code_of(context)
                 return answer
-            except grpc.aio.AbortError:
-                code = code_of(context)
-                raise
             except asyncio.CancelledError:
                 code = gone(context)
                 raise

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
-import grpc.aio
 from google.protobuf import descriptor_pool
 
 from quorate.observe import requests
@@ -77,9 +76,6 @@ class CallTally:
                 answer = await serve(request, context)
                 code = code_of(context)
                 return answer
-            except grpc.aio.AbortError:
-                code = code_of(context)
-                raise
             except asyncio.CancelledError:
                 code = gone(context)
                 raise

@@ -14,7 +14,11 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
+from quorate.config.sections import LimitsSection
+from quorate.consensus.peer.streams import end_call
+from quorate.groups.routing.routes import check_size
 from quorate.observe import requests
+from quorate.observe.frames import drop_frames
 from quorate.plugin import Invalid, Rejected
 from quorate.rpc import deadline
 from quorate.rpc.large_requests import LargeRequests
@@ -38,8 +42,12 @@ Read = Callable[[bytes], Any]
 Demand = Callable[[Any], None]
 
 
-def reading(parse: Read, most: int) -> Read:
-    """Return a parser of requests up to a size; it raises `Invalid`."""
+def reading(parse: Read, limits: LimitsSection, command: str = "") -> Read:
+    """Return a parser of requests, which raises `Invalid` and parses nothing that is too large.
+
+    `command` is the full name of the request where it is a command itself.
+    """
+    most = limits.grpc_message_bytes
 
     def read(content: bytes) -> Any:
         if len(content) > most:
@@ -48,6 +56,8 @@ def reading(parse: Read, most: int) -> Read:
                 f"{len(content)} bytes; at most {most} allowed (limits.grpc_message_bytes); "
                 "send less at once",
             )
+        if command:
+            check_size(command, len(content), limits)
         try:
             return parse(content)
         except DecodeError:
@@ -81,8 +91,9 @@ def answering(
             if demand is not None:
                 demand(request)
             return await serve(request, context) if waits else serve(request, context)
-        except grpc.aio.AbortError:
-            raise
+        except grpc.aio.AbortError as aborted:
+            # The servicer ended the call itself.
+            drop_frames(aborted)
         except Exception as error:  # noqa: BLE001 - each one becomes a status
             await fail(path, error, context)
 
@@ -119,8 +130,8 @@ def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = 
                 # What it holds is not left to the collector of garbage.
                 if isinstance(found, AsyncGenerator):
                     await found.aclose()
-        except grpc.aio.AbortError:
-            raise
+        except grpc.aio.AbortError as aborted:
+            drop_frames(aborted)
         except Exception as error:  # noqa: BLE001 - each one becomes a status
             await fail(path, error, context)
 
@@ -131,10 +142,11 @@ async def fail(method: str, error: Exception, context: Context) -> None:
     """End a call with the status of an exception."""
     if context.cancelled() or context.done() or _says_stopped(error):
         # Nobody waits for the answer.
+        drop_frames(error)
         return
     status = failed_status(method, error)
     details = ((DETAILS_KEY, status.SerializeToString()),)
-    await context.abort(_CODES[status.code], status.message, details)
+    await end_call(context, _CODES[status.code], status.message, details)
 
 
 def _says_stopped(error: Exception) -> bool:
@@ -147,10 +159,11 @@ def _says_stopped(error: Exception) -> bool:
 
 
 def failed_status(what: str, error: Exception) -> status_pb2.Status:
-    """Return the status of an exception; log one that is a bug of this node."""
+    """Return the status of an exception, which lets go of its frames; log a bug of this node."""
     status = status_of(error)
     reason = detail(status, error_details_pb2.ErrorInfo).reason
     requests.failed(what, code_pb2.Code.Name(status.code), reason)
     if status.code == code_pb2.INTERNAL and not isinstance(error, Rejected):
         _log.error("%s failed", what, exc_info=error, extra={"request": requests.current()})
+    drop_frames(error)
     return status

@@ -196,11 +196,12 @@ class RpcServer:
         service: ServiceDescriptor,
         servicer: object,
         needs: Mapping[str, Need] | None = None,
+        commands: Collection[str] = (),
     ) -> None:
         """Serve a service by a servicer that has its methods; raises `ServingRefusedError`.
 
         `needs` says by the names of the methods what their callers need; without it the servicer
-        lets callers in by itself.
+        lets callers in by itself. Requests that are among `commands` are bounded like these.
         """
         if lacking := missing(service, servicer):
             raise ServingRefusedError(
@@ -208,7 +209,9 @@ class RpcServer:
                 f"{service.full_name}; write each as `async def` (self, request, context)"
             )
         for method in methods_of(service):
-            read = reading(method.request.FromString, self._limits.grpc_message_bytes)
+            name = method.request.DESCRIPTOR.full_name
+            command = name if name in commands else ""
+            read = reading(method.request.FromString, self._limits, command)
             serve = getattr(servicer, method.name)
             demand = None
             if self._guard is not None and needs is not None:
@@ -218,10 +221,11 @@ class RpcServer:
 
     def add_plugins(self, catalog: Catalog, api_of: Callable[[str], NodeApi]) -> None:
         """Serve the services of the plugins, each with its plugin's view of the node."""
+        commands = [name for name, each in catalog.commands.items() if each.public]
         for name, declared in catalog.declared.items():
             for service in declared.services:
                 needs = needs_of_service(name, service, catalog.commands)
-                self.add(service.service, service.servicer(api_of(name)), needs)
+                self.add(service.service, service.servicer(api_of(name)), needs, commands)
         self._methods.unknown.know_plugins(module_owners(), catalog.declared)
 
     async def start(self, *, reflection: bool = False) -> None:

@@ -117,7 +117,8 @@ class Deletions:
             try:
                 checked.valid[position] = await self._mark(deletion)
             except Rejected as refusal:
-                checked.refusals[position] = refusal
+                # A new one: that which was raised holds the frames, and they the request.
+                checked.refusals[position] = Rejected(refusal.code, refusal.message)
         return await checked.execute(
             lambda marks: self._node.propose(pb.MarkTenants(tenants=marks), BatchReply)
         )

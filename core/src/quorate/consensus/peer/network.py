@@ -26,6 +26,7 @@ from quorate.consensus.peer.streams import (
     add_service,
     ask,
     certificate,
+    end_call,
     open_channel,
     tls_fault,
 )
@@ -422,17 +423,20 @@ class PeerNetwork:
             asker, shown, _ = decode_introduction(content)
         except MalformedMessageError as error:
             self._refused.record(context.peer(), error.reason, error.detail)
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await end_call(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            return b""
         reason = self._judge_certificate(asker.peer.node, certificate(context))
         if not hmac.compare_digest(shown, self._token_hash):
             reason = OTHER_TOKEN
         if reason is not None:
             self._refused.record(asker.peer.node, reason, context.peer())
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
+            await end_call(context, grpc.StatusCode.PERMISSION_DENIED, reason)
+            return b""
         try:
             answer = self._introduced(asker)
         except FormationRefusedError as error:
-            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            await end_call(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            return b""
         return encode_introduction(answer, self._token_hash, self.port)
 
 

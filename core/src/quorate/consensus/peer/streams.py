@@ -1,14 +1,15 @@
 """Limits, TLS and gRPC options of the connections between nodes."""
 
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import grpc
 import grpc.aio
 
 from quorate.consensus.messages import Lane
+from quorate.observe.frames import drop_frames
 from quorate.v1 import peer_pb2
 
 SERVICE: Final = peer_pb2.DESCRIPTOR.services_by_name["PeerService"].full_name
@@ -165,6 +166,22 @@ def tls_fault(text: str) -> str | None:
     """
     found = next((said for word, said in _TLS_FAULTS if word in text), None)
     return found
+
+
+async def end_call(
+    context: Context[Any, Any],
+    code: grpc.StatusCode,
+    text: str,
+    metadata: Sequence[tuple[str, bytes]] = (),
+) -> None:
+    """End a call with a status, and return.
+
+    gRPC raises an exception that the call itself refers to: it would keep the request in a cycle.
+    """
+    try:
+        await context.abort(code, text, tuple(metadata))
+    except grpc.aio.AbortError as aborted:
+        drop_frames(aborted)
 
 
 async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:

@@ -17,6 +17,7 @@ from quorate.groups.refusals import (
     NotProposedInTimeError,
     OutcomeUnknownError,
     UnreadableError,
+    settled,
 )
 from quorate.groups.routing import routes
 from quorate.groups.routing.requests import Answered, Proposal
@@ -91,7 +92,7 @@ class Admissions:
         try:
             return proposal if isinstance(proposal, Exception) else await self.one(proposal, caller)
         except Exception as error:  # noqa: BLE001 - it takes the place of the command
-            return error
+            return settled(error)
 
 
 class AdmissionQueue:
@@ -137,7 +138,7 @@ class AdmissionQueue:
                 except asyncio.CancelledError:
                     answered(NotProposedError("admit was cancelled, and nothing was proposed"))
                 except Exception as error:  # noqa: BLE001 - it is the answer
-                    answered(error)
+                    answered(settled(error))
                 else:
                     self._enter(proposal, answered)
             else:

@@ -17,6 +17,7 @@ from quorate.groups.refusals import (
     NotProposedInTimeError,
     UnknownShardError,
     WrongShardError,
+    settled,
 )
 from quorate.groups.routing import routes
 from quorate.groups.routing.forwarding import (
@@ -165,7 +166,7 @@ class Delivery:
             node = self._leader(shard, local.leader if local is not None else None, hint, attempt)
             return await self._forwarder.propose(node, shard, timed)
         except Exception as error:  # noqa: BLE001 - each command ends with it
-            return [error] * len(parts)
+            return [settled(error)] * len(parts)
 
     def _leader(self, shard: ShardId, known: Peer | None, hint: Peer | None, attempt: int) -> str:
         """Return the node that may lead; raises `NoLeaderError` if none is known."""
@@ -214,7 +215,7 @@ class Delivery:
                 command = routes.declared(self._catalog, part.logged.type)
                 placed = routes.route(command, whole.message, self._shards.slot_map, self._limits)
             except Exception as failure:  # noqa: BLE001 - it is how this command ends
-                part.end(failure)
+                part.end(settled(failure))
                 continue
             shards = [each.shard for each in placed]
             if shards == [whole.shard]:

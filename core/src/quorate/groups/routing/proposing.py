@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from quorate.apply.entries import Copies, LoggedCommand, of_shard
 from quorate.apply.outcomes import COPY_BEHIND, Outcome
-from quorate.groups.refusals import ExhaustedError
+from quorate.groups.refusals import ExhaustedError, settled
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Invalid, Rejected
 
@@ -77,7 +77,7 @@ async def _one(shard: Shard, commands: Sequence[Timed], term: int | None) -> lis
     try:
         return [*await shard.propose([command], term=term, timeout_s=timeout_s)]
     except Exception as error:  # noqa: BLE001 - it takes the place of the answer
-        return [error]
+        return [settled(error)]
 
 
 async def _several(shard: Shard, commands: Sequence[Timed], term: int | None) -> list[Result]:
@@ -138,12 +138,12 @@ def _offer(
                 most = (len(part) + 1) // 2
                 continue
             if isinstance(error, ExhaustedError):
-                begun.append(_Begun(error, len(run) - place))
+                begun.append(_Begun(settled(error), len(run) - place))
                 break
-            begun.append(_Begun(error, 1))
+            begun.append(_Begun(settled(error), 1))
             most = len(run)
         except Exception as error:  # noqa: BLE001 - writes in flight are still awaited
-            begun.append(_Begun(error, len(run) - place))
+            begun.append(_Begun(settled(error), len(run) - place))
             break
         place += len(part)
     return begun
@@ -158,7 +158,7 @@ async def _all(
         try:
             return (await futures[0],)
         except Exception as error:  # noqa: BLE001 - it takes the place of the answer
-            return (error,)
+            return (settled(error),)
     ended: list[tuple[Outcome, ...] | Exception] = []
     for answer in await asyncio.gather(*futures, return_exceptions=True):
         if isinstance(answer, BaseException) and not isinstance(answer, Exception):

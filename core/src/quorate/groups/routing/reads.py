@@ -15,6 +15,7 @@ from quorate.groups.refusals import (
     ReadTimeoutError,
     UnreadableError,
     WrongShardError,
+    settled,
 )
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import (
@@ -140,8 +141,9 @@ class Reads:
         try:
             found = await asyncio.gather(*reading)
         except BaseException:
-            for task in reading:
-                task.cancel()
+            # A list of them would refer to the exception, and the frame of it to the list.
+            while reading:
+                reading.pop().cancel()
             raise
         rows = queries.joined(query, parts, [rows for _, rows in found])
         return Answers(
@@ -185,7 +187,7 @@ class Reads:
                     try:
                         as_of, rows = task.result()
                     except (UnreadableError, NotProposedError, Rejected) as error:
-                        failures.append((part, error))
+                        failures.append((part, settled(error)))
                         continue
                     yield ShardAnswers(
                         shard=part.shard.number,
@@ -197,7 +199,7 @@ class Reads:
         finally:
             await end(*reading)
         if failures and given_up is None:
-            raise failures[0][1]
+            raise failures.pop(0)[1]
         for part, why in failures:
             yield ShardAnswers(
                 shard=part.shard.number,
@@ -250,7 +252,7 @@ class Reads:
                 raise
             except UnreadableError as error:
                 # It stopped meanwhile; others may answer.
-                failure = error
+                failure = settled(error)
             else:
                 if found is not None:
                     return found
@@ -269,11 +271,11 @@ class Reads:
                 try:
                     as_of, rows = await self._forwarder.query(node, asked)
                 except UnreadableError as error:
-                    failure = error
+                    failure = settled(error)
                 else:
                     return as_of, rows if query.row else _parsed(row, rows)
             if isinstance(failure, LeaderlessError):
-                raise failure
+                raise LeaderlessError(part.shard)
             pause = pause or Pause(self._loop)
             if not await pause.until(deadline):
                 why = failure or f"no node is known to have a replica of shard {part.shard}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import Message
 
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.apply.outcomes import OF_SESSION, Outcome
@@ -100,21 +100,16 @@ class Request:
         self._open -= 1
         if self._open:
             return
-        try:
-            answer = self._joined() if self._batch else answered(command.shard, result)
-        except Exception as error:  # noqa: BLE001 - it is the answer
-            self._answered(error)
-        else:
-            self._answered(answer)
+        self._answered(self._joined() if self._batch else answered(command.shard, result))
 
-    def _joined(self) -> Answer:
+    def _joined(self) -> Answer | Exception:
         failures = [result for _, result in self._settled if isinstance(result, Exception)]
         if failures and len(failures) == len(self._settled):
             unknown = [each for each in failures if isinstance(each, OutcomeUnknownError)]
-            raise (unknown or failures)[0]
+            return (unknown or failures)[0]
         for each in failures:
             if not isinstance(each, NotProposedError | OutcomeUnknownError | Rejected | Invalid):
-                raise each
+                return each
         for command, result in self._settled:
             # Only an operation of a session ends like this, and it is never split.
             if isinstance(result, Outcome) and (result.forgotten or _of_session(result)):
@@ -122,10 +117,8 @@ class Request:
         try:
             replies = [_shard_reply(command, result) for command, result in self._settled]
             reply = join(replies)
-        except (ValueError, DecodeError) as error:
-            raise Rejected(
-                "INTERNAL", f"a batch was applied, but its reply is invalid: {error}"
-            ) from error
+        except Exception as error:  # noqa: BLE001 - it is the answer
+            return Rejected("INTERNAL", f"a batch was applied, but its reply is invalid: {error}")
         revisions = {each.command.shard: each.revision for each in replies if each.revision}
         return Answer(reply.SerializeToString(), revisions)
 
@@ -157,12 +150,12 @@ class Part:
         self.request.settle(self.command, result)
 
 
-def answered(shard: ShardId, result: Result) -> Answer:
-    """Return the answer to a command of a single shard; raises its failure."""
+def answered(shard: ShardId, result: Result) -> Answer | Exception:
+    """Return the answer to a command of a single shard, or its failure."""
     if isinstance(result, Exception):
-        raise result
+        return result
     if result.refusal is not None:
-        raise Rejected(result.refusal.code, result.refusal.message)
+        return Rejected(result.refusal.code, result.refusal.message)
     return Answer(result.reply, {shard: result.revision}, result.forgotten)
 
 

@@ -71,12 +71,7 @@ def refused_items(
 def check(command: Command[Any], message: Message, limits: LimitsSection) -> None:
     """Raise `Invalid` for a message that is too large or that its plugin refuses."""
     size = message.ByteSize()
-    if size > limits.command_bytes:
-        raise Invalid(
-            "command",
-            f"{message.DESCRIPTOR.full_name} has {size} bytes; at most {limits.command_bytes} "
-            "allowed (limits.command_bytes); send less at once",
-        )
+    check_size(message.DESCRIPTOR.full_name, size, limits)
     if command.items is not None:
         items = command.items.get(message)
         count = len(items)
@@ -91,6 +86,16 @@ def check(command: Command[Any], message: Message, limits: LimitsSection) -> Non
         _check_values(message, limits.value_bytes, "")
     if command.validate is not None:
         command.validate(message)
+
+
+def check_size(name: str, size: int, limits: LimitsSection) -> None:
+    """Raise `Invalid` for a command that is too large, which need not have been parsed."""
+    if size > limits.command_bytes:
+        raise Invalid(
+            "command",
+            f"{name} has {size} bytes; at most {limits.command_bytes} allowed "
+            "(limits.command_bytes); send less at once",
+        )
 
 
 def route(
