@@ -11,7 +11,8 @@ unread      reads of large pairs, whose answers are not taken either
 oversized   requests larger than a node reads, one after the other
 half        requests of which half has come
 
-Each is shown with the bounds of `[limits]` and, with --unbounded, without.
+Each is shown with the default bounds of `[limits]` and, with --unbounded, without any. `memory` is
+what the node held at most meanwhile, as a multiple of what it held at rest: 3 is the aim.
 
 python benchmarks/abuse.py [--scale 1.0] [--only NAMES] [--seconds N] [--unbounded] [--json]
 """
@@ -26,12 +27,12 @@ import resource
 import sys
 import tempfile
 import urllib.request
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from figures import names, percentiles, report, resident_mb, run, tell
 from quorate.client import AsyncClient, QuorateError, connect
@@ -81,7 +82,10 @@ class Row:
     quiet_p50_ms: float
     quiet_p99_ms: float
     times: float
+    #: At rest before all phases, at most during this one, and right after it.
+    rest_mb: float
     node_mb: float
+    memory: float
     after_mb: float
 
 
@@ -276,17 +280,25 @@ def figures_of(node: NodeProcess) -> tuple[str, str]:
 
 
 async def measured(
-    cluster: Cluster, client: AsyncClient, phase: str, seconds: float, scale: float, bounded: bool
+    cluster: Cluster,
+    client: AsyncClient,
+    phase: str,
+    asked: argparse.Namespace,
+    *,
+    bounded: bool,
+    rest_mb: float,
 ) -> Row:
     """Measure one phase."""
     [node, *_] = cluster.nodes.values()
+    seconds, scale = asked.seconds, asked.scale
     quiet_p50, quiet_p99 = percentiles((await write(client, seconds))[0])
     async with AsyncExitStack() as stack:
+        most = stack.enter_context(Sampled(node.pid))
         tried = await stack.enter_async_context(_in_thread(misused(phase, node, scale)))
         took, lost = await write(client, seconds)
         held, ended = await asyncio.to_thread(figures_of, node)
-        during = resident_mb([node.pid])
-    await asyncio.sleep(2)
+        during = max(most.values)
+    await asyncio.sleep(5)
     p50, p99 = percentiles(took)
     return Row(
         phase=phase,
@@ -301,9 +313,31 @@ async def measured(
         quiet_p50_ms=quiet_p50,
         quiet_p99_ms=quiet_p99,
         times=round(p99 / quiet_p99, 1),
+        rest_mb=rest_mb,
         node_mb=during,
+        memory=round(during / rest_mb, 1),
         after_mb=resident_mb([node.pid]),
     )
+
+
+class Sampled:
+    """What a process holds in memory, ten times a second while the block takes."""
+
+    def __init__(self, pid: int) -> None:
+        self.values: Final = [resident_mb([pid])]
+        self._pid: Final = pid
+
+    def __enter__(self) -> Self:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            self.values.append(resident_mb([self._pid]))
+            await asyncio.sleep(0.1)
 
 
 @asynccontextmanager
@@ -315,22 +349,24 @@ async def _in_thread(manager: Any) -> AsyncIterator[Any]:
         await asyncio.to_thread(manager.__exit__, None, None, None)
 
 
-def bounds(scale: float) -> Mapping[str, object]:
-    """Return settings with a little more room than what is tried and is no harm."""
-    return {
-        "connections": max(200, round(IDLE * scale * 1.2)),
-        "streams_per_connection": 200,
-        "open_calls": max(400, round(WATCHES * scale * 1.2)),
-        "open_watches": max(300, round(WATCHES * scale * 1.1)),
-        "inflight_bytes": 64 << 20,
-        "idle_connection_s": 30,
-        "slow_reader_s": 3,
-    }
+#: Each bound of `[limits]` taken away.
+UNBOUNDED: Final = dict.fromkeys(
+    (
+        "connections",
+        "open_calls",
+        "open_watches",
+        "open_views",
+        "inflight_bytes",
+        "idle_connection_s",
+        "slow_reader_s",
+    ),
+    0,
+)
 
 
 async def measure(asked: argparse.Namespace, *, bounded: bool) -> list[Row]:
     """Found a cluster, and measure every phase on it."""
-    settings = {"limits": bounds(asked.scale)} if bounded else {}
+    settings = {} if bounded else {"limits": UNBOUNDED}
     rows = []
     with (
         tempfile.TemporaryDirectory() as directory,
@@ -340,11 +376,15 @@ async def measure(asked: argparse.Namespace, *, bounded: bool) -> list[Row]:
         async with connect(cluster.endpoints) as client:
             for number in range(LARGE):
                 await client.kv.put(f"large/{number}", b"x" * LARGE_BYTES)
+            await asyncio.sleep(5)
+            [node, *_] = cluster.nodes.values()
+            rest_mb = resident_mb([node.pid])
             for phase in asked.only:
                 tell(f"{phase}, {'bounded' if bounded else 'unbounded'}")
-                rows.append(
-                    await measured(cluster, client, phase, asked.seconds, asked.scale, bounded)
+                row = await measured(
+                    cluster, client, phase, asked, bounded=bounded, rest_mb=rest_mb
                 )
+                rows.append(row)
     return rows
 
 

@@ -1,7 +1,14 @@
 from typing import Any
 
 import pytest
-from quorate.config import TimingSection, is_loopback, join_address, load, split_address
+from quorate.config import (
+    LimitsSection,
+    TimingSection,
+    is_loopback,
+    join_address,
+    load,
+    split_address,
+)
 
 
 def test_defaults_are_those_of_the_design() -> None:
@@ -35,13 +42,27 @@ def test_defaults_are_those_of_the_design() -> None:
         "stream_bytes": 16_777_216,
         "connections": None,
         "streams_per_connection": 10_000,
-        "open_calls": None,
-        "open_watches": None,
-        "open_views": None,
+        "open_calls": 20_000,
+        "open_watches": 10_000,
+        "open_views": 256,
         "inflight_bytes": None,
-        "idle_connection_s": None,
-        "slow_reader_s": None,
+        "idle_connection_s": 600,
+        "slow_reader_s": 60,
     }
+
+
+def test_what_is_not_set_follows_from_files_and_from_other_limits() -> None:
+    limits = LimitsSection()
+    assert [limits.most_connections(files) for files in (1, 1_024, 65_536)] == [1, 512, 10_000]
+    assert limits.most_inflight_bytes() == 128 << 20
+    assert LimitsSection(grpc_message_bytes=64 << 20).most_inflight_bytes() == 512 << 20
+
+
+def test_bounds_are_set_and_taken_away_by_numbers() -> None:
+    limits = LimitsSection(connections=7, inflight_bytes=32 << 20)
+    assert (limits.most_connections(2), limits.most_inflight_bytes()) == (7, 32 << 20)
+    off = LimitsSection(connections=0, inflight_bytes=0, open_calls=0, idle_connection_s=0)
+    assert (off.most_connections(1_024), off.most_inflight_bytes()) == (0, 0)
 
 
 @pytest.mark.parametrize(

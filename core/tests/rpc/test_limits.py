@@ -182,6 +182,36 @@ def test_who_has_nothing_gets_what_there_is() -> None:
     assert share.refused == 2
 
 
+def test_nothing_is_always_there_and_is_given_back() -> None:
+    share = FairShare("bytes", 10, "limits.bytes")
+    share.take("a", 0)
+    share.give("a", 0)
+    share.take("b", 10)
+    share.take("a", 0)
+    share.charge("a", 0)
+    assert share.held == {"b": 10}
+
+
+def test_what_is_given_back_twice_is_a_bug_that_ends_no_call(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    share = FairShare("bytes", 10, "limits.bytes")
+    share.take("a", 3)
+    share.give("a", 4)
+    share.give("b")
+    assert (share.total, share.held, share.refused) == (0, {}, 0)
+    assert "a gives back 4 bytes and had 3" in caplog.text
+    assert "b gives back 1 bytes and had 0" in caplog.text
+
+
+async def test_empty_requests_are_served_where_bytes_are_bounded(serve: Serve) -> None:
+    async with serve(inflight_bytes=20 << 20) as site:
+        channel = site.channel()
+        answers = await asyncio.gather(*(site.call("", channel=channel) for _ in range(20)))
+        assert [each.value for each in answers] == [""] * 20
+        assert site.limits.shares["inflight_bytes"].total == 0
+
+
 async def test_calls_beyond_the_share_are_refused_by_name_and_may_come_again(serve: Serve) -> None:
     async with serve(open_calls=4) as site:
         channel = site.channel()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import shutil
 import time
 from collections import Counter
@@ -21,6 +20,7 @@ from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import Silent, Status, look, quota_rows
 from quorate.cli.terminal import Terminal
 from quorate.client.errors import QuorateError
+from quorate.config.files import open_files, raise_open_files
 from quorate.observe.thresholds import FOLLOWER_LAG, FULL, LOOP_STOP_S
 from quorate.v1 import admin_pb2 as pb
 
@@ -234,7 +234,9 @@ def of_machine(settings: Settings, file: Path | None = None) -> Iterator[Finding
     if 2 * caches > memory:
         found = f"caches and buffers take {caches // 2**20} MiB of {memory // 2**20}"
         yield Finding("storage", found, "lower block_cache_bytes or write_buffer_bytes")
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # As a node does.
+    raise_open_files()
+    files = open_files()
     if files < _FILES:
         found = f"a process may open {files} files"
         yield Finding("this machine", found, f"raise LimitNOFILE, or `ulimit -n`, to {_FILES}")

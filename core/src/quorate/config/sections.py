@@ -56,6 +56,7 @@ DEFAULT_TOKEN: Final = "quorate"
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=64)]
 PositiveInt = Annotated[int, Field(ge=1)]
+NonNegativeInt = Annotated[int, Field(ge=0)]
 Workers = Annotated[int | Literal["auto"], BeforeValidator(_check_workers)]
 
 
@@ -456,8 +457,18 @@ _HOLDS: Final = {
 }
 
 
+#: Most connections of clients by default, where the process may open files enough.
+CONNECTIONS: Final = 10_000
+#: Bytes of requests and answers by default: enough for eight of the largest messages.
+_INFLIGHT_BYTES: Final = 128 * MIB
+_INFLIGHT_MESSAGES: Final = 8
+
+
 class LimitsSection(Section):
-    """The largest things that the node takes; more is refused before it is logged."""
+    """The largest things that the node takes; more is refused before it is logged.
+
+    Of what clients hold of the node, 0 is no bound.
+    """
 
     key_bytes: PositiveInt = Field(default=4 * KIB, description="Longest key, in bytes.")
     value_bytes: PositiveInt = Field(default=1 * MIB, description="Longest value, in bytes.")
@@ -486,44 +497,44 @@ class LimitsSection(Section):
         "beyond it the stream is not read on.",
     )
     stream_bytes: PositiveInt = Field(default=16 * MIB, description="The same, in bytes.")
-    connections: PositiveInt | None = Field(
+    connections: NonNegativeInt | None = Field(
         default=None,
         description="Most connections of clients; an address gets at most as many as are left for "
-        "others, and what is beyond that is closed. Without it there is no bound; so it is with "
-        "the settings below.",
+        "others, and what is beyond that is closed. 0: no bound. Not set: as many as half of the "
+        f"files that the process may open, and at most {CONNECTIONS}.",
     )
     streams_per_connection: PositiveInt = Field(
         default=10_000,
         description="Most calls of one connection at a time; what is beyond them waits at the "
         "client.",
     )
-    open_calls: PositiveInt | None = Field(
-        default=None,
+    open_calls: NonNegativeInt = Field(
+        default=20_000,
         description="Most calls of clients at a time, streams and watches among them; a caller "
         "gets at most as many as are left for others, and further ones are refused with a "
-        "retry-after.",
+        "retry-after. 0: no bound, here and below.",
     )
-    open_watches: PositiveInt | None = Field(
-        default=None, description="The same of watches: each may hold a page of about 1 MiB."
+    open_watches: NonNegativeInt = Field(
+        default=10_000, description="The same of watches: each may hold a page of about 1 MiB."
     )
-    open_views: PositiveInt | None = Field(
-        default=None, description="The same of views, of which there are never more than 256."
+    open_views: NonNegativeInt = Field(
+        default=256, description="The same of views, of which there are never more than 256."
     )
-    inflight_bytes: PositiveInt | None = Field(
+    inflight_bytes: NonNegativeInt | None = Field(
         default=None,
-        validate_default=True,
         description="Most bytes of requests that are worked on and of answers that are not sent "
-        "yet, shared in the same way.",
+        f"yet, shared in the same way. Not set: {_INFLIGHT_BYTES}, or {_INFLIGHT_MESSAGES} times "
+        "`grpc_message_bytes` if that is more.",
     )
-    idle_connection_s: PositiveInt | None = Field(
-        default=None,
+    idle_connection_s: NonNegativeInt = Field(
+        default=600,
         description="Seconds after which a connection without a call is closed, and, half as many "
-        "later, one whose first request has not come to its end.",
+        "later, one whose first request has not come to its end. 0: never.",
     )
-    slow_reader_s: PositiveInt | None = Field(
-        default=None,
+    slow_reader_s: NonNegativeInt = Field(
+        default=60,
         description="Seconds after which a call is ended whose client takes nothing of what is "
-        "sent.",
+        "sent. 0: never.",
     )
 
     @field_validator("command_bytes")
@@ -547,10 +558,24 @@ class LimitsSection(Section):
         field = str(info.field_name)
         other, found = _HOLDS[field]
         least = info.data.get(other, 0)
-        if size is not None and size < least:
+        # One that is not set, or is no bound, holds everything.
+        if size and size < least:
             fix = f"make {field} larger, or {other} smaller"
             raise clash(found.format(size, least), fix, (field,), (other,))
         return size
+
+    def most_inflight_bytes(self) -> int:
+        """Return the bound of bytes in flight; 0: there is none."""
+        if self.inflight_bytes is not None:
+            return self.inflight_bytes
+        return max(_INFLIGHT_BYTES, _INFLIGHT_MESSAGES * self.grpc_message_bytes)
+
+    def most_connections(self, files: int) -> int:
+        """Return the bound of connections where a process may open so many files; 0: none."""
+        if self.connections is not None:
+            return self.connections
+        # The other half is for data, logs and other nodes, which cannot be refused.
+        return max(1, min(CONNECTIONS, files // 2))
 
 
 class TlsSection(Section):

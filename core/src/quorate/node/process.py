@@ -14,6 +14,7 @@ import uvloop
 
 from quorate.apply.outcomes import ReplicaStoppedError as ApplyStoppedError
 from quorate.config import Settings
+from quorate.config.files import raise_open_files
 from quorate.consensus.formation import FormationRefusedError
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
@@ -98,6 +99,7 @@ def run(
     A worker also serves clients at `client_port`.
     """
     sys.setswitchinterval(SWITCH_INTERVAL_S)
+    raise_open_files()
     try:
         given_up: deque[float] = deque(maxlen=MOST_GIVEN_UP)
         while not _lived(settings, catalog, sites, client_port):

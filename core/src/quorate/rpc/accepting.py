@@ -49,11 +49,11 @@ class Accepting:
     async def start(
         self,
         methods: Mapping[str, grpc.RpcMethodHandler[Any, Any]],
-        ended: Callable[[], None] | None = None,
+        ended: Callable[[asyncio.Task[Any]], None] | None = None,
     ) -> None:
         """Start the server, and accept the calls of these methods, by their paths.
 
-        `ended` is called in the task of each of these calls once its answer was sent, if it is
+        `ended` is called with the task of each of these calls once its answer was sent, if it is
         `supported`.
         """
         core = self._core
@@ -103,7 +103,7 @@ class _Method:
         core: Any,
         path: str,
         handler: grpc.RpcMethodHandler[Any, Any],
-        ended: Callable[[], None] | None,
+        ended: Callable[[asyncio.Task[Any]], None] | None,
     ) -> None:
         self._core: Final = core
         self._path: Final = path
@@ -147,7 +147,7 @@ class _Method:
             # What the call was asked and answered goes now, and not with the next one.
             del state, answer, call
             if self._ended is not None:
-                self._ended()
+                self._ended(task)
             if task.cancelling() or self._idle >= _IDLE:
                 # A task that was cancelled once would spoil the timeouts of the next call.
                 return

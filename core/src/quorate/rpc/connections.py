@@ -14,12 +14,14 @@ import socket
 import stat
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from quorate.groups.refusals import ExhaustedError
 from quorate.groups.shard.capacity import FairShare
 from quorate.groups.timing import end, pause
+from quorate.plugin import Caller
 
 _log = logging.getLogger(__name__)
 
@@ -36,12 +38,27 @@ class _Socket(NamedTuple):
     peer: str
 
 
-class _Connection:
+class Connection:
     """What is known of a connection."""
 
-    __slots__ = ("address", "calls", "closed", "found", "is_node", "used_at")
+    __slots__ = (
+        "_caller",
+        "_placed",
+        "address",
+        "calls",
+        "closed",
+        "found",
+        "host",
+        "is_node",
+        "used_at",
+    )
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, host: str, now: float) -> None:
+        #: Where the other end is.
+        self.host: Final = host
+        #: The last caller, and the same with its address: most make many calls.
+        self._caller: Caller | None = None
+        self._placed = Caller()
         self.calls = 0
         self.used_at = now
         self.is_node = False
@@ -52,6 +69,12 @@ class _Connection:
         #: Called with its other end when it is gone.
         self.closed: list[Callable[[str], None]] = []
 
+    def placed(self, caller: Caller) -> Caller:
+        """Return a caller with the address of the connection."""
+        if caller is not self._caller and caller != self._caller:
+            self._caller, self._placed = caller, replace(caller, address=self.host)
+        return self._placed
+
 
 class Connections:
     """Closes connections that are too many of an address, and those without a call.
@@ -61,17 +84,17 @@ class Connections:
     """
 
     def __init__(
-        self, share: FairShare | None, idle_s: int | None, loop: asyncio.AbstractEventLoop
+        self, share: FairShare | None, idle_s: int, loop: asyncio.AbstractEventLoop
     ) -> None:
         #: Whether connections are looked at.
-        self.on = share is not None or idle_s is not None
+        self.on = share is not None or idle_s > 0
         #: Those that were closed, by the reason.
         self.closed: Final = {"share": 0, "idle": 0}
         self._share: Final = share
-        self._unused_s: Final = None if idle_s is None else idle_s * 1.5
+        self._unused_s: Final = idle_s * 1.5 if idle_s else None
         self._loop: Final = loop
         #: By the other end.
-        self._open: Final[dict[str, _Connection]] = {}
+        self._open: Final[dict[str, Connection]] = {}
         self._sockets: dict[int, _Socket] = {}
         self._ports: frozenset[int] = frozenset()
         self._looking: asyncio.Task[None] | None = None
@@ -95,16 +118,17 @@ class Connections:
         """Look no more."""
         await end(self._looking)
 
-    def called(self, peer: str) -> None:
-        """Record that a call begins."""
-        if self.on:
-            self._of(peer).calls += 1
+    def called(self, peer: str) -> Connection:
+        """Record that a call begins, and return its connection."""
+        # One that nobody looks at would stay for ever.
+        connection = self._of(peer) if self.on else Connection(address_of(peer), 0.0)
+        connection.calls += 1
+        return connection
 
-    def left(self, peer: str) -> None:
+    def left(self, connection: Connection) -> None:
         """Record that a call ended."""
-        if self.on and (connection := self._open.get(peer)) is not None:
-            connection.calls = max(0, connection.calls - 1)
-            connection.used_at = self._loop.time()
+        connection.calls -= 1
+        connection.used_at = self._loop.time()
 
     def on_close(self, peer: str, closed: Callable[[str], None]) -> None:
         """Let something know when a connection is gone."""
@@ -116,10 +140,10 @@ class Connections:
         connection.is_node = True
         self._give(connection)
 
-    def _of(self, peer: str) -> _Connection:
+    def _of(self, peer: str) -> Connection:
         connection = self._open.get(peer)
         if connection is None:
-            connection = self._open[peer] = _Connection(self._loop.time())
+            connection = self._open[peer] = Connection(address_of(peer), self._loop.time())
         return connection
 
     async def _look(self, ports: frozenset[int]) -> None:
@@ -161,18 +185,17 @@ class Connections:
         connection.found = True
         if connection.address or connection.is_node or self._share is None:
             return True
-        address = address_of(peer)
         try:
-            self._share.take(address)
+            self._share.take(connection.host)
         except ExhaustedError:
             return False
-        connection.address = address
+        connection.address = connection.host
         return True
 
-    def _is_unused(self, connection: _Connection, since: float) -> bool:
+    def _is_unused(self, connection: Connection, since: float) -> bool:
         return not connection.calls and not connection.is_node and connection.used_at < since
 
-    def _give(self, connection: _Connection) -> None:
+    def _give(self, connection: Connection) -> None:
         if connection.address and self._share is not None:
             self._share.give(connection.address)
             connection.address = ""

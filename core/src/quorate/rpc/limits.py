@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from contextvars import ContextVar
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
 import grpc.aio
-from google.protobuf.message import Message
 
+from quorate.config.files import open_files
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import ExhaustedError, SlowReaderError
 from quorate.groups.routing.quotas import (
@@ -41,6 +39,8 @@ LOOK_S: Final = 1.0
 _CROWDED_S: Final = 1.0
 #: How many of those who wait for room are woken at a time.
 _WOKEN: Final = 16
+#: A smaller request or answer is bounded by the calls alone: most calls have such ones.
+_SMALL_BYTES: Final = 1 << 10
 #: How long the status of a call may take to its client that reads nothing.
 _LAST_S: Final = 1.0
 
@@ -52,11 +52,12 @@ class _Held:
 
     def __init__(self, who: str) -> None:
         self.who: Final = who
+        #: In turn a share and how much of it.
         self.shares: list[tuple[FairShare, int]] = []
         self.sent_from = 0.0
         self.task: asyncio.Task[Any] | None = None
         #: Whose quotas a watch counts for.
-        self.watchers: list[Account] = []
+        self.watchers: Sequence[Account] = ()
 
     def take(self, share: FairShare, amount: int = 1) -> None:
         """Hold more; raises `ExhaustedError`."""
@@ -72,14 +73,8 @@ class _Held:
         """Give everything back."""
         for share, amount in self.shares:
             share.give(self.who, amount)
-        self.shares.clear()
         for account in self.watchers:
             account.watches -= 1
-        self.watchers.clear()
-
-
-#: What the call that was answered in this task holds until its answer is sent.
-_answered: Final[ContextVar[_Held | None]] = ContextVar("quorate_rpc_answered", default=None)
 
 
 class CallLimits:
@@ -100,14 +95,17 @@ class CallLimits:
         self._authority: Final = authority or Open()
         self._exempt: Final = frozenset(exempt)
         self._loop: Final = loop
-        self._slow_s: Final = limits.slow_reader_s
+        self._slow_s: Final = limits.slow_reader_s or None
         self._calls: Final = _share("open calls", limits.open_calls, "open_calls")
         self._watches: Final = _share("open watches", limits.open_watches, "open_watches")
-        self._bytes: Final = _share("bytes in flight", limits.inflight_bytes, "inflight_bytes")
+        self._bytes: Final = _share(
+            "bytes in flight", limits.most_inflight_bytes(), "inflight_bytes"
+        )
         self._room: Final = None if self._bytes is None else Room(self._bytes, loop)
         #: Of views, which outlast the calls that open them.
         self.views: Final = _share("open views", limits.open_views, "open_views")
-        connections = _share("connections", limits.connections, "connections")
+        most = limits.most_connections(open_files())
+        connections = _share("connections", most, "connections")
         self.connections: Final = Connections(connections, limits.idle_connection_s, loop)
         #: By the name of the setting.
         self.shares: Final = {
@@ -127,7 +125,8 @@ class CallLimits:
         self.slow_readers = 0
         #: The methods whose calls `ended` is called for.
         self._late: frozenset[str] = frozenset()
-        self._sent: Final[set[_Held]] = set()
+        #: The calls whose answers are being sent, by the tasks that do it.
+        self._sent: Final[dict[asyncio.Task[Any], _Held]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     def start(self, ports: Collection[int], late: Collection[str] = ()) -> None:
@@ -162,12 +161,9 @@ class CallLimits:
         if self.connections.on:
             self.connections.trust(context.peer())
 
-    def ended(self) -> None:
-        """Take back what the call held that was answered in this task: its answer was sent."""
-        held = _answered.get()
-        if held is not None:
-            _answered.set(None)
-            self._sent.discard(held)
+    def ended(self, task: asyncio.Task[Any]) -> None:
+        """Take back what the call held that was answered in a task: its answer was sent."""
+        if (held := self._sent.pop(task, None)) is not None:
             held.release()
 
     async def _serve(self, path: str, serve: Behaviour, request: Any, context: Context) -> Any:
@@ -175,30 +171,30 @@ class CallLimits:
         if made_by.node:
             return await serve(request, context)
         peer = context.peer()
-        made_by = replace(made_by, address=address_of(peer))
+        connection = self.connections.called(peer)
+        made_by = connection.placed(made_by)
         callers.begin(made_by)
-        caller = subject_of(made_by)
-        held = _Held(caller.name)
-        self.connections.called(peer)
+        held = _Held(made_by.name or made_by.address)
         try:
-            if self.quotas.on and (accounts := self._accounts(caller)):
+            if self.quotas.on and (accounts := self._accounts(subject_of(made_by))):
                 self._charge(held, accounts, path, peer)
             self._enter(held, path, request)
         except ExhaustedError as refusal:
-            self.connections.left(peer)
+            self.connections.left(connection)
             held.release()
             return await fail(path, refusal, context)
-        if self._bytes is not None or self._slow_s is not None:
+        late = path in self._late
+        if not late and (self._bytes is not None or self._slow_s is not None):
             context = _BoundedContext(  # type: ignore[assignment]
-                context, caller.name, self._room, self._slow_s, self._count_slow
+                context, held.who, self._room, self._slow_s, self._count_slow
             )
         answer: Any = None
         try:
             answer = await serve(request, context)
             return answer
         finally:
-            self.connections.left(peer)
-            if answer is not None and path in self._late:
+            self.connections.left(connection)
+            if late and answer is not None:
                 self._sends(held, answer)
             else:
                 held.release()
@@ -221,7 +217,7 @@ class CallLimits:
                 self.connections.on_close(peer, account.peers.discard)
             if path == WATCH:
                 account.open_watch()
-                held.watchers.append(account)
+                held.watchers = (*held.watchers, account)
         for account in accounts:
             account.take(CALLS, 1, now)
 
@@ -231,24 +227,29 @@ class CallLimits:
             held.take(self._calls)
         if self._watches is not None and path == WATCH:
             held.take(self._watches)
-        if self._bytes is not None and isinstance(request, bytes):
-            held.take(self._bytes, len(request))
+        if (
+            self._bytes is not None
+            and isinstance(request, bytes)
+            and (size := len(request)) > _SMALL_BYTES
+        ):
+            held.take(self._bytes, size)
 
     def _go_by_quotas(self) -> None:
         if self.quotas.counts_connections:
             self.connections.look()
 
     def _sends(self, held: _Held, answer: Any) -> None:
-        if self._bytes is not None:
-            held.charge(self._bytes, _size(answer))
-        held.sent_from, held.task = self._loop.time(), asyncio.current_task()
-        self._sent.add(held)
-        _answered.set(held)
+        if self._bytes is not None and (size := _size(answer)) > _SMALL_BYTES:
+            held.charge(self._bytes, size)
+        task = asyncio.current_task()
+        assert task is not None
+        held.sent_from, held.task = self._loop.time(), task
+        self._sent[task] = held
 
     def _end_unread(self) -> None:
         assert self._slow_s is not None
         latest = self._loop.time() - self._slow_s
-        for held in [each for each in self._sent if each.sent_from < latest]:
+        for held in [each for each in self._sent.values() if each.sent_from < latest]:
             if held.task is not None:
                 self._count_slow()
                 held.task.cancel()
@@ -376,8 +377,8 @@ def caller_in(context: Context) -> str:
 
 
 def _size(message: Any) -> int:
-    return message.ByteSize() if isinstance(message, Message) else len(message)
+    return len(message) if isinstance(message, bytes) else message.ByteSize()
 
 
-def _share(what: str, most: int | None, setting: str) -> FairShare | None:
-    return None if most is None else FairShare(what, most, f"limits.{setting}")
+def _share(what: str, most: int, setting: str) -> FairShare | None:
+    return FairShare(what, most, f"limits.{setting}") if most else None

@@ -14,6 +14,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha._async import ReflectionServicer
 
 from quorate.config.addresses import is_loopback, join_address
+from quorate.config.files import open_files
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.peer.streams import StreamLimits, server_options
 from quorate.plugin import Access, NodeApi
@@ -145,10 +146,10 @@ class RpcServer:
         options["grpc.so_reuseport"] = int(shares_port)
         options["grpc.max_concurrent_streams"] = limits.streams_per_connection
         options["grpc.server_handshake_timeout_ms"] = HANDSHAKE_MS
-        if limits.connections is not None:
+        if most := limits.most_connections(open_files()):
             # Before this node knows where they come from.
-            options["grpc.max_allowed_incoming_connections"] = limits.connections
-        if limits.idle_connection_s is not None:
+            options["grpc.max_allowed_incoming_connections"] = most
+        if limits.idle_connection_s:
             options["grpc.max_connection_idle_ms"] = limits.idle_connection_s * 1_000
         self._limits: Final = limits
         self._large: Final = LargeRequests(monotonic)

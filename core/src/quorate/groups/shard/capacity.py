@@ -1,5 +1,6 @@
 """What shards of a node share: room in queues, space on the disk, the time of the loop."""
 
+import logging
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Final
 from quorate.groups.refusals import ExhaustedError
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
 
 #: What stays free for what cannot be refused: terms, votes, the files of a flush.
 MARGIN_BYTES: Final = 64 << 20
@@ -78,7 +81,9 @@ class FairShare:
         self._setting: Final = setting
 
     def take(self, who: str, amount: int = 1) -> None:
-        """Let a caller have more; raises `ExhaustedError`."""
+        """Let a caller have more; raises `ExhaustedError`. There is always room for nothing."""
+        if not amount:
+            return
         held, free = self.held.get(who, 0), self.most - self.total - amount
         # One that has nothing gets whatever there is.
         if free < 0 or (held and held + amount > free):
@@ -94,19 +99,26 @@ class FairShare:
 
     def charge(self, who: str, amount: int) -> None:
         """Let a caller have more, whether or not there is any."""
-        self.held[who] = self.held.get(who, 0) + amount
-        self.total += amount
+        if amount:
+            self.held[who] = self.held.get(who, 0) + amount
+            self.total += amount
 
     def give(self, who: str, amount: int = 1) -> None:
-        """Take back what a caller had."""
-        left = self.held[who] - amount
-        if left < 0:
-            raise ValueError(f"{who} gives back more {self._what} than it had")
+        """Take back what a caller had; it raises nothing, so that the end of a call stays as it is.
+
+        That more is given back than was had is a bug, which is logged.
+        """
+        if not amount:
+            return
+        held = self.held.get(who, 0)
+        if amount > held:
+            _log.error("%s gives back %d %s and had %d", who, amount, self._what, held)
+            amount = held
         self.total -= amount
-        if left:
-            self.held[who] = left
+        if amount < held:
+            self.held[who] = held - amount
         else:
-            del self.held[who]
+            self.held.pop(who, None)
 
 
 class FreeSpace:
