@@ -39,7 +39,7 @@ MOST_LINES: Final = 14
 
 #: The headings, and the modules whose names stand below them.
 PARTS: Final = (
-    ("What a plugin declares", ("declarations", "hookspecs", "markers")),
+    ("What a plugin declares", ("declarations", "fences", "hookspecs", "markers")),
     (
         "Resources",
         ("resource/declaration", "resource/handlers", "resource/tenants"),

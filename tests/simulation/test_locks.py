@@ -208,11 +208,11 @@ def test_what_locks_promise_holds_in_five_hundred_seeds() -> None:
 
 
 def _without_fences(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(fences, "refusal_of", lambda rows, fence: None)
+    patch.setattr(fences, "refusal_of", lambda *_, **__: None)
 
 
 def _forgetful_fences(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(fences, "raise_to", lambda *_: None)
+    patch.setattr(fences, "raise_to", lambda *_, **__: None)
 
 
 def _tokens_by_the_clock(patch: pytest.MonkeyPatch) -> None:
@@ -226,9 +226,9 @@ def _fence_left_at_release(patch: pytest.MonkeyPatch) -> None:
         def __init__(self, txn: Any) -> None:
             self._txn: Final = txn
 
-        def raise_fence(self, name: bytes, token: int) -> None:
+        def raise_fence(self, name: bytes, token: int, *, held: bool = False) -> None:
             if not token % 2:
-                self._txn.raise_fence(name, token)
+                self._txn.raise_fence(name, token, held=held)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self._txn, name)

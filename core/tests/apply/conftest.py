@@ -104,6 +104,7 @@ _STEPS: Final[dict[str, Callable[..., object]]] = {
     "fail": _fail,
     "answer": lambda txn, size: "a" * size,
     "raise": lambda txn, token: txn.raise_fence(b"lock", token),
+    "hold": lambda txn, token: txn.raise_fence(b"lock", token, held=True),
     "carry out": _carry_out,
     "carry out bytes": _carry_out_bytes,
     "now": lambda txn: txn.proposed_at_ms,

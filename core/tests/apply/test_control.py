@@ -80,6 +80,7 @@ def test_every_command_of_the_file_has_its_route() -> None:
         "BeginMemberChangeReply",
         "SealSessionReply",
         "PurgePluginReply",
+        "ForgetFencesReply",
         "ShardPart",
         "ShardSplit",
         "ShardParent",

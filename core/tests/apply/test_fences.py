@@ -12,7 +12,13 @@ from quorate.apply.outcomes import Outcome
 from quorate.plugin import Fence
 from quorate.plugin.slots import slot_of
 from quorate.storage.families import FENCES
-from quorate.v1.control_pb2 import AdoptSlots, OpenSession, OpenSessionReply
+from quorate.v1.control_pb2 import (
+    AdoptSlots,
+    ForgetFences,
+    ForgetFencesReply,
+    OpenSession,
+    OpenSessionReply,
+)
 
 if TYPE_CHECKING:
     from core.tests.apply.conftest import Machine
@@ -98,6 +104,47 @@ def test_tokens_are_forgotten_a_week_after_they_were_raised(machine: Machine) ->
 
     names = [key[1:] for key in machine.rows(FENCES) if key.startswith(b"n")]
     assert names == [b"lock", b"used"]
+
+
+def test_a_held_token_is_remembered_until_it_is_raised_or_let_go(machine: Machine) -> None:
+    machine.apply(machine.script(["hold", 9]), at_ms=1_000)
+    later = 2_000 + fences.REMEMBERED_MS
+    outcomes = machine.apply(fenced(machine, 1, name=b"other"), fenced(machine, 8), at_ms=later)
+    assert codes(outcomes) == ["", "FENCED"]
+
+    machine.apply(machine.script(["raise", 9]), at_ms=later)
+    machine.apply(fenced(machine, 2, name=b"other"), at_ms=later + 1_000 + fences.REMEMBERED_MS)
+    assert not [key for key in machine.rows(FENCES) if key == b"nlock"]
+
+
+def test_a_token_of_a_callers_own_leaps_by_so_much_only(machine: Machine) -> None:
+    last = (1 << 64) - 1
+    outcomes = machine.apply(
+        fenced(machine, last),
+        fenced(machine, 7),
+        fenced(machine, 8 + fences.LONGEST_LEAP),
+        fenced(machine, 7 + fences.LONGEST_LEAP),
+        fenced(machine, last),
+    )
+    assert codes(outcomes) == ["OUT_OF_RANGE", "", "OUT_OF_RANGE", "", "OUT_OF_RANGE"]
+
+
+def test_tokens_above_one_are_forgotten_by_command(machine: Machine) -> None:
+    machine.apply(fenced(machine, 9), fenced(machine, 7, name=b"lock 2"))
+    machine.apply(fenced(machine, 9, name=b"other"))
+    forget = ForgetFences(prefix=b"lock", above=8)
+    [forgotten] = machine.apply(
+        LoggedCommand(forget.DESCRIPTOR.full_name, forget.SerializeToString(), slotless=True)
+    )
+
+    assert ForgetFencesReply.FromString(forgotten.reply).forgotten == 1
+    assert codes(
+        machine.apply(
+            fenced(machine, 8),
+            fenced(machine, 6, name=b"lock 2"),
+            fenced(machine, 8, name=b"other"),
+        )
+    ) == ["", "FENCED", "FENCED"]
 
 
 def test_a_part_is_carried_out_in_the_same_entry(owner: Machine) -> None:

@@ -21,6 +21,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.apply.entries import Copies, LoggedCommand, revision_of
+from quorate.apply.levels import CORE_LEVEL
 from quorate.apply.outcomes import Outcome
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.formation import Introduction
@@ -211,6 +212,9 @@ class Node:
 
     def watching(self) -> Watches:
         raise UnreadableError("these nodes have no watches")
+
+    def level(self, feature: str) -> int:
+        return CORE_LEVEL
 
     def knowing(self, command: str) -> Sequence[str]:
         return ("z",)

@@ -82,6 +82,10 @@ class Ports:
         self._ask("purge", plugin, count_only)
         yield admin_pb2.PurgedRows(shard="kv/0", family="kv.pairs", rows=3)
 
+    async def reset_fences(self, prefix: bytes, above: int) -> int:
+        self._ask("reset", prefix, above)
+        return 2
+
     async def finish_upgrade(self) -> list[FeatureLevel]:
         self._ask("finish")
         return [FeatureLevel(feature="core", level=2)]
@@ -118,7 +122,15 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
         account = quotas.account(Subject("identity", name))
         assert account is not None
         account.open_watch()
-    parts = (*(each,) * 6, ports.recover, ports.purge, ports.finish_upgrade, quotas, each)
+    parts = (
+        *(each,) * 6,
+        ports.recover,
+        ports.purge,
+        ports.reset_fences,
+        ports.finish_upgrade,
+        quotas,
+        each,
+    )
     Keeping(*parts, each, lambda family: None, None).add_to(server)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from asyncio import run
+from collections.abc import Awaitable
 from typing import Any, Final
 
 import pytest
 from quorate.client import InvalidError, RejectedError
-from quorate.plugin import Fence
+from quorate.plugin import Fence, FenceNames
+from quorate.plugin.fences import prefix_of
 from quorate.testing import MemoryClient, MemoryNode
 from quorate.testing.shard import Entry, command_of
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import RaiseGeneration
 from quorate.v1.kv_pb2 import PutPair, PutPairReply
-from quorate_coordination.families import lock_fence
+from quorate_coordination.families import lock_fence, row_fence
+from quorate_coordination.fences import NAMES
 from quorate_coordination.leases import LEASE
 from quorate_coordination.locks import ANY_NUMBER, CLAIM, LOCK
 from quorate_coordination.v1 import leases_pb2, locks_pb2 as pb
 
 TTL_MS: Final = 10_000
+LAST_TOKEN: Final = (1 << 64) - 1
+
+
+async def awaited(answer: Awaitable[bool]) -> bool:
+    return await answer
 
 
 class Locks:
@@ -253,3 +261,26 @@ def test_a_lease_holds_so_much_and_no_more(locks: Locks) -> None:
 
 def _shard(locks: Locks, key: str = "jobs") -> str:
     return run(locks.q.shard_of("metadata", key.encode()))
+
+
+def test_a_token_is_believed_that_its_shard_gave_out(locks: Locks) -> None:
+    held = locks.acquire("a")
+    name = lock_fence(held.lock)
+
+    def given(fence: Fence) -> bool:
+        for each in NAMES:
+            assert isinstance(each.value, FenceNames)
+            if fence.name.startswith(prefix_of(each.value)):
+                assert each.value.given is not None
+                return run(awaited(each.value.given(locks.node, fence)))
+        raise AssertionError(fence.name)
+
+    assert given(Fence(name, held.token))
+    assert not given(Fence(name, held.token + 1))
+    assert not given(Fence(lock_fence(held.lock, 1), LAST_TOKEN))
+    locks.release("a")
+    assert not given(Fence(name, held.token + 2))
+    # Nothing is remembered of it, so it is one of all that were given out.
+    assert given(Fence(row_fence("long attached"), held.token))
+    assert not given(Fence(row_fence("long attached"), LAST_TOKEN))
+    assert not given(Fence(row_fence("x") + b"\xff", LAST_TOKEN))

@@ -24,6 +24,7 @@ from quorate.v1.admin_pb2 import (
     RecordedRequest,
     RecoverShardRequest,
     RemoveMemberRequest,
+    ResetFencesRequest,
     ResumeControllerRequest,
     SplitShardRequest,
     TransferLeaderRequest,
@@ -297,6 +298,9 @@ ADMIN: Final = {
         empty="plugin",
         large=((PurgePluginRequest(plugin=TEXT), "plugin"),),
         wrong=((PurgePluginRequest(plugin="kv"), REFUSED),),
+    ),
+    "ResetFences": Row(
+        empty="prefix", large=((ResetFencesRequest(prefix=bytes(1_025)), "prefix"),)
     ),
     "PauseController": Row(empty="name", large=((PauseControllerRequest(name=TEXT), "name"),)),
     "ResumeController": Row(empty="name", large=((ResumeControllerRequest(name=TEXT), "name"),)),

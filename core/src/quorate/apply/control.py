@@ -13,6 +13,7 @@ from quorate.apply import (
     checks,
     cuts,
     deadlines,
+    fences,
     file_sets,
     freezes,
     levels,
@@ -473,6 +474,14 @@ def _unite(txn: ShardTxn, command: pb.FreezeShard, state: ShardState, done: pb.F
     done.generation = max(done.generation, frozen.generation)
 
 
+def forget_fences(txn: ShardTxn, command: pb.ForgetFences, _: ShardState) -> pb.ForgetFencesReply:
+    """Forget the larger tokens of fences whose names begin alike."""
+    if not command.prefix:
+        raise Rejected(_INVALID, "name the fences whose tokens are forgotten")
+    forgotten = fences.forget_above(txn.layer, command.prefix, command.above)
+    return pb.ForgetFencesReply(forgotten=forgotten)
+
+
 def raise_generation(_: ShardTxn, command: pb.RaiseGeneration, state: ShardState) -> None:
     """Raise the generation, if the given one is larger."""
     state.generation = max(state.generation, command.generation)
@@ -522,6 +531,7 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
             (pb.FinishMerge, _in_first(merges.finish), levels.MERGED_FROM),
             (pb.CancelMerge, _in_first(merges.cancel), levels.MERGED_FROM),
             (pb.SettleMerge, _in_first(merges.settle), levels.MERGED_FROM),
+            (pb.ForgetFences, forget_fences, levels.ASKED_FROM),
             (pb.CheckRows, checks.check_rows, levels.CHECKED_FROM),
             (pb.ReportRows, checks.report_rows, levels.CHECKED_FROM),
             (pb.PutCanary, checks.put_canary, levels.CHECKED_FROM),

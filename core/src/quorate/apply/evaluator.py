@@ -398,7 +398,8 @@ class _Turn:
 
     def _pass(self, layer: Layer, fence: Fence) -> Refusal | None:
         """Remember the token of a fence, or return why it is refused."""
-        refusal = fences.refusal_of(layer, fence)
+        given_out = fence.name.startswith(self._program.fences)
+        refusal = fences.refusal_of(layer, fence, given_out=given_out)
         if refusal is None:
             fences.raise_to(layer, fence.name, fence.token, self.now_ms)
         return refusal

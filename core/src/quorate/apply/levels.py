@@ -18,11 +18,14 @@ from quorate.v1.levels_pb2 import Feature, FeatureLevel
 #: The feature that is no plugin.
 CORE: Final = "core"
 #: The highest level of core that this release can.
-CORE_LEVEL: Final = 3
+CORE_LEVEL: Final = 4
 #: The level of core from which on shards check their rows, and canaries write.
 CHECKED_FROM: Final = 2
 #: The level of core from which on shards are merged.
 MERGED_FROM: Final = 3
+#: The level of core from which on plugins are asked for the tokens that they gave out, and tokens
+#: are forgotten by command.
+ASKED_FROM: Final = 4
 #: Of what nobody has raised yet, and of nodes that declare none.
 LOWEST: Final = 1
 

@@ -9,8 +9,9 @@ from google.protobuf.message import Message
 from quorate.apply import control, levels
 from quorate.apply.places import Places
 from quorate.apply.scope import Family, Scope
-from quorate.plugin import Command, FileLoad, Table, Txn
+from quorate.plugin import FENCE_NAMES, Command, FenceNames, FileLoad, Table, Txn
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.fences import prefix_of
 from quorate.plugin.slots import slot_of, slots_of
 
 #: The extension point of tables that are loaded and read.
@@ -63,6 +64,8 @@ class Program:
     departures: Mapping[str, Scope]
     #: The level in force of a feature, as far as it is known here.
     in_force: Callable[[str], int]
+    #: What the names of fences begin with whose tokens plugins give out.
+    fences: tuple[bytes, ...]
 
     @classmethod
     def of(cls, catalog: Catalog, group: str, in_force: Callable[[str], int] | None = None) -> Self:
@@ -84,6 +87,11 @@ class Program:
                 name: Scope.of_plugin(catalog, name.partition(".")[0]) for name in places.departures
             },
             in_force=levels.levels_of(catalog).__getitem__ if in_force is None else in_force,
+            fences=tuple(
+                prefix_of(each)
+                for each in catalog.extensions.get(FENCE_NAMES, {}).values()
+                if isinstance(each, FenceNames) and each.given is not None
+            ),
         )
 
 

@@ -146,6 +146,15 @@ class ShardReader:
         found = deadlines.deadline_of(self._rows, timer, key)
         return None if found is None else found.at_ms
 
+    def newest_id(self, sequence: str) -> int:
+        """Return the last number of a sequence that this shard gave out."""
+        stored = self._rows.get(SEQUENCES, sequence.encode())
+        return self._shard << SEQUENCE_BITS | (0 if stored is None else number_of(stored))
+
+    def newest_fence(self, name: bytes) -> int:
+        """Return the newest token that this shard knows of a fence; 0: none."""
+        return fences.token_of(self._rows, name)
+
     def refresh(self, family: str) -> None:
         """Return once the copy of a mirrored family has all writes answered before the call."""
         self._readable(family)
@@ -408,9 +417,9 @@ class ShardTxn(ShardReader):
         content = event.SerializeToString(deterministic=True)
         self._record(event.DESCRIPTOR.full_name, Kind.EMITTED, self._head + content)
 
-    def raise_fence(self, name: bytes, token: int) -> None:
+    def raise_fence(self, name: bytes, token: int, *, held: bool = False) -> None:
         """Refuse later commands that carry an older token of the name."""
-        fences.raise_to(self._layer, name, token, self._now_ms)
+        fences.raise_to(self._layer, name, token, self._now_ms, held=held)
 
     def carry_out(self, command: Command) -> bytes | None:
         """Carry out another command, and return its reply; None if it cannot be done here."""

@@ -11,6 +11,7 @@ from typing import Final, Literal, TypeVar
 from google.protobuf.message import Message
 
 from quorate.apply.entries import Stamp
+from quorate.apply.levels import ASKED_FROM, CORE
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import NoLeaderError, WrongShardError, settled
@@ -18,6 +19,7 @@ from quorate.groups.routing import routes as routing
 from quorate.groups.routing.access import CommandAccess
 from quorate.groups.routing.admitting import Admissions
 from quorate.groups.routing.delivery import Call, Delivery
+from quorate.groups.routing.fence_checks import FenceChecks
 from quorate.groups.routing.forwarding import (
     Forwarder,
     LocalShards,
@@ -83,9 +85,10 @@ class Groups:
         self._limits: Final = limits
         self._write_timeout_s: Final = write_timeout_s
         self._delivery: Final = Delivery(node, catalog, shards, forwarder, loop, limits)
-        self._access: Final = CommandAccess(catalog, authority or Open())
+        fences = FenceChecks(catalog, lambda: shards.level(CORE) >= ASKED_FROM)
+        self._access: Final = CommandAccess(catalog, authority or Open(), fences)
         #: Admits commands of this node's callers.
-        self.admissions: Final = Admissions(catalog, limits)
+        self.admissions: Final = Admissions(catalog, limits, fences)
         #: What tenants and callers may do.
         self.quotas: Final = quotas or Quotas(loop.time)
         #: Runs queries, of this node and of others.
@@ -136,7 +139,7 @@ class Groups:
     ) -> Answer:
         proposal = self._allowed(proposal, caller)
         via: Literal["service", "controller"] = "service" if if_leader is None else "controller"
-        if self.admissions.wants(proposal.message):
+        if self.admissions.wants(proposal, caller):
             proposal = await self.admissions.one(proposal, replace(caller, via=via))
         answers: list[Answer | Exception] = []
         parts = self._place(caller, proposal, answers.append)
@@ -293,7 +296,7 @@ class Groups:
                 if message is not None:
                     name = each.command.caller
                     caller = Caller(name=name, node=not name or each.command.admitted)
-                    self._access.demand(message, caller)
+                    self._access.demand(message, caller, each.command.fence)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
@@ -325,7 +328,7 @@ class Groups:
 
     def _allowed(self, proposal: Proposal, caller: Caller) -> Proposal:
         """Return a proposal without the items that its caller may not send; raises the refusal."""
-        refused = self._access.refused(proposal.message, caller)
+        refused = self._access.refused(proposal.message, caller, proposal.fence)
         return proposal._replace(refused=refused) if refused else proposal
 
     def _place(self, caller: Caller, proposal: Proposal, answered: Answered) -> Sequence[Part]:

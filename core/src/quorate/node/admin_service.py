@@ -24,6 +24,7 @@ from quorate.plugin.access import OPERATIONS, denied, needed
 from quorate.plugin.needs import needs_of_core
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import callers, deadline
+from quorate.rpc.command_service import LONGEST_FENCE
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2 as pb
@@ -69,6 +70,7 @@ class AdminService:
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
     #: Asks every node now, and returns the replicas of those that answer.
     _ask_nodes: Callable[[], Awaitable[Mapping[str, int]]]
+    _reset_fences: Callable[[bytes, int], Awaitable[int]]
     _finish_upgrade: Callable[[], Awaitable[Sequence[FeatureLevel]]]
     _quotas: Quotas
     _feed: TopologyFeed
@@ -221,6 +223,15 @@ class AdminService:
     ) -> pb.FinishUpgradeResponse:
         """Raise the levels to the highest that all nodes can."""
         return pb.FinishUpgradeResponse(raised=await self._finish_upgrade())
+
+    async def ResetFences(
+        self, request: pb.ResetFencesRequest, context: object
+    ) -> pb.ResetFencesResponse:
+        """Forget tokens of fences that are larger than any that was given out."""
+        if not 0 < len(request.prefix) <= LONGEST_FENCE:
+            raise Invalid("prefix", f"must have 1 to {LONGEST_FENCE} bytes")
+        forgotten = await self._reset_fences(request.prefix, request.above)
+        return pb.ResetFencesResponse(forgotten=forgotten)
 
     async def PauseController(
         self, request: pb.PauseControllerRequest, context: object

@@ -49,7 +49,7 @@ from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.splitting import Splitting
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
-from quorate.node.upkeep import Backups, finish_upgrade, purge, recover
+from quorate.node.upkeep import Backups, finish_upgrade, purge, recover, reset_fences
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
 from quorate.observe.audit import AuditLog
@@ -305,6 +305,7 @@ class Node:
             partial(recover, self.shards, self.groups),
             partial(purge, catalog, self.shards, self.groups, channels),
             self.peers.clocks.ask,
+            partial(reset_fences, self.shards, self.groups),
             partial(finish_upgrade, self.shards, self.groups),
             self.groups.quotas,
             self._topology_feed,

@@ -273,6 +273,19 @@ async def finish_upgrade(shards: NodeShards, groups: Groups) -> Sequence[Feature
     return control_pb2.RaiseLevelsReply.FromString(answer.reply).levels
 
 
+async def reset_fences(shards: NodeShards, groups: Groups, prefix: bytes, above: int) -> int:
+    """Forget larger tokens of fences whose names begin alike, in every shard; return how many.
+
+    Raises `Rejected`, `NotProposedError` and `OutcomeUnknownError`: it is safe to repeat.
+    """
+    step = control_pb2.ForgetFences(prefix=prefix, above=above)
+    answers = await asyncio.gather(
+        *(groups.propose_control(shard, step) for shard in shards.slot_map.all())
+    )
+    replies = (control_pb2.ForgetFencesReply.FromString(each.reply) for each in answers)
+    return sum(each.forgotten for each in replies)
+
+
 async def _demand_lost(groups: Groups, shard: ShardId) -> None:
     """Raise `Rejected` for a shard that serves: nothing of it is to be given up."""
     # Old slots are passed over: it shows no more than that commands are carried out.

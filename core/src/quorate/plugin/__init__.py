@@ -42,6 +42,7 @@ from quorate.plugin.declarations import (
     Timer,
     constant_key,
 )
+from quorate.plugin.fences import FENCE_NAMES, FenceNames
 from quorate.plugin.hookspecs import Declaration
 from quorate.plugin.invalid_items import CheckedItems, propose_valid, split_invalid
 from quorate.plugin.markers import hookimpl
@@ -86,6 +87,7 @@ from quorate.plugin.updates import Updates, updated
 
 __all__ = [
     "CONSTANT_KEY",
+    "FENCE_NAMES",
     "METADATA_GROUP",
     "Access",
     "Alert",
@@ -112,6 +114,7 @@ __all__ = [
     "Extension",
     "ExtensionPoint",
     "Fence",
+    "FenceNames",
     "FileLoad",
     "Grant",
     "GrpcService",

@@ -101,6 +101,15 @@ class Reader(Protocol):
         A due command compares it with its logical time: it may have moved since it was found.
         """
 
+    def newest_id(self, sequence: str) -> int:
+        """Return the last number that `Txn.next_id` gave out in this shard.
+
+        Without one it is the shard's number in the top 16 bits, and zeros.
+        """
+
+    def newest_fence(self, name: bytes) -> int:
+        """Return the newest token of a fence that this shard knows; 0: none."""
+
     def refresh(self, family: str) -> None:
         """Call this before refusing something for what a mirrored family lacks, or has of old.
 
@@ -172,8 +181,12 @@ class Txn(Reader, Protocol):
     def emit(self, event: Message) -> None:
         """Publish an event that is no row."""
 
-    def raise_fence(self, name: bytes, token: int) -> None:
-        """From here on refuse the commands of this shard that carry an older token of the name."""
+    def raise_fence(self, name: bytes, token: int, *, held: bool = False) -> None:
+        """From here on refuse the commands of this shard that carry an older token of the name.
+
+        A token is remembered for seven days after this; one that is `held` until it is raised, or
+        raised to itself without.
+        """
 
     def carry_out(self, command: Command) -> bytes | None:
         """Carry out a public command of any plugin as a part of this one, and return its reply.

@@ -232,6 +232,20 @@ class TransferLeaderResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class ResetFencesRequest(_message.Message):
+    __slots__ = ("prefix", "above")
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    ABOVE_FIELD_NUMBER: _ClassVar[int]
+    prefix: bytes
+    above: int
+    def __init__(self, prefix: _Optional[bytes] = ..., above: _Optional[int] = ...) -> None: ...
+
+class ResetFencesResponse(_message.Message):
+    __slots__ = ("forgotten",)
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
+    forgotten: int
+    def __init__(self, forgotten: _Optional[int] = ...) -> None: ...
+
 class AddMemberRequest(_message.Message):
     __slots__ = ("node", "address")
     NODE_FIELD_NUMBER: _ClassVar[int]

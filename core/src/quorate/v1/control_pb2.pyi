@@ -585,3 +585,17 @@ class PutCanaryReply(_message.Message):
     BEFORE_FIELD_NUMBER: _ClassVar[int]
     before: int
     def __init__(self, before: _Optional[int] = ...) -> None: ...
+
+class ForgetFences(_message.Message):
+    __slots__ = ("prefix", "above")
+    PREFIX_FIELD_NUMBER: _ClassVar[int]
+    ABOVE_FIELD_NUMBER: _ClassVar[int]
+    prefix: bytes
+    above: int
+    def __init__(self, prefix: _Optional[bytes] = ..., above: _Optional[int] = ...) -> None: ...
+
+class ForgetFencesReply(_message.Message):
+    __slots__ = ("forgotten",)
+    FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
+    forgotten: int
+    def __init__(self, forgotten: _Optional[int] = ...) -> None: ...

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import pytest
 from quorate.apply.entries import Copies, LoggedCommand, revision_of
+from quorate.apply.levels import CORE_LEVEL
 from quorate.apply.outcomes import Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Peer
@@ -165,6 +166,9 @@ class FakeNode:
     @property
     def slot_map(self) -> SlotMap:
         return self.own_map or self.cluster.slot_map
+
+    def level(self, feature: str) -> int:
+        return CORE_LEVEL
 
     def knowing(self, command: str) -> Sequence[str]:
         return ()

@@ -54,6 +54,7 @@ def carry_out_all(txn: Txn, lease: str) -> None:
     """Delete the rows of a lease that ends, now if they are in this shard."""
     for row in read_range(txn, ATTACHMENTS, *keys.prefix(lease)):
         attachment = pb.Attachment.FromString(row.value)
+        txn.raise_fence(*_fence_of_end(attachment))
         if _carry_out(txn, attachment):
             txn.delete(ATTACHMENTS, row.key)
         else:
@@ -88,7 +89,7 @@ def _attach(txn: Txn, new: pb.NewAttachment) -> pb.Attachment:
         attachment = pb.Attachment(
             lease=new.lease, id=row, token=token, created_at_ms=txn.proposed_at_ms
         )
-        txn.raise_fence(row_fence(row), token)
+        txn.raise_fence(row_fence(row), token, held=True)
     attachment.on_end.CopyFrom(new.on_end)
     return write_row(txn, ATTACHMENT, attachment)
 
@@ -99,6 +100,7 @@ def _detach(txn: Txn, name: pb.AttachmentName) -> None:
     if attachment.ended:
         raise Rejected("FAILED_PRECONDITION", f"lease {name.lease} has ended: the row goes with it")
     holding.hold(txn, holding.find_lease(txn, name.lease), -1)
+    txn.raise_fence(row_fence(name.id), attachment.token)
     txn.delete(ATTACHMENTS, keys.pack(name.lease, name.id))
 
 

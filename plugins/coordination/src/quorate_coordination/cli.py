@@ -12,16 +12,19 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
 import click
-from quorate.plugin import Console
+from quorate.plugin import Console, keys
 from quorate.plugin.console import columns_of, first_rows, limit_option, time_text
+from quorate.v1 import admin_pb2
 
 from quorate_coordination.client import Held, Leadership, LockOptions, SyncCoordination
+from quorate_coordination.families import LOCK_FENCE
 from quorate_coordination.holding import LONGEST_TTL_MS, SHORTEST_TTL_MS
 from quorate_coordination.locks import MOST_PERMITS
 
 #: What a command is started with: the name and the token of its lock.
 _NAME: Final = "QUORATE_LOCK"
 _TOKEN: Final = "QUORATE_TOKEN"
+_RESET: Final = f"{admin_pb2.DESCRIPTOR.services_by_name['AdminService'].full_name}/ResetFences"
 #: How long a command that was killed may take to be gone.
 _END_S: Final = 5.0
 
@@ -93,6 +96,27 @@ def show_lock(console: Console, name: str, limit: int) -> None:
     """Show who holds the lock NAME, and who waits, in order."""
     claims = SyncCoordination(console.client()).claims.list(lock=name)
     console.print([_columns(each) for each in first_rows(claims, limit)])
+
+
+@lock.command("reset")
+@click.argument("name")
+@click.option(
+    "--fence", is_flag=True, help="NAME is that of a fence whose tokens programs choose themselves."
+)
+@click.pass_obj
+def reset_lock(console: Console, name: str, fence: bool) -> None:
+    """Forget tokens of the lock NAME that it never gave out, and that shut out its holders.
+
+    Whoever holds or waits for the lock goes on doing so. A fence of programs' own begins anew.
+    """
+    client, above, prefix = console.client(), 0, name.encode()
+    if not fence:
+        prefix, _ = keys.prefix(LOCK_FENCE, name)
+        found = SyncCoordination(client).locks.get(name)
+        above = 0 if found is None else found.token + 1
+    reset = admin_pb2.ResetFencesRequest(prefix=prefix, above=above)
+    answer = client.call(_RESET, reset, admin_pb2.ResetFencesResponse)
+    console.print([{"name": name, "forgotten": answer.forgotten}])
 
 
 @click.group()

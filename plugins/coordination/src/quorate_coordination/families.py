@@ -22,6 +22,10 @@ LIFE: Final = "coordination.life"
 #: The sequence of tokens, and of the numbers of claims.
 TOKENS: Final = "coordination.tokens"
 
+#: The first parts of the names of fences.
+LOCK_FENCE: Final = "lock"
+ROW_FENCE: Final = "row"
+
 LONGEST_NAME: Final = 512
 LONGEST_ID: Final = 128
 LONGEST_OWNER: Final = 256
@@ -44,12 +48,12 @@ INDEXES: Final = tuple(map(_index, (CLAIM_NUMBERS, WAITING, ENDED)))
 
 def lock_fence(lock: str, permit: int = 0) -> bytes:
     """Return the name of the fence of a lock's holder, or of one permit of a semaphore."""
-    return keys.pack("lock", lock, permit)
+    return keys.pack(LOCK_FENCE, lock, permit)
 
 
 def row_fence(row: str) -> bytes:
     """Return the name of the fence of a row that goes with a lease."""
-    return keys.pack("row", row)
+    return keys.pack(ROW_FENCE, row)
 
 
 def text_of(longest: int, *, empty: bool = False) -> Callable[[str, Any], None]:

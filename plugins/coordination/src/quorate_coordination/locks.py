@@ -137,7 +137,7 @@ def _grant(txn: Txn, lock: pb.Lock, claim: pb.Claim) -> None:
         lock.owner, lock.value = claim.owner, claim.value
     lock.holders += 1
     lock.sharing = claim.sharing
-    txn.raise_fence(lock_fence(lock.name, claim.permit), claim.token)
+    txn.raise_fence(lock_fence(lock.name, claim.permit), claim.token, held=True)
     write_row(txn, CLAIM, claim)
 
 

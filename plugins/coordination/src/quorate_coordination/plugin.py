@@ -11,6 +11,7 @@ from quorate.plugin import CliCommand, Declaration, hookimpl
 
 from quorate_coordination.attachments import ATTACHMENT, ENDED_ONES, ENDING
 from quorate_coordination.families import INDEXES
+from quorate_coordination.fences import FIND, NAMES
 from quorate_coordination.leases import EXPIRY, LEASE
 from quorate_coordination.locks import CLAIM, LOCK
 
@@ -23,7 +24,8 @@ def quorate_declarations() -> Sequence[Declaration]:
     return [
         *INDEXES,
         *(LEASE, LOCK, CLAIM, ATTACHMENT),
-        ENDED_ONES,
+        *(ENDED_ONES, FIND),
+        *NAMES,
         *(EXPIRY, ENDING),
         *(
             CliCommand(name=name, help=text, load=partial(_command, name))

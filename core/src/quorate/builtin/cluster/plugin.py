@@ -9,7 +9,15 @@ from quorate.builtin.cluster.coordinators import resource as coordinators
 from quorate.builtin.cluster.coordinators.controllers import MOVING
 from quorate.builtin.cluster.coordinators.rows import ASSIGNMENTS
 from quorate.builtin.cluster.families import GROUP
-from quorate.plugin import ColumnFamily, ConsolePage, Declaration, ExtensionPoint, hookimpl
+from quorate.plugin import (
+    FENCE_NAMES,
+    ColumnFamily,
+    ConsolePage,
+    Declaration,
+    ExtensionPoint,
+    FenceNames,
+    hookimpl,
+)
 
 
 @hookimpl
@@ -20,4 +28,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         *(brokers.LIST, *coordinators.QUERIES),
         *(brokers.LIFE, MOVING),
         ExtensionPoint(name="cluster.console_pages", type=ConsolePage),
+        ExtensionPoint(name=FENCE_NAMES, type=FenceNames),
     ]

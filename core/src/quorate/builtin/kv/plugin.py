@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.builtin.kv import families, service, tables, vocabulary
+from quorate.builtin.kv import families, fences, service, tables, vocabulary
 from quorate.plugin import Declaration, hookimpl
 
 
@@ -18,4 +18,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         families.EXPIRY,
         service.KV,
         tables.EXTENSION,
+        fences.OF_CALLERS,
     ]

@@ -7,7 +7,8 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from quorate.groups.refusals import NotProposedError
-from quorate.plugin import Caller, Command, Rejected
+from quorate.groups.routing.fence_checks import FenceChecks
+from quorate.plugin import Caller, Command, Fence, Rejected
 from quorate.plugin.access import OPERATIONS, Authority, Rights, denied, needed, unknown_caller
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import UNDECLARED, domain_of
@@ -20,17 +21,21 @@ class CommandAccess:
     Internal ones come from nodes alone, and the method that proposes them was asked for.
     """
 
-    def __init__(self, catalog: Catalog, authority: Authority) -> None:
+    def __init__(self, catalog: Catalog, authority: Authority, fences: FenceChecks) -> None:
         self._authority: Final = authority
+        self._fences: Final = fences
         self._domains: Final = {
             name: domain_of(catalog, name) for name, each in catalog.commands.items() if each.public
         }
         self._commands: Final = catalog.commands
 
-    def refused(self, message: Message, caller: Caller) -> tuple[ItemRefusal, ...]:
+    def refused(
+        self, message: Message, caller: Caller, fence: Fence | None = None
+    ) -> tuple[ItemRefusal, ...]:
         """Return the items of a command that its caller may not send.
 
-        Raises `Rejected` (UNAUTHENTICATED, or PERMISSION_DENIED when nothing is left).
+        Raises `Rejected` (UNAUTHENTICATED, or PERMISSION_DENIED when nothing is left, or for the
+        name of its fence).
         """
         if caller.node or self._authority.enabled is False:
             return ()
@@ -43,6 +48,10 @@ class CommandAccess:
         if not caller.name:
             raise unknown_caller()
         command, rights = self._commands[name], self._authority.rights(caller.name)
+        if fence is not None and (need := self._fences.needed(fence)) is not None:
+            fenced_domain, place = need
+            if not rights.reaches(fenced_domain, "write", place):
+                raise denied(caller.name, needed("write", fenced_domain, place))
         access = command.access or UNDECLARED
         if rights.covers(domain, access.right):
             return ()
@@ -59,9 +68,9 @@ class CommandAccess:
         administers = self._authority.rights(caller.name).covers(OPERATIONS, "admin")
         return "" if administers and self._authority.enabled else caller.name
 
-    def demand(self, message: Message, caller: Caller) -> None:
+    def demand(self, message: Message, caller: Caller, fence: Fence | None = None) -> None:
         """Refuse a forwarded command of which its caller may not send every item."""
-        if items := self.refused(message, caller):
+        if items := self.refused(message, caller, fence):
             raise Rejected("PERMISSION_DENIED", items[0].message)
 
 

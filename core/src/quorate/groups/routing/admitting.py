@@ -20,6 +20,7 @@ from quorate.groups.refusals import (
     settled,
 )
 from quorate.groups.routing import routes
+from quorate.groups.routing.fence_checks import FenceChecks
 from quorate.groups.routing.requests import Answered, Proposal
 from quorate.groups.timing import end
 from quorate.plugin import Caller, Command, Invalid, NodeApi, Rejected
@@ -34,9 +35,10 @@ Enter = Callable[[Proposal, Answered], None]
 
 
 class Admissions:
-    """Admits commands. Those without `admit` cost one look-up."""
+    """Admits commands. Those without `admit` and without a fence cost one look-up."""
 
-    def __init__(self, catalog: Catalog, limits: LimitsSection) -> None:
+    def __init__(self, catalog: Catalog, limits: LimitsSection, fences: FenceChecks) -> None:
+        self._fences: Final = fences
         self._wanted: Final = {
             each.message: each for each in catalog.commands.values() if each.admit is not None
         }
@@ -44,30 +46,38 @@ class Admissions:
         #: The `NodeApi` for `admit`; the node sets it before it serves.
         self.node: NodeApi | None = None
 
-    def wants(self, message: Message) -> bool:
-        """Whether a command has an `admit`."""
-        return type(message) in self._wanted
+    def wants(self, proposal: Proposal, caller: Caller) -> bool:
+        """Whether a command has an `admit`, or a fence that has to be looked at."""
+        return type(proposal.message) in self._wanted or (
+            proposal.fence is not None and self._fences.pending(proposal.fence, caller)
+        )
 
     async def one(self, proposal: Proposal, caller: Caller) -> Proposal:
         """Return the admitted proposal; raises the reason of a refusal."""
-        command = self._wanted[type(proposal.message)]
         if self.node is None:
             raise NotProposedError("the node is starting; nothing was proposed: retry")
-        refused = routes.refused_items(command, proposal.message, self._limits, proposal.refused)
-        if command.items is not None and len(command.items.get(proposal.message)) == len(refused):
-            return proposal
         try:
             async with asyncio.timeout_at(proposal.deadline) as patience:
-                message, refused = await admitted_rest(
-                    command, proposal.message, refused, self.node, caller
-                )
+                if proposal.fence is not None and self._fences.pending(proposal.fence, caller):
+                    await self._fences.demand(self.node, proposal.fence)
+                return await self._admitted(proposal, self.node, caller)
         except TimeoutError:
             if not patience.expired():
                 raise
-            name = command.message.DESCRIPTOR.full_name
+            name = proposal.message.DESCRIPTOR.full_name
             raise NotProposedInTimeError(
                 f"the deadline passed before {name} was admitted, and it was not proposed: retry"
             ) from None
+
+    async def _admitted(self, proposal: Proposal, node: NodeApi, caller: Caller) -> Proposal:
+        message = proposal.message
+        command = self._wanted.get(type(message))
+        if command is None:
+            return proposal
+        refused = routes.refused_items(command, message, self._limits, proposal.refused)
+        if command.items is not None and len(command.items.get(message)) == len(refused):
+            return proposal
+        message, refused = await admitted_rest(command, message, refused, node, caller)
         return proposal._replace(message=message, refused=refused)
 
     async def all(
@@ -78,7 +88,7 @@ class Admissions:
         places = [
             place
             for place, each in enumerate(found)
-            if isinstance(each, Proposal) and self.wants(each.message)
+            if isinstance(each, Proposal) and self.wants(each, caller)
         ]
         if places:
             asked = (self._settled(found[place], caller) for place in places)
@@ -110,7 +120,7 @@ class AdmissionQueue:
 
     def put(self, proposal: Proposal, answered: Answered) -> None:
         """Pass a command on after all earlier ones, possibly at once."""
-        if self._admissions.wants(proposal.message):
+        if self._admissions.wants(proposal, self._caller):
             task = self._loop.create_task(self._admissions.one(proposal, self._caller))
             self._waiting.append((task, answered))
             task.add_done_callback(self._go_on)

@@ -81,6 +81,9 @@ class LocalShards(Protocol):
     def slot_map(self) -> SlotMap:
         """The newest slot map on this node."""
 
+    def level(self, feature: str) -> int:
+        """Return the level of a feature that is in force, as far as this node knows."""
+
     def knowing(self, command: str) -> Sequence[str]:
         """Return the nodes whose plugins declare a command, as far as this node knows."""
 

@@ -168,3 +168,19 @@ class ClaimPage(_message.Message):
     claims: _containers.RepeatedCompositeFieldContainer[Claim]
     next_page_token: bytes
     def __init__(self, claims: _Optional[_Iterable[_Union[Claim, _Mapping]]] = ..., next_page_token: _Optional[bytes] = ...) -> None: ...
+
+class FindFence(_message.Message):
+    __slots__ = ("name", "lock")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    LOCK_FIELD_NUMBER: _ClassVar[int]
+    name: bytes
+    lock: str
+    def __init__(self, name: _Optional[bytes] = ..., lock: _Optional[str] = ...) -> None: ...
+
+class FenceFound(_message.Message):
+    __slots__ = ("token", "newest")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    NEWEST_FIELD_NUMBER: _ClassVar[int]
+    token: int
+    newest: int
+    def __init__(self, token: _Optional[int] = ..., newest: _Optional[int] = ...) -> None: ...
