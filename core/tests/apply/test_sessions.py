@@ -334,3 +334,30 @@ def test_a_session_that_nobody_owns_is_anybodys(machine: Machine) -> None:
 
     assert answer.refusal is None
     assert code(machine.control(CloseSession(session=session, caller="eve"))) is None
+
+
+def test_names_are_each_owners_own_and_bounded(machine: Machine) -> None:
+    def opened(name: str, owner: str = "", *, whose: bool = False) -> int | str:
+        command = OpenSession(name=name, owner=owner, most=2, any=whose)
+        outcome = machine.control(command)
+        if outcome.refusal is not None:
+            return outcome.refusal.code
+        return OpenSessionReply.FromString(outcome.reply).session
+
+    shared = OpenSessionReply.FromString(
+        machine.control(OpenSession(name="old", owner="ada")).reply
+    ).session
+    ada, ben = opened("load", "ada"), opened("load", "ben")
+    machine.control(SealSession(name="load", caller="eve", most=2))
+
+    assert ada != ben
+    assert opened("load", "ada") == ada
+    assert opened("old", "ada") == shared
+    assert opened("old", "ben") == "PERMISSION_DENIED"
+    assert opened("load 2", "ben") != "RESOURCE_EXHAUSTED"
+    assert opened("load 3", "ben") == "RESOURCE_EXHAUSTED"
+    assert opened("load", "ben") == ben
+    # An administrator finds those of others.
+    assert opened("load 2", "root", whose=True) == opened("load 2", "ben")
+    seal = machine.control(SealSession(name="load 2", most=2))
+    assert SealSessionReply.FromString(seal.reply).session == opened("load 2", "ben")

@@ -38,6 +38,7 @@ def test_defaults_are_those_of_the_design() -> None:
         "effects_bytes": 16_777_216,
         "reply_bytes": 4_194_304,
         "batch_items": 10_000,
+        "named_sessions": 10_000,
         "stream_commands": 10_000,
         "stream_bytes": 16_777_216,
         "connections": None,

@@ -132,6 +132,8 @@ def open_session(txn: ShardTxn, command: pb.OpenSession, state: ShardState) -> p
         command.ttl_ms,
         txn.now_ms,
         command.owner,
+        most=command.most,
+        any_owner=command.any,
     )
     found = sessions.find(txn.layer, session)
     if found is not None:
@@ -149,6 +151,7 @@ def seal_session(txn: ShardTxn, command: pb.SealSession, state: ShardState) -> p
         command.name.encode(),
         txn.now_ms,
         command.caller,
+        most=command.most,
     )
     return pb.SealSessionReply(session=session, revisions=revisions)
 

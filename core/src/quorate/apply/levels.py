@@ -23,8 +23,8 @@ CORE_LEVEL: Final = 4
 CHECKED_FROM: Final = 2
 #: The level of core from which on shards are merged.
 MERGED_FROM: Final = 3
-#: The level of core from which on plugins are asked for the tokens that they gave out, and tokens
-#: are forgotten by command.
+#: The level of core from which on plugins are asked for the tokens that they gave out, tokens are
+#: forgotten by command, and names of sessions are their owner's.
 ASKED_FROM: Final = 4
 #: Of what nobody has raised yet, and of nodes that declare none.
 LOWEST: Final = 1

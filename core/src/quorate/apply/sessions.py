@@ -7,6 +7,7 @@ entries alike, do not give the same one, so that they can be merged.
 
 from collections.abc import Iterator
 from hashlib import blake2b
+from itertools import islice
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -58,6 +59,9 @@ _REPLIED, _REFUSED, _FORGOTTEN = range(1, 4)
 _DIGEST_BYTES: Final = 16
 #: The `lowest` of a sealed session.
 _SEALED: Final = (1 << 64) - 1
+
+#: Ends the owner in front of a name that is not shared; no name of a client has it.
+_OF_OWNER: Final = b"\0"
 
 #: When no session can expire.
 NEVER: Final = _LAST_MS
@@ -117,19 +121,43 @@ def refusal_of(number: int, session: Session, caller: str) -> Refusal | None:
     return Refusal(NOT_OWNER, f"session {number} is another caller's: open your own")
 
 
+def named(rows: Rows, name: bytes, owner: str, *, any_owner: bool) -> int | None:
+    """Return the session of a name: its owner's, else one that is shared, else of anybody."""
+    for each in (_own_name(name, owner), name):
+        if (known := rows.get(SESSIONS, _NAME + each)) is not None:
+            return int(_ID.unpack(known)[0])
+    if any_owner:
+        for key, known in rows.iterate(SESSIONS, _NAME, _SESSION):
+            if key.endswith(_OF_OWNER + name):
+                return int(_ID.unpack(known)[0])
+    return None
+
+
 def open_session(
-    layer: Layer, number: int, name: bytes, ttl_ms: int, now_ms: int, owner: str = ""
+    layer: Layer,
+    number: int,
+    name: bytes,
+    ttl_ms: int,
+    now_ms: int,
+    owner: str = "",
+    *,
+    most: int = 0,
+    any_owner: bool = False,
 ) -> int:
     """Open a session of this number, or return the open one of that name.
 
-    Raises `Rejected` if that is somebody else's.
+    With `most` names are their owner's own, who has at most as many. Raises `Rejected` beyond
+    that, and if the session is somebody else's.
     """
     if name:
-        known = layer.get(SESSIONS, _NAME + name)
-        if known is not None:
-            found = int(_ID.unpack(known)[0])
-            _demand(layer, found, owner)
+        found = named(layer, name, owner if most else "", any_owner=any_owner)
+        if found is not None:
+            if not any_owner:
+                _demand(layer, found, owner)
             return found
+        if most:
+            name = _own_name(name, owner)
+            _demand_room(layer, owner, most)
         layer.put(SESSIONS, _NAME + name, _ID.pack(number))
     session = Session(ttl_ms, now_ms, 0, bool(name), name, owner)
     _store(layer, number, session)
@@ -139,17 +167,18 @@ def open_session(
 
 
 def seal_session(
-    layer: Layer, number: int, name: bytes, now_ms: int, caller: str = ""
+    layer: Layer, number: int, name: bytes, now_ms: int, caller: str = "", *, most: int = 0
 ) -> tuple[int, list[int]]:
     """Seal the session of a name, which is opened if it does not exist.
 
     Return its number, and the revisions of its commands. Raises `Rejected` if it is not its
     caller's.
     """
-    session = open_session(layer, number, name, 0, now_ms, caller)
+    any_owner = bool(most) and not caller
+    session = open_session(layer, number, name, 0, now_ms, caller, most=most, any_owner=any_owner)
     found = find(layer, session)
-    owner = caller if found is None else found.owner
-    _store(layer, session, Session(0, now_ms, _SEALED, True, name, owner))
+    assert found is not None
+    _store(layer, session, Session(0, now_ms, _SEALED, True, found.name, found.owner))
     begin = _ID.pack(session)
     revisions = []
     for _, value in layer.iterate(ANSWERS, begin, begin + b"\xff" * 9):
@@ -382,6 +411,24 @@ def _store(layer: Layer, number: int, session: Session) -> None:
     layer.put(
         SESSIONS, _SESSION + _ID.pack(number), _ROW.pack(ttl_ms, used_ms, lowest, flags) + rest
     )
+
+
+def _own_name(name: bytes, owner: str) -> bytes:
+    """Return a name as it is stored: in the space of its owner; of nobody as it is."""
+    return owner.encode() + _OF_OWNER + name if owner else name
+
+
+def _demand_room(rows: Rows, owner: str, most: int) -> None:
+    """Refuse one more named session of an owner; those of nobody are counted with all others."""
+    begin = _NAME + (owner.encode() + _OF_OWNER if owner else b"")
+    keys = rows.iterate(SESSIONS, begin, begin + b"\xff" if owner else _SESSION)
+    if sum(1 for _ in islice(keys, most)) >= most:
+        raise Rejected(
+            "RESOURCE_EXHAUSTED",
+            f"{most} sessions with a name are open in this shard for"
+            f" {owner or 'callers without a name'}, which are the most"
+            " (limits.named_sessions): close some, as `quorate loads forget` does",
+        )
 
 
 def _demand(layer: Layer, number: int, caller: str) -> None:

@@ -497,6 +497,10 @@ class LimitsSection(Section):
         "beyond it the stream is not read on.",
     )
     stream_bytes: PositiveInt = Field(default=16 * MIB, description="The same, in bytes.")
+    named_sessions: PositiveInt = Field(
+        default=10_000,
+        description="Most sessions with a name, as those of loads, of one identity in one shard.",
+    )
     connections: NonNegativeInt | None = Field(
         default=None,
         description="Most connections of clients; an address gets at most as many as are left for "

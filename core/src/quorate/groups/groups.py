@@ -222,7 +222,8 @@ class Groups:
         """Open an exactly-once session on the shard of a key, and return its number.
 
         A name always gives the same session, which stays until it is closed; one without a name
-        expires when unused for `ttl_ms`. Only a caller of the same name may use it.
+        expires when unused for `ttl_ms`. Only a caller of the same name may use it: names are its
+        own. Raises `Rejected` (PERMISSION_DENIED) for a caller who may write nothing in the group.
         """
         if not name and ttl_ms < 1:
             raise Invalid(
@@ -230,7 +231,15 @@ class Groups:
             )
         if ttl_ms > LONGEST_SESSION_MS:
             raise Invalid("ttl_ms", f"must be at most {LONGEST_SESSION_MS}, not {ttl_ms}")
-        asked = control_pb2.OpenSession(name=name, ttl_ms=ttl_ms, owner=caller.name)
+        self._access.demand_writer(group, caller)
+        owned = bool(name) and self._names_are_owned()
+        asked = control_pb2.OpenSession(
+            name=name,
+            ttl_ms=ttl_ms,
+            owner=caller.name,
+            most=self._limits.named_sessions if owned else 0,
+            any=owned and bool(caller.name) and not self._access.owner(caller),
+        )
         answer = await self._propose_at(group, shard_key, asked, timeout_s)
         return control_pb2.OpenSessionReply.FromString(answer.reply).session
 
@@ -247,7 +256,12 @@ class Groups:
 
         Administrators may seal and close those of others.
         """
-        asked = control_pb2.SealSession(name=name, caller=self._access.owner(caller))
+        self._access.demand_writer(group, caller)
+        asked = control_pb2.SealSession(
+            name=name,
+            caller=self._access.owner(caller),
+            most=self._limits.named_sessions if self._names_are_owned() else 0,
+        )
         answer = await self._propose_at(group, shard_key, asked, timeout_s)
         return control_pb2.SealSessionReply.FromString(answer.reply)
 
@@ -261,8 +275,12 @@ class Groups:
         caller: Caller = NODE,
     ) -> None:
         """Close a session on the shard of a key."""
+        self._access.demand_writer(group, caller)
         asked = control_pb2.CloseSession(session=session, caller=self._access.owner(caller))
         await self._propose_at(group, shard_key, asked, timeout_s)
+
+    def _names_are_owned(self) -> bool:
+        return self._shards.level(CORE) >= ASKED_FROM
 
     async def _propose_at(
         self, group: str, shard_key: bytes, message: Message, timeout_s: float | None

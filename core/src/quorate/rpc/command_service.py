@@ -204,6 +204,8 @@ class CommandService:
     def _check_name(self, name: str) -> None:
         if len(name.encode()) > self._limits.key_bytes:
             raise Invalid("name", f"must have at most {self._limits.key_bytes} bytes")
+        if "\0" in name:
+            raise Invalid("name", "must not have a NUL in it")
 
     def _check_place(self, group: str, shard_key: bytes) -> None:
         if group not in self._catalog.groups:

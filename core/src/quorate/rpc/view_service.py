@@ -20,7 +20,7 @@ from quorate.rpc.server import RpcServer
 from quorate.v1 import view_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]
-#: A view is of all rows of a family: who opens it may read them; its name is known to nobody else.
+#: A view is of all rows of a family: who opens it may read them, and each page asks again.
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
 #: How long a view may take to open when its caller does not say.
 _OPEN_S: Final = 10.0
@@ -43,8 +43,7 @@ class ViewService:
     async def Open(self, request: pb.OpenViewRequest, context: Context) -> pb.OpenViewResponse:
         """Take a view after a read barrier."""
         shard = ShardId(self._group(request.family), request.shard)
-        if self._readable(request.family) is not None:
-            raise denied(callers.caller().name, needed("read", request.family))
+        self._demand(request.family)
         ttl_s = request.ttl_ms / 1_000 if request.ttl_ms else TTL_S
         if ttl_s > LONGEST_TTL_S:
             raise Invalid("ttl_ms", f"must be at most {LONGEST_TTL_S * 1_000:.0f}")
@@ -58,6 +57,7 @@ class ViewService:
             ttl_s,
             _OPEN_S if remaining_s is None else remaining_s,
             caller_in(context),
+            callers.caller().name,
         )
         opened = pb.OpenViewResponse(
             view=view.name,
@@ -87,7 +87,8 @@ class ViewService:
         self, request: pb.ReadViewRequest, start: bytes, end: bytes | None, left: int | None
     ) -> tuple[pb.ReadViewResponse, int, bytes] | None:
         """Return a page, how many rows it has, and its last key; None at the end."""
-        view = self._views.get(request.view)
+        view = self._views.get(request.view, callers.caller().name)
+        self._demand(view.family)
         response = pb.ReadViewResponse()
         if request.packed:
             packed = view.packed(start, end, left, keys_only=request.keys_only)
@@ -107,8 +108,12 @@ class ViewService:
 
     async def Close(self, request: pb.CloseViewRequest, context: object) -> pb.CloseViewResponse:
         """End a view; one that is not held is passed over."""
-        self._views.close(request.view)
+        self._views.close(request.view, callers.caller().name)
         return pb.CloseViewResponse()
+
+    def _demand(self, family: str) -> None:
+        if self._readable(family) is not None:
+            raise denied(callers.caller().name, needed("read", family))
 
     def _group(self, family: str) -> str:
         declared = self._catalog.families.get(family)

@@ -17,14 +17,18 @@ MEMBER_CHANGE_ADD: MemberChange
 MEMBER_CHANGE_REMOVE: MemberChange
 
 class OpenSession(_message.Message):
-    __slots__ = ("name", "ttl_ms", "owner")
+    __slots__ = ("name", "ttl_ms", "owner", "most", "any")
     NAME_FIELD_NUMBER: _ClassVar[int]
     TTL_MS_FIELD_NUMBER: _ClassVar[int]
     OWNER_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
+    ANY_FIELD_NUMBER: _ClassVar[int]
     name: str
     ttl_ms: int
     owner: str
-    def __init__(self, name: _Optional[str] = ..., ttl_ms: _Optional[int] = ..., owner: _Optional[str] = ...) -> None: ...
+    most: int
+    any: bool
+    def __init__(self, name: _Optional[str] = ..., ttl_ms: _Optional[int] = ..., owner: _Optional[str] = ..., most: _Optional[int] = ..., any: bool = ...) -> None: ...
 
 class OpenSessionReply(_message.Message):
     __slots__ = ("session",)
@@ -33,12 +37,14 @@ class OpenSessionReply(_message.Message):
     def __init__(self, session: _Optional[int] = ...) -> None: ...
 
 class SealSession(_message.Message):
-    __slots__ = ("name", "caller")
+    __slots__ = ("name", "caller", "most")
     NAME_FIELD_NUMBER: _ClassVar[int]
     CALLER_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
     name: str
     caller: str
-    def __init__(self, name: _Optional[str] = ..., caller: _Optional[str] = ...) -> None: ...
+    most: int
+    def __init__(self, name: _Optional[str] = ..., caller: _Optional[str] = ..., most: _Optional[int] = ...) -> None: ...
 
 class SealSessionReply(_message.Message):
     __slots__ = ("session", "revisions")

@@ -143,7 +143,6 @@ def test_every_way_in_asks_who_sends(
     ("caller", "opens", "ends"),
     [
         (ADA, "ada", "ada"),
-        (Caller(name="eve"), "eve", "eve"),
         (Caller(name="root"), "root", ""),
         (Caller(node=True), "", ""),
     ],
@@ -163,6 +162,27 @@ def test_a_session_is_of_who_opens_it_and_administrators_may_end_it(
     assert control_pb2.OpenSession.FromString(opened).owner == opens
     assert control_pb2.SealSession.FromString(sealed).caller == ends
     assert control_pb2.CloseSession.FromString(closed).caller == ends
+
+
+@pytest.mark.parametrize(
+    ("caller", "code"),
+    [(Caller(name="eve"), "PERMISSION_DENIED"), (Caller(), "UNAUTHENTICATED")],
+)
+def test_a_session_needs_a_right_to_write_in_its_group(
+    asking: NewCluster, caller: Caller, code: str
+) -> None:
+    cluster = asking(Asking(write("a")))
+    groups = cluster.nodes["a"].groups
+
+    for asked in (
+        groups.open_session("sample", b"", name="load", caller=caller),
+        groups.open_session("sample", b"", ttl_ms=5_000, caller=caller),
+        groups.seal_session("sample", b"", "load", caller=caller),
+        groups.close_session("sample", b"", 7, caller=caller),
+    ):
+        with pytest.raises(Rejected, match=code):
+            cluster.run(asked)
+    assert not cluster.shard().proposed
 
 
 def test_the_leader_asks_again(asking: NewCluster, pb: Any) -> None:

@@ -362,7 +362,7 @@ def test_sessions_are_opened_and_closed_on_the_shard_of_a_key(cluster: Cluster) 
 
     opened, named, closed = holder.proposed
     assert OpenSession.FromString(opened.payload) == OpenSession(ttl_ms=5_000)
-    assert OpenSession.FromString(named.payload) == OpenSession(name="load/1")
+    assert OpenSession.FromString(named.payload) == OpenSession(name="load/1", most=10_000)
     assert CloseSession.FromString(closed.payload) == CloseSession(session=77)
     assert all(each.slotless for each in holder.proposed)
     with pytest.raises(Invalid, match="ttl_ms: a session without a name"):

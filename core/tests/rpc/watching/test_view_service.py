@@ -13,7 +13,8 @@ import grpc.aio
 import pytest
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.watching import views
-from quorate.plugin import Stub
+from quorate.plugin import Caller, Rejected, Stub
+from quorate.rpc import callers
 from quorate.v1 import view_pb2
 from quorate.v1.view_pb2 import (
     CloseViewRequest,
@@ -183,6 +184,29 @@ async def test_a_closed_view_is_gone_and_makes_room(stub: Any, replica: Replica)
 
     assert "cannot be read any more" in await refused(read(stub, held[0].view))
     assert len(await read(stub, (await opened(stub)).view)) == 1
+
+
+async def test_a_view_is_of_who_opened_it_for_as_long_as_they_may_read(
+    nodes: dict[str, Node], replica: Replica
+) -> None:
+    replica.put(b"k")
+    node = nodes["a"]
+    held: Any = replica
+    view = await node.views.open(held, ROWS, 60.0, 5.0, opener="ada")
+
+    def read_by(name: str) -> str:
+        callers.begin(Caller(name=name))
+        try:
+            node.view_service._page(ReadViewRequest(view=view.name), b"", None, None)
+        except Rejected as refusal:
+            return refusal.code
+        return ""
+
+    assert [read_by(each) for each in ("ada", "eve", "")] == ["", views.GONE, views.GONE]
+    node.views.close(view.name, "eve")
+    assert read_by("ada") == ""
+    node.view_service._readable = lambda _: object()
+    assert read_by("ada") == "PERMISSION_DENIED"
 
 
 async def test_a_view_ends_with_its_database(stub: Any, replica: Replica) -> None:

@@ -28,6 +28,15 @@ class CommandAccess:
             name: domain_of(catalog, name) for name, each in catalog.commands.items() if each.public
         }
         self._commands: Final = catalog.commands
+        #: The domains of what may be written in a group.
+        self._writers: Final = {
+            group: {
+                domain
+                for name, domain in self._domains.items()
+                if catalog.commands[name].group == group
+            }
+            for group in catalog.groups
+        }
 
     def refused(
         self, message: Message, caller: Caller, fence: Fence | None = None
@@ -60,6 +69,19 @@ class CommandAccess:
                 raise denied(caller.name, lacking)
             return ()
         return _refused_items(rights, command, domain, message)
+
+    def demand_writer(self, group: str, caller: Caller) -> None:
+        """Refuse a caller who may write nothing in a group; raises as `refused` does."""
+        if caller.node or self._authority.enabled is False:
+            return
+        if self._authority.enabled is None:
+            raise NotProposedError("this node does not know yet what callers may do: retry")
+        if not caller.name:
+            raise unknown_caller()
+        rights = self._authority.rights(caller.name)
+        if not any(rights.some(domain, "write") for domain in self._writers[group]):
+            some = ", or on ".join(sorted(self._writers[group]) or (OPERATIONS,))
+            raise denied(caller.name, f"write on {some}")
 
     def owner(self, caller: Caller) -> str:
         """Return whose sessions a caller may end; "": anybody's."""

@@ -28,6 +28,8 @@ PAGE_BYTES: Final = 512 << 10
 #: The same of packed rows, which cost a quarter.
 PACKED_ROWS: Final = 5_000
 
+#: Of a view's name, which nobody can guess.
+_NAME_BYTES: Final = 16
 GONE: Final = "VIEW_GONE"
 _RETRY_AFTER_MS: Final = 1_000
 
@@ -55,10 +57,19 @@ class HeldView:
     """The rows of a shard's family at a revision."""
 
     def __init__(
-        self, name: str, replica: Shard, family: str, ttl_s: float, opened_at: float
+        self,
+        name: str,
+        replica: Shard,
+        family: str,
+        ttl_s: float,
+        opened_at: float,
+        opener: str = "",
     ) -> None:
         data = replica.data
         self.name: Final = name
+        self.family: Final = family
+        #: The identity that opened it, and alone reads it; "": nobody was asked for one.
+        self.opener: Final = opener
         self.ttl_s: Final = ttl_s
         #: On the loop's clock.
         self.read_at = opened_at
@@ -134,9 +145,15 @@ class HeldViews:
         self._held: Final[dict[str, _Entry]] = {}
 
     async def open(
-        self, replica: Shard, family: str, ttl_s: float, timeout_s: float, owner: str = ""
+        self,
+        replica: Shard,
+        family: str,
+        ttl_s: float,
+        timeout_s: float,
+        owner: str = "",
+        opener: str = "",
     ) -> HeldView:
-        """Take a view with every write answered before.
+        """Take a view with every write answered before; the owner is charged for it.
 
         Raises `UnreadableError`, and `ExhaustedError` if the node or the owner has too many views.
         """
@@ -150,7 +167,9 @@ class HeldViews:
         except BaseException:
             self._give(owner)
             raise
-        view = HeldView(secrets.token_hex(8), replica, family, ttl_s, self._loop.time())
+        view = HeldView(
+            secrets.token_hex(_NAME_BYTES), replica, family, ttl_s, self._loop.time(), opener
+        )
         why = f"the database of shard {replica.id} on its node was closed or replaced"
         # Dropping the entry releases the callback.
         cancel = replica.on_replace(lambda: self._lose(view.name, why))
@@ -158,17 +177,19 @@ class HeldViews:
         self._held[view.name] = _Entry(view, owner, cancel, timer)
         return view
 
-    def get(self, name: str) -> HeldView:
-        """Return a view and renew its idle time; raises `Rejected` if there is none."""
+    def get(self, name: str, opener: str = "") -> HeldView:
+        """Return a view and renew its idle time; raises `Rejected` if its opener has none."""
         entry = self._held.get(name)
-        if entry is None:
+        if entry is None or entry.view.opener != opener:
             raise _gone(name, "it is not held here, or was not read for longer than its time")
         entry.view.read_at = self._loop.time()
         return entry.view
 
-    def close(self, name: str) -> None:
-        """Close a view, if it is open."""
-        self._lose(name, "it was closed")
+    def close(self, name: str, opener: str = "") -> None:
+        """Close a view, if its opener has it open."""
+        entry = self._held.get(name)
+        if entry is not None and entry.view.opener == opener:
+            self._lose(name, "it was closed")
 
     def _expire(self, name: str) -> None:
         entry = self._held[name]
