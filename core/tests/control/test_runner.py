@@ -293,6 +293,16 @@ def test_failures_wait_longer_each_time_and_are_told(
     assert (counters.runs, counters.failures) == (1, 3)
 
 
+def test_how_far_a_run_has_come_is_told(stage: Stage, start: Start) -> None:
+    async def sweep(api: Any, _: ShardRef) -> None:
+        api.progress("tenant acme: 3 rows erased")
+
+    runner = start(sweep)
+    stage.pass_time(0.5)
+
+    assert [each.progress for each in runner.status()] == ["tenant acme: 3 rows erased"]
+
+
 def test_each_error_of_a_group_is_named(
     stage: Stage, start: Start, runs: Runs, caplog: pytest.LogCaptureFixture
 ) -> None:

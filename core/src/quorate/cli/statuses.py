@@ -90,6 +90,7 @@ def controller_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object
                 "runs": each.runs,
                 "failures": each.failures,
                 "error": each.error,
+                "progress": each.progress,
             }
 
 

@@ -56,6 +56,8 @@ class ControllerStatus:
     #: Failures in a row, and the last one.
     failures: int
     error: str | None
+    #: How far it has come, as it told itself.
+    progress: str = ""
 
 
 class ControllerCounters:
@@ -234,6 +236,8 @@ class FencedNode:
         self._fence: Final = fence
         #: The observed metrics with their labels.
         self.observed: Final[set[tuple[str, frozenset[tuple[str, str]]]]] = set()
+        #: What the run last told of how far it has come.
+        self.told = ""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._node, name)
@@ -242,6 +246,10 @@ class FencedNode:
     def api(self) -> NodeApi:
         """The `NodeApi` of a controller; the rest is the node's own."""
         return cast(NodeApi, self)
+
+    def progress(self, text: str) -> None:
+        """Keep how far the run has come, for the status."""
+        self.told = text
 
     def observe(self, metric: str, value: float, **labels: str) -> None:
         """Record a value in a declared histogram, or set a declared gauge."""
@@ -312,6 +320,7 @@ class _Post:
             runs=self._runs,
             failures=self._backoff.failures,
             error=self._error,
+            progress=self.node.told,
         )
 
     def _state(self) -> State:

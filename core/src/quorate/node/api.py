@@ -200,6 +200,9 @@ class PluginNode:
     def observe(self, metric: str, value: float, **labels: str) -> None:
         self._metrics.observe(metric, value, labels)
 
+    def progress(self, text: str) -> None:
+        """Pass over what no controller tells."""
+
     def logical_ms(self, shard: ShardRef) -> int:
         led = ShardId(shard.group, shard.shard)
         replica = self._replica(led)

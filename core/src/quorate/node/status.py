@@ -120,6 +120,7 @@ class NodeReports:
                     runs=each.runs,
                     failures=each.failures,
                     error=each.error,
+                    progress=each.progress,
                 )
                 for each in self._runner.status()
             ],

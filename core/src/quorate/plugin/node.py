@@ -248,6 +248,12 @@ class NodeApi(Protocol):
     def observe(self, metric: str, value: float, **labels: str) -> None:
         """Record a value in a declared histogram, or set a declared gauge."""
 
+    def progress(self, text: str) -> None:
+        """Tell how far the run of a controller has come; "": nothing is left to tell.
+
+        `quorate status` and `quorate controller list` show it. Outside of a run nobody sees it.
+        """
+
     def logical_ms(self, shard: ShardRef) -> int:
         """Return the logical time that a command would get which a controller proposes now.
 

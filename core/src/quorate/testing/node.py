@@ -246,6 +246,9 @@ class MemoryNode:
         """False: there is one process."""
         return False
 
+    def progress(self, text: str) -> None:
+        """Pass over how far a run has come."""
+
     def logical_ms(self, shard: ShardRef) -> int:
         """Return the node's logical time, while that term stands."""
         self._check_fence(shard)

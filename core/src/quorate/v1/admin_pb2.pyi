@@ -203,7 +203,7 @@ class BrokenReplica(_message.Message):
     def __init__(self, shard: _Optional[str] = ..., error: _Optional[str] = ..., applied_index: _Optional[int] = ..., generation: _Optional[int] = ...) -> None: ...
 
 class ControllerReport(_message.Message):
-    __slots__ = ("name", "shard", "term", "state", "runs", "failures", "error")
+    __slots__ = ("name", "shard", "term", "state", "runs", "failures", "error", "progress")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SHARD_FIELD_NUMBER: _ClassVar[int]
     TERM_FIELD_NUMBER: _ClassVar[int]
@@ -211,6 +211,7 @@ class ControllerReport(_message.Message):
     RUNS_FIELD_NUMBER: _ClassVar[int]
     FAILURES_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    PROGRESS_FIELD_NUMBER: _ClassVar[int]
     name: str
     shard: str
     term: int
@@ -218,7 +219,8 @@ class ControllerReport(_message.Message):
     runs: int
     failures: int
     error: str
-    def __init__(self, name: _Optional[str] = ..., shard: _Optional[str] = ..., term: _Optional[int] = ..., state: _Optional[str] = ..., runs: _Optional[int] = ..., failures: _Optional[int] = ..., error: _Optional[str] = ...) -> None: ...
+    progress: str
+    def __init__(self, name: _Optional[str] = ..., shard: _Optional[str] = ..., term: _Optional[int] = ..., state: _Optional[str] = ..., runs: _Optional[int] = ..., failures: _Optional[int] = ..., error: _Optional[str] = ..., progress: _Optional[str] = ...) -> None: ...
 
 class TransferLeaderRequest(_message.Message):
     __slots__ = ("shard", "node")

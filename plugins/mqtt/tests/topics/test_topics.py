@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from asyncio import run
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -79,11 +79,11 @@ class Parts:
         self.failure: Exception | None = None
         self.asked: list[str] = []
 
-    async def finish(self, node: NodeApi, topic: Topic) -> bool:
-        self.asked.append(topic.name)
+    async def finish(self, node: NodeApi, topics: Sequence[Topic]) -> Sequence[Topic]:
+        self.asked += [each.name for each in topics]
         if self.failure is not None:
             raise self.failure
-        return self.done
+        return topics if self.done else ()
 
 
 @pytest.fixture
@@ -548,3 +548,27 @@ def test_marks_and_finishes_are_not_for_clients(node: MemoryNode) -> None:
 
     verbs = ("Create", "Update", "Put", "Grow", "Delete")
     assert public == {f"{verb}Topics" for verb in verbs}
+
+
+def test_finalizers_are_asked_by_pages_and_one_bad_topic_keeps_back_no_other(
+    shared: MemoryNode, sharing: Any
+) -> None:
+    names = [f"t{number}" for number in range(12)]
+    for name in names:
+        create(sharing, name)
+        delete(sharing, name)
+    calls: list[int] = []
+
+    async def finish(node: NodeApi, topics: Sequence[Topic]) -> Sequence[Topic]:
+        calls.append(len(topics))
+        if any(each.name == "t5" for each in topics):
+            raise RuntimeError("no part of t5 goes")
+        return topics
+
+    finalizer = shared.extensions(TOPIC_FINALIZERS, TopicFinalizer)["another.part"]
+    object.__setattr__(finalizer, "finish", finish)
+    with pytest.raises(ExceptionGroup, match="finalizers of topics failed"):
+        run(shared.run_controller(DELETION.name))
+
+    assert [name for _, name in listed(sharing)] == ["t5"]
+    assert calls == [12] + [1] * 12

@@ -48,8 +48,6 @@ from quorate.plugin.transaction import Reader
 from quorate.v1.rows_pb2 import KnowsTenant, TenantKnown
 from quorate.v1.tenant_pb2 import Tenant
 
-#: A wake that was lost costs no more than this.
-_INTERVAL_S: Final = 10.0
 _TABLES: Final = "spark.tables"
 
 
@@ -156,7 +154,7 @@ def tenant_deletion(
                 name=f"{plugin}.tenant_deletion",
                 group=groups[0],
                 run_once=deletion.run_once,
-                interval_s=_INTERVAL_S,
+                interval_s=deletion.interval_s,
                 wake_on=(TENANTS,),
             ),
         ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -31,6 +31,11 @@ CASCADES: Final = "tenant.cascades"
 #: Tenants that are looked at in one read.
 _PAGE: Final = 1_000
 _END: Final = b"\xff"
+#: Between two looks at tenants that are being deleted, and while one of them waits.
+_INTERVAL_S: Final = 10.0
+_SOON_S: Final = 1.0
+#: Rows that are still there are erased again after so many looks.
+_LOOKS: Final = 10
 _SCAN: Final = query_of("quorate.v1", "Scan", TENANTS, ScanRows)
 
 
@@ -106,6 +111,12 @@ class TenantDeletion:
     tenant_rows: Sequence[TenantRows]
     #: Whether every shard knows that a tenant is being deleted: one that does not takes new rows.
     known: Callable[[NodeApi, Tenant], Awaitable[bool]]
+    #: The tenants with rows that others have to finish with, and the number of looks at each.
+    waiting: dict[str, int] = field(default_factory=dict)
+
+    def interval_s(self, _: NodeApi) -> float:
+        """Return when to look again: soon, while a tenant waits."""
+        return _SOON_S if self.waiting else _INTERVAL_S
 
     async def holds(self, node: NodeApi, tenant: str) -> bool:
         """Return whether there is any row of the tenant."""
@@ -116,15 +127,29 @@ class TenantDeletion:
 
     async def run_once(self, node: NodeApi, shard: ShardRef) -> None:
         """Erase the rows of every tenant that waits for it, and say when nothing is left."""
+        looks = dict(self.waiting)
+        self.waiting.clear()
         async for tenant in waiting_tenants(node, self.cascade):
+            look = self.waiting[tenant.name] = looks.get(tenant.name, -1) + 1
             if not await self.known(node, tenant):
+                self.waiting[tenant.name] = -1
                 continue
-            for rows in self.tenant_rows:
-                async for page in rows.keys_of(node, tenant.name):
-                    await node.propose(rows.erase(node, page), BatchReply, if_leader=shard)
+            if look % _LOOKS == 0:
+                await self._erase(node, shard, tenant.name)
             if not await self.holds(node, tenant.name):
+                del self.waiting[tenant.name]
                 done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=self.cascade)
                 await node.propose(done, Empty, if_leader=shard)
+        if not self.waiting:
+            node.progress("")
+
+    async def _erase(self, node: NodeApi, shard: ShardRef, tenant: str) -> None:
+        erased = 0
+        for rows in self.tenant_rows:
+            async for page in rows.keys_of(node, tenant):
+                await node.propose(rows.erase(node, page), BatchReply, if_leader=shard)
+                erased += len(page)
+                node.progress(f"tenant {tenant}: {erased:,} rows erased or waited for")
 
 
 @lru_cache(maxsize=256)

@@ -1,12 +1,12 @@
 """The second phase of a topic's deletion: everybody who holds something of it does their part."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from quorate.plugin import Controller, Extension, NodeApi, Query, Reader, ShardRef, keys, read_range
 from quorate.plugin.batches import read_pages
 from quorate.plugin.resource import read_rows
-from quorate.plugin.singles import only_reply
 from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_mqtt.api import TOPIC_FINALIZERS, TopicFinalizer
@@ -15,7 +15,7 @@ from quorate_mqtt.topics.resource import DELETIONS, TOPIC
 from quorate_mqtt.v1 import retained_messages_pb2 as retained, topics_pb2 as pb
 
 INTERVAL_S: Final = 5.0
-_PAGE: Final = 100
+_PAGE: Final = 1_000
 
 
 async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
@@ -24,13 +24,16 @@ async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
     A finalizer that raises does not keep the others from it; what was raised is raised at the end.
     """
     failures: list[Exception] = []
+    looked = 0
     async for page in read_pages(node, _following, pb.TopicDeletion, _PAGE):
-        finished: list[pb.TopicFinish] = []
-        for topic in await read_rows(node, TOPIC, list(map(_key, page))):
-            if topic is not None and topic.deleting_at_ms:
-                finished += await _finished(node, topic, failures)
+        found = await read_rows(node, TOPIC, list(map(_key, page)))
+        topics = [each for each in found if each is not None and each.deleting_at_ms]
+        finished = await _finished(node, topics, failures)
         if finished:
             await node.propose(pb.FinishTopics(topics=finished), BatchReply, if_leader=shard)
+        looked += len(page)
+        node.progress(f"{looked:,} topics that are being deleted were looked at")
+    node.progress("")
     if failures:
         raise ExceptionGroup("finalizers of topics failed; they are called again", failures)
 
@@ -43,37 +46,49 @@ def find_deletions(reader: Reader, query: pb.FindTopicDeletions) -> Iterator[pb.
         yield pb.TopicDeletion.FromString(row.value)
 
 
-async def clear_retained(node: NodeApi, topic: pb.Topic) -> bool:
-    """Delete the retained message of a topic."""
-    name = retained.RetainedName(tenant=topic.tenant, topic=topic.name)
-    clearing = retained.DeleteRetainedMessages(names=[name])
-    only_reply(await node.propose(clearing, BatchReply))
-    return True
+async def clear_retained(node: NodeApi, topics: Sequence[pb.Topic]) -> Sequence[pb.Topic]:
+    """Delete the retained messages of topics."""
+    names = [retained.RetainedName(tenant=each.tenant, topic=each.name) for each in topics]
+    clearing = retained.DeleteRetainedMessages(names=names)
+    reply = await node.propose(clearing, BatchReply)
+    failed = {refusal.item for refusal in reply.refusals if refusal.code != "NOT_FOUND"}
+    return [topic for place, topic in enumerate(topics) if place not in failed]
 
 
 async def _finished(
-    node: NodeApi, topic: pb.Topic, failures: list[Exception]
+    node: NodeApi, topics: Sequence[pb.Topic], failures: list[Exception]
 ) -> list[pb.TopicFinish]:
     finalizers = node.extensions(TOPIC_FINALIZERS, TopicFinalizer)
-    finished: list[pb.TopicFinish] = []
-    for name in topic.finalizers:
-        # A name whose plugin is not here stays in the row for all to see.
-        finalizer = finalizers.get(name)
-        if finalizer is not None and await _is_finished(node, finalizer, topic, failures):
-            finished.append(
-                pb.TopicFinish(tenant=topic.tenant, name=topic.name, id=topic.id, finalizer=name)
-            )
-    return finished
+    named: defaultdict[str, list[pb.Topic]] = defaultdict(list)
+    for topic in topics:
+        for name in topic.finalizers:
+            # A name whose plugin is not here stays in the row for all to see.
+            if name in finalizers:
+                named[name].append(topic)
+    return [
+        pb.TopicFinish(tenant=topic.tenant, name=topic.name, id=topic.id, finalizer=name)
+        for name, waiting in named.items()
+        for topic in await _finished_by(node, finalizers[name], waiting, failures)
+    ]
 
 
-async def _is_finished(
-    node: NodeApi, finalizer: TopicFinalizer, topic: pb.Topic, failures: list[Exception]
-) -> bool:
+async def _finished_by(
+    node: NodeApi,
+    finalizer: TopicFinalizer,
+    topics: Sequence[pb.Topic],
+    failures: list[Exception],
+) -> Sequence[pb.Topic]:
+    """Return those that a finalizer has finished: one that it fails for keeps back no other."""
     try:
-        return await finalizer.finish(node, topic)
+        return await finalizer.finish(node, topics)
     except Exception as error:  # noqa: BLE001 - another plugin's; it is raised again at the end
-        failures.append(error)
-        return False
+        if len(topics) == 1:
+            failures.append(error)
+            return ()
+    done: list[pb.Topic] = []
+    for topic in topics:
+        done += await _finished_by(node, finalizer, [topic], failures)
+    return done
 
 
 def _following(last: pb.TopicDeletion | None) -> pb.FindTopicDeletions:

@@ -1,5 +1,7 @@
 """The plugin's part in the deletions of tenants and topics: their shards go with them."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 from google.protobuf.empty_pb2 import Empty
@@ -63,10 +65,13 @@ TAKES_PART: Final = Extension(
 _AT_A_TIME: Final = 1_000
 
 
-async def delete_shards_of(node: NodeApi, topic: Topic) -> bool:
-    """Mark the shards that name a topic for deletion, and tell whether all are gone."""
-    query = ListShardsQuery(tenant=topic.tenant, topic=topic.name, limit=_AT_A_TIME)
-    return not await _marked(node, query)
+async def delete_shards_of(node: NodeApi, topics: Sequence[Topic]) -> Sequence[Topic]:
+    """Mark the shards that name topics for deletion, and return those of which all are gone."""
+    queries = (
+        ListShardsQuery(tenant=each.tenant, topic=each.name, limit=_AT_A_TIME) for each in topics
+    )
+    marked = await asyncio.gather(*(_marked(node, query) for query in queries))
+    return [topic for topic, waits in zip(topics, marked, strict=True) if not waits]
 
 
 FINALIZER: Final = Extension(
