@@ -10,6 +10,7 @@ from quorate.plugin import Invalid, Rejected, Resource, Timer, Txn, Verb, keys, 
 from quorate.plugin.checking import check_choice, check_description, check_text
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_mqtt.expressions import UnsafeExpressionError, check_linear
 from quorate_mqtt.names import (
     LONGEST_TOPIC,
     check_identity,
@@ -83,6 +84,10 @@ def check_rewrite_rule(rule: rewrite.RewriteRule, path: str) -> None:
     except (re.error, OverflowError, RecursionError) as error:
         reason = f"must be a regular expression: {error}"
         raise Invalid(f"{path}expression", reason) from None
+    try:
+        check_linear(rule.expression)
+    except UnsafeExpressionError as error:
+        raise Invalid(f"{path}expression", str(error)) from None
     named = max(map(int, _CAPTURED.findall(rule.target_topic)), default=0)
     if named > groups:
         raise Invalid(
