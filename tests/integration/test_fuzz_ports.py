@@ -348,6 +348,6 @@ def test_whatever_is_shown_as_a_certificate_is_read_or_is_nobody_s(
         changed = bytearray(der)
         for _ in range(rng.randint(1, 3)):
             changed[rng.randrange(len(changed))] = rng.randrange(256)
-        names, _ = certificates.certified(bytes(changed))
+        names = certificates.certified(bytes(changed)).names
         read += bool(names)
     assert 0 < read < tries

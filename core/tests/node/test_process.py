@@ -125,7 +125,7 @@ def test_a_node_whose_disk_damages_everything_gives_up_its_directory_only_so_oft
 ) -> None:
     [path] = nodes.files(1)
     lives: list[bool] = []
-    monkeypatch.setattr("quorate.node.process._lived", lambda *_: bool(lives.append(True)))
+    monkeypatch.setattr("quorate.node.process._lived", lambda *_: lives.append(True))
     monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
 
     with pytest.raises(NodeEndedError, match="replace the disk of"):

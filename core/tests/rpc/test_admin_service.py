@@ -126,6 +126,7 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
         *(each,) * 6,
         ports.recover,
         ports.purge,
+        each,
         ports.reset_fences,
         ports.finish_upgrade,
         quotas,
