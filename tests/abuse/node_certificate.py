@@ -12,7 +12,7 @@ import tomlkit
 from quorate.builtin.auth.plugin import USER
 from quorate.client import Client, RejectedError, Tls
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.network import token_hash
+from quorate.consensus.peer.proofs import token_hash
 from quorate.consensus.peer.wire import Handshake, encode_handshake
 from quorate.plugin import Stub
 from quorate.rpc.channels import PEER_KEY, SERVICE

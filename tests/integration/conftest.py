@@ -20,10 +20,11 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from google.rpc import error_details_pb2, status_pb2
 from grpc_reflection.v1alpha import reflection_pb2
+from quorate.apply import levels
 from quorate.config import load
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.network import token_hash
+from quorate.consensus.peer.proofs import token_hash
 from quorate.consensus.peer.wire import Handshake, encode_handshake
 from quorate.node.node import Node
 from quorate.plugin import Stub
@@ -244,6 +245,9 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
         """
     )
     catalog = build([plugin for plugin in installed() if plugin.name not in EXAMPLES])
+    patched = pytest.MonkeyPatch()
+    # Tests show the hash of the token, as nodes of the former release do during an upgrade.
+    patched.setattr(levels, "CHALLENGED_FROM", levels.CORE_LEVEL + 1)
     node = Node(load(path, catalog.sections, {}), catalog)
     try:
         async with asyncio.timeout(CALL_S):
@@ -261,6 +265,7 @@ async def serving(directory: Path, shards: int = 3) -> AsyncIterator[Served]:
             yield Served(node, catalog, channel, address)
     finally:
         await node.stop()
+        patched.undo()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -62,8 +62,9 @@ ROWS: Final = {
     **storage_engine.ROWS,
 }
 INTRODUCE: Final = "/quorate.v1.PeerService/Introduce"
+CHALLENGE: Final = "/quorate.v1.PeerService/Challenge"
 INSTALL: Final = "/quorate.v1.SnapshotService/Install"
-PEERS: Final = {INTRODUCE, INSTALL}
+PEERS: Final = {INTRODUCE, CHALLENGE, INSTALL}
 NODES: Final = ("/quorate.v1.NodeService/", "/quorate.v1.FilePeerService/")
 BY_NODES: Final = [method for method in ROWS if method.startswith(NODES)]
 

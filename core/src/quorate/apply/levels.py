@@ -26,6 +26,8 @@ MERGED_FROM: Final = 3
 #: The level of core from which on plugins are asked for the tokens that they gave out, tokens are
 #: forgotten by command, and names of sessions are their owner's.
 ASKED_FROM: Final = 4
+#: The level of core from which on nodes prove their token over challenges alone.
+CHALLENGED_FROM: Final = 4
 #: Of what nobody has raised yet, and of nodes that declare none.
 LOWEST: Final = 1
 

@@ -147,6 +147,7 @@ class Peers:
             rng=random.Random(),
             limits=limits,
             tls=None if certificates is None else certificates.peers(),
+            takes_hash=lambda: shards.level(levels.CORE) < levels.CHALLENGED_FROM,
         )
         self.channels: Final = NodeChannels(self.network)
         self.membership: Final = NodeMembership(self.channels, loop)

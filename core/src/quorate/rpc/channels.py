@@ -1,6 +1,8 @@
 """Connections to the other nodes: one for each, reused by everything that is asked of it."""
 
 import asyncio
+from dataclasses import dataclass
+from time import monotonic
 from typing import Final, NamedTuple
 
 import grpc
@@ -8,6 +10,7 @@ import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.wire import encode_handshake
+from quorate.groups.timing import end
 from quorate.plugin import Stub
 from quorate.v1 import node_pb2
 
@@ -18,6 +21,9 @@ PEER_KEY: Final = "quorate-peer-bin"
 
 #: The header that confirms to the asking node that its stream was admitted.
 ADMITTED_KEY: Final = "quorate-admitted"
+
+#: A challenge is asked for again after this time, in case the end of its connection went unseen.
+_FRESH_S: Final = 5.0
 
 _SETTLED: Final = frozenset(
     {
@@ -41,12 +47,30 @@ class Route(NamedTuple):
     metadata: tuple[tuple[str, bytes], ...]
 
 
-class _Known(NamedTuple):
+@dataclass(eq=False, slots=True)
+class _Known:
     address: str
     #: The certificates that it was opened with.
     certificates: int
     channel: grpc.aio.Channel
     stub: Stub
+    #: What this node proves the token over, on the connection that stands; None: not asked yet.
+    challenge: bytes | None = None
+    asked_at: float = 0.0
+    #: Forgets the challenge with its connection.
+    following: asyncio.Task[None] | None = None
+
+    async def follow(self) -> None:
+        """Forget the challenge whenever the connection is lost: another one has its own."""
+        while (state := self.channel.get_state()) is not grpc.ChannelConnectivity.SHUTDOWN:
+            if state is not grpc.ChannelConnectivity.READY:
+                self.challenge = None
+            await self.channel.wait_for_state_change(state)
+
+    async def close(self) -> None:
+        """End the connection."""
+        await end(self.following)
+        await self.channel.close(None)
 
 
 class NodeChannels:
@@ -68,14 +92,21 @@ class NodeChannels:
             stands = False
         if not stands:
             raise UnreachableError(f"{node} does not answer at {self._network.address(node)}")
-        shown = encode_handshake(self._network.handshake(node))
+        challenge = known.challenge
+        if challenge is None or known.asked_at < monotonic() - _FRESH_S:
+            try:
+                challenge = await self._network.challenge(known.channel, timeout_s)
+            except grpc.aio.AioRpcError as error:
+                raise UnreachableError(f"{node} does not answer: {error.details()}") from None
+            known.challenge, known.asked_at = challenge, monotonic()
+        shown = encode_handshake(self._network.handshake(node, challenge))
         return Route(known.channel, known.stub, ((PEER_KEY, shown),))
 
     async def close(self) -> None:
         """End every connection."""
         known = list(self._known.values())
         self._known.clear()
-        await asyncio.gather(*self._closing, *(each.channel.close(None) for each in known))
+        await asyncio.gather(*self._closing, *(each.close() for each in known))
 
     def _known_as(self, node: str) -> _Known:
         address = self._network.address(node)
@@ -88,7 +119,7 @@ class NodeChannels:
                 return known
         if known is not None:
             del self._known[node]
-            closing = asyncio.create_task(known.channel.close(None))
+            closing = asyncio.create_task(known.close())
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
         if address is None:
@@ -96,6 +127,7 @@ class NodeChannels:
         # What is too large was refused where it came from.
         channel = self._network.open_channel(node, address, largest=-1)
         made = self._known[node] = _Known(address, certificates, channel, Stub(channel, SERVICE))
+        made.following = asyncio.create_task(made.follow())
         return made
 
 

@@ -5,6 +5,16 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class PeerChallengeRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class PeerChallenge(_message.Message):
+    __slots__ = ("challenge",)
+    CHALLENGE_FIELD_NUMBER: _ClassVar[int]
+    challenge: bytes
+    def __init__(self, challenge: _Optional[bytes] = ...) -> None: ...
+
 class PeerHandshake(_message.Message):
     __slots__ = ("cluster_id", "token_hash", "node", "replica", "target_node", "config_index")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
@@ -30,7 +40,7 @@ class PeerAnswer(_message.Message):
     def __init__(self, refusal: _Optional[str] = ..., handshake: _Optional[_Union[PeerHandshake, _Mapping]] = ...) -> None: ...
 
 class PeerIntroduction(_message.Message):
-    __slots__ = ("token_hash", "node", "replica", "initial_members", "first_entry", "about", "port")
+    __slots__ = ("token_hash", "node", "replica", "initial_members", "first_entry", "about", "port", "challenge")
     TOKEN_HASH_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
@@ -38,6 +48,7 @@ class PeerIntroduction(_message.Message):
     FIRST_ENTRY_FIELD_NUMBER: _ClassVar[int]
     ABOUT_FIELD_NUMBER: _ClassVar[int]
     PORT_FIELD_NUMBER: _ClassVar[int]
+    CHALLENGE_FIELD_NUMBER: _ClassVar[int]
     token_hash: bytes
     node: str
     replica: int
@@ -45,4 +56,5 @@ class PeerIntroduction(_message.Message):
     first_entry: bytes
     about: bytes
     port: int
-    def __init__(self, token_hash: _Optional[bytes] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., initial_members: _Optional[_Iterable[str]] = ..., first_entry: _Optional[bytes] = ..., about: _Optional[bytes] = ..., port: _Optional[int] = ...) -> None: ...
+    challenge: bytes
+    def __init__(self, token_hash: _Optional[bytes] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., initial_members: _Optional[_Iterable[str]] = ..., first_entry: _Optional[bytes] = ..., about: _Optional[bytes] = ..., port: _Optional[int] = ..., challenge: _Optional[bytes] = ...) -> None: ...

@@ -46,14 +46,15 @@ from quorate.consensus.peer.network import (
     UNKNOWN_NODE,
     IntroductionRefusedError,
     PeerNetwork,
-    token_hash,
 )
+from quorate.consensus.peer.proofs import token_hash
 from quorate.consensus.peer.streams import (
     CLIENT_CERTIFICATE,
     FOREIGN_CERTIFICATE,
+    INTRODUCE,
     OTHER_NAME,
+    SERVICE,
     StreamLimits,
-    add_service,
     ask,
     server_options,
 )
@@ -107,6 +108,8 @@ class Station:
         replica: int = 0,
         limits: StreamLimits = LIMITS,
         tls: Certificates | None = None,
+        *,
+        takes_hash: bool = True,
     ) -> None:
         self.token = token
         self.me = Peer(node, replica or REPLICAS[node])
@@ -127,6 +130,7 @@ class Station:
             rng=random.Random(1),
             limits=limits,
             tls=None if tls is None else tls.peers(),
+            takes_hash=lambda: takes_hash,
         )
         self.tls = tls
         self.address = ""
@@ -413,7 +417,10 @@ class Silent:
             return encode_introduction(mine, token_hash("token"), taken)
 
         server = grpc.aio.server(options=server_options(LIMITS))
-        add_service(server, introduce)
+        # As a node of a release that knows no challenges.
+        methods = {INTRODUCE: grpc.unary_unary_rpc_method_handler(introduce)}
+        handler = grpc.method_handlers_generic_handler(SERVICE, methods)
+        server.add_generic_rpc_handlers([handler])
         bound = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         try:
@@ -532,6 +539,44 @@ async def test_a_stranger_s_stream_is_refused_by_name(
         assert b.network.refused["a", reason] == 2
         assert sum(reason in record.getMessage() for record in caplog.records) == 1
         await b.network.stop()
+
+
+async def test_nodes_prove_their_token_without_its_hash() -> None:
+    a, b = Station("a", takes_hash=False), Station("b", takes_hash=False)
+    async with joined(a, b):
+        async with connected(b) as dialer:
+            assert (await dialer.shake(a.handshake("b"))).refusal == OTHER_TOKEN
+        async with grpc.aio.insecure_channel(b.address) as channel:
+            content = encode_introduction(a.introduction, token_hash(a.token), 1)
+            with pytest.raises(grpc.aio.AioRpcError) as failed:
+                await ask(channel, content, 10)
+        assert failed.value.details() == OTHER_TOKEN
+
+
+async def test_a_proof_that_was_overheard_is_worth_nothing() -> None:
+    a, b = Station("a", takes_hash=False), Station("b", takes_hash=False)
+    async with joined(a, b):
+        _, _, challenge = await a.network._introduce("b", a.introduction, b.address)
+        overheard = a.network._handshake("b", "connection", challenge)
+        async with connected(b) as dialer:
+            answer = await dialer.shake(overheard)
+            assert answer.refusal == ""
+            proof = answer.handshake.token_hash
+            assert a.network._proofs.proves(proof, "connected", challenge, b.me)
+        async with connected(b) as dialer:
+            assert (await dialer.shake(overheard)).refusal == OTHER_TOKEN
+
+
+async def test_a_node_of_a_former_release_is_talked_to_until_that_is_over() -> None:
+    for takes_hash in (True, False):
+        a = Station("a", takes_hash=takes_hash)
+        async with Silent(Peer("b", 2)).serving(a):
+            if takes_hash:
+                assert (await a.network.introduce("b", a.introduction)).peer.node == "b"
+            else:
+                with pytest.raises(IntroductionRefusedError, match="token is another one"):
+                    await a.network.introduce("b", a.introduction)
+        await a.network.stop()
 
 
 async def test_a_node_without_a_cluster_is_put_off_and_not_blamed(

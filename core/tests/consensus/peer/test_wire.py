@@ -68,8 +68,8 @@ def test_what_is_no_message_is_refused(content: bytes) -> None:
 def test_introductions_come_back_as_they_were() -> None:
     for first_entry in (b"", CONFIG):
         introduction = Introduction(A, ("a", "b"), first_entry)
-        content = encode_introduction(introduction, b"token", 7)
-        assert decode_introduction(content) == (introduction, b"token", 7)
+        content = encode_introduction(introduction, b"token", 7, b"challenge")
+        assert decode_introduction(content) == (introduction, b"token", 7, b"challenge")
 
 
 def test_an_introduction_with_a_first_entry_that_is_none_is_refused() -> None:

@@ -1,8 +1,6 @@
 """The connections between this node and all others, both ways."""
 
 import asyncio
-import hashlib
-import hmac
 import logging
 import random
 from collections import Counter
@@ -18,6 +16,7 @@ from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import Alive, Lane, Message, Peer, lane
 from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.link import Link, LinkRefusedError, ended
+from quorate.consensus.peer.proofs import Purpose, TokenProofs
 from quorate.consensus.peer.streams import (
     CLIENT_CERTIFICATE,
     Context,
@@ -25,6 +24,7 @@ from quorate.consensus.peer.streams import (
     StreamLimits,
     add_service,
     ask,
+    ask_challenge,
     certificate,
     end_call,
     open_channel,
@@ -37,6 +37,7 @@ from quorate.consensus.peer.wire import (
     decode_introduction,
     encode_introduction,
 )
+from quorate.v1.peer_pb2 import PeerChallenge
 
 OTHER_TOKEN: Final = "its [cluster] token is another one"
 OTHER_CLUSTER: Final = "it belongs to another cluster"
@@ -84,6 +85,7 @@ class PeerNetwork:
     `introduced(introduction)` returns the answer to an introduction.
     `alive(node, epoch)` gets the heartbeats of other nodes.
     `judge(introduction)` returns why nothing may be sent to a node, or None.
+    `takes_hash()` returns whether the hash of the token is still taken for a proof of it.
 
     With `tls` all connections are encrypted, and each end shows the certificate of its node.
     """
@@ -103,9 +105,12 @@ class PeerNetwork:
         rng: random.Random,
         limits: StreamLimits | None = None,
         tls: PeerTls | None = None,
+        takes_hash: Callable[[], bool] = lambda: True,
     ) -> None:
         self._me: Final = me
-        self._token_hash: Final = token_hash(token)
+        self._proofs: Final = TokenProofs(token, takes_hash)
+        #: The challenge of the next connection to a node, or of the one that is made.
+        self._challenges: Final[dict[tuple[str, Lane], bytes]] = {}
         self._cluster = b""
         self._deliver: Final = deliver
         self._remade: Final = remade
@@ -155,7 +160,7 @@ class PeerNetwork:
 
     def add_to_server(self, server: grpc.aio.Server) -> None:
         """Serve introductions, from which other nodes learn this node's port."""
-        add_service(server, self._serve_introduction)
+        add_service(server, self._serve_introduction, self._serve_challenge)
 
     async def listen(self, host: str, port: int = 0) -> None:
         """Accept connections of other nodes, by default at a free port; raises `OSError`."""
@@ -234,15 +239,33 @@ class PeerNetwork:
         """
         return (await self._introduce(node, introduction, address or self._addresses[node]))[0]
 
+    async def challenge(self, channel: grpc.aio.Channel, timeout_s: float) -> bytes:
+        """Return what calls on a connection prove the token over; empty: its node takes the hash.
+
+        Raises `grpc.aio.AioRpcError`.
+        """
+        try:
+            return await ask_challenge(channel, timeout_s)
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+                return b""
+            raise
+
     async def _introduce(
         self, node: str, introduction: Introduction, address: str
-    ) -> tuple[Introduction, int]:
-        """Return the introduction of a node, and its port for connections."""
+    ) -> tuple[Introduction, int, bytes]:
+        """Return the introduction of a node, its port for connections, and their challenge."""
         channel = self.open_channel(node, address)
+        me, proofs = introduction.peer, self._proofs
         try:
-            content = encode_introduction(introduction, self._token_hash, self.port)
+            async with asyncio.timeout(self._limits.answer_s):
+                asked = await self.challenge(channel, self._limits.answer_s)
+            proof, own = proofs.make("introduction", asked, me), proofs.draw()
+            content = encode_introduction(introduction, proof, self.port, own)
             answered = await ask(channel, content, self._limits.answer_s)
-            answer, shown, port = decode_introduction(answered)
+            answer, shown, port, challenge = decode_introduction(answered)
+        except TimeoutError:
+            raise IntroductionRefusedError(f"{node}: it does not answer") from None
         except grpc.aio.AioRpcError as error:
             why, reason = error.details() or "", ""
             if error.code() is grpc.StatusCode.PERMISSION_DENIED:
@@ -255,11 +278,13 @@ class PeerNetwork:
             raise IntroductionRefusedError(f"{node}: {error}", error.reason) from None
         finally:
             await channel.close(None)
-        if not hmac.compare_digest(shown, self._token_hash):
+        # An answer to a challenge also vouches for the one that it gives.
+        over = own + challenge if challenge else b""
+        if not proofs.proves(shown, "introduced", over, answer.peer):
             raise IntroductionRefusedError(f"{node}: {OTHER_TOKEN}", OTHER_TOKEN)
         if answer.peer.node != node:
             raise IntroductionRefusedError(f"{node}: {OTHER_NODE}, {answer.peer.node}", OTHER_NODE)
-        return answer, port
+        return answer, port, challenge
 
     def _reroute(self) -> None:
         wanted = self._addresses if self._cluster else {}
@@ -285,9 +310,11 @@ class PeerNetwork:
         return Link(
             each,
             self._limits,
-            locate=partial(self._locate, node, address),
-            handshake=lambda: self.handshake(node),
-            judge=partial(self._judge_answer, node),
+            locate=partial(self._locate, node, each, address),
+            handshake=lambda: self._handshake(
+                node, "connection", self._challenges.get((node, each), b"")
+            ),
+            judge=partial(self._judge_answer, node, each),
             refused=lambda reason: self._record_refusal(node, reason, f"{each} to {address}"),
             remade=remade,
             rng=self._rng,
@@ -295,10 +322,13 @@ class PeerNetwork:
             name=node,
         )
 
-    async def _locate(self, node: str, address: str) -> tuple[str, int] | None:
+    async def _locate(self, node: str, each: Lane, address: str) -> tuple[str, int] | None:
         """Return the address for connections to a node, whose port may change with a restart."""
         try:
-            other, port = await self._introduce(node, Introduction(self._me, (), b""), address)
+            other, port, challenge = await self._introduce(
+                node, Introduction(self._me, (), b""), address
+            )
+            self._challenges[node, each] = challenge
         except IntroductionRefusedError as error:
             if error.reason:
                 raise LinkRefusedError(error.reason) from None
@@ -317,45 +347,55 @@ class PeerNetwork:
 
     # Identities.
 
-    def handshake(self, target: str) -> Handshake:
-        """Return this node's handshake for another."""
-        return Handshake(self._me, self._cluster, self._token_hash, self._config_index(), target)
+    def handshake(self, target: str, challenge: bytes = b"") -> Handshake:
+        """Return this node's handshake for calls of another, over the challenge of a connection."""
+        return self._handshake(target, "call", challenge)
+
+    def _handshake(self, target: str, purpose: Purpose, challenge: bytes) -> Handshake:
+        proof = self._proofs.make(purpose, challenge, self._me, target)
+        return Handshake(self._me, self._cluster, proof, self._config_index(), target)
 
     def _answer(self, asker: Handshake, lane: Lane, address: str, shown: bytes | None) -> Answer:
         """Return the answer to a handshake, and to the certificate that its sender showed."""
-        reason = self._judge_certificate(asker.peer.node, shown) or self.judge_asker(asker)
-        mine = self.handshake("")
+        proofs, proof = self._proofs, asker.token_hash
+        challenge = proofs.spend(asker.peer.node, asker.target, asker.peer, proof)
+        proven = challenge is not None or proofs.is_hash(proof)
+        reason = self._judge_certificate(asker.peer.node, shown) or self._judge_asker(asker, proven)
+        mine = self._handshake("", "connected", challenge or b"")
         if reason is None:
             # It is up: this node's own connections to it need not wait for their next attempt.
             for link in self._links_to(asker.peer.node):
                 link.heard()
             return Answer(mine, "")
         self._record_refusal(asker.peer.node, reason, f"{asker.peer} on {lane} from {address}")
-        # Do not reveal the token's hash to a stranger.
+        # Prove nothing to a stranger.
         return Answer(replace(mine, token_hash=b""), reason)
 
-    def _judge_answer(self, node: str, answer: Answer) -> str | None:
+    def _judge_answer(self, node: str, each: Lane, answer: Answer) -> str | None:
         if answer.refusal:
             return _REFUSED + answer.refusal
         if answer.handshake.peer.node != node:
             return OTHER_NODE
-        return self._judge(answer.handshake)
+        other, challenge = answer.handshake, self._challenges.get((node, each), b"")
+        proven = self._proofs.proves(other.token_hash, "connected", challenge, other.peer)
+        return self._judge(other, proven)
 
     def judge_caller(
         self, asker: Handshake, context: Context[bytes, bytes], *, of_old: bool = False
     ) -> str | None:
-        """Return why the caller that sends a handshake is refused, as `judge_asker` does."""
-        reason = self._judge_certificate(asker.peer.node, certificate(context))
-        return reason or self.judge_asker(asker, of_old=of_old)
-
-    def judge_asker(self, asker: Handshake, *, of_old: bool = False) -> str | None:
-        """Return why the sender of a handshake is refused, or None.
+        """Return why the caller that sends a handshake is refused, or None.
 
         With `of_old` a former member is not refused.
         """
+        challenge = self._proofs.of_connection(context.peer())
+        proven = self._proofs.proves(asker.token_hash, "call", challenge, asker.peer, asker.target)
+        reason = self._judge_certificate(asker.peer.node, certificate(context))
+        return reason or self._judge_asker(asker, proven, of_old=of_old)
+
+    def _judge_asker(self, asker: Handshake, proven: bool, *, of_old: bool = False) -> str | None:
         if asker.target != self._me.node:
             return OTHER_TARGET
-        return self._judge_cluster(asker) if of_old else self._judge(asker)
+        return self._judge_cluster(asker, proven) if of_old else self._judge(asker, proven)
 
     def is_known(self, node: str) -> bool:
         """Return whether a node of this name is known here, this one included."""
@@ -383,8 +423,8 @@ class PeerNetwork:
             return OTHER_CERTIFICATE
         return None if found.node else CLIENT_CERTIFICATE
 
-    def _judge_cluster(self, other: Handshake) -> str | None:
-        if not hmac.compare_digest(other.token_hash, self._token_hash):
+    def _judge_cluster(self, other: Handshake, proven: bool) -> str | None:
+        if not proven:
             return OTHER_TOKEN
         if not self._cluster or not other.cluster:
             return NOT_FORMED
@@ -392,8 +432,8 @@ class PeerNetwork:
             return OTHER_CLUSTER
         return None
 
-    def _judge(self, other: Handshake) -> str | None:
-        reason = self._judge_cluster(other)
+    def _judge(self, other: Handshake, proven: bool) -> str | None:
+        reason = self._judge_cluster(other, proven)
         if reason is not None:
             return reason
         if other.peer.node not in self._addresses:
@@ -420,13 +460,14 @@ class PeerNetwork:
 
     async def _serve_introduction(self, content: bytes, context: Context[bytes, bytes]) -> bytes:
         try:
-            asker, shown, _ = decode_introduction(content)
+            asker, shown, _, asked = decode_introduction(content)
         except MalformedMessageError as error:
             self._refused.record(context.peer(), error.reason, error.detail)
             await end_call(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
             return b""
         reason = self._judge_certificate(asker.peer.node, certificate(context))
-        if not hmac.compare_digest(shown, self._token_hash):
+        proofs, over = self._proofs, self._proofs.of_connection(context.peer())
+        if not proofs.proves(shown, "introduction", over, asker.peer):
             reason = OTHER_TOKEN
         if reason is not None:
             self._refused.record(asker.peer.node, reason, context.peer())
@@ -437,9 +478,13 @@ class PeerNetwork:
         except FormationRefusedError as error:
             await end_call(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
             return b""
-        return encode_introduction(answer, self._token_hash, self.port)
+        # One that has asked nothing is of a release that knows no challenges.
+        challenge = proofs.give(asker.peer.node) if asked else b""
+        over = asked + challenge if asked else b""
+        return encode_introduction(
+            answer, proofs.make("introduced", over, answer.peer), self.port, challenge
+        )
 
-
-def token_hash(token: str) -> bytes:
-    """Return the hash that nodes send to prove that they share a token."""
-    return hashlib.sha256(b"quorate token\x00" + token.encode()).digest()
+    async def _serve_challenge(self, _: bytes, context: Context[bytes, bytes]) -> bytes:
+        challenge = self._proofs.of_connection(context.peer())
+        return PeerChallenge(challenge=challenge).SerializeToString()

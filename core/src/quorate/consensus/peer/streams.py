@@ -14,6 +14,7 @@ from quorate.v1 import peer_pb2
 
 SERVICE: Final = peer_pb2.DESCRIPTOR.services_by_name["PeerService"].full_name
 INTRODUCE: Final = "Introduce"
+CHALLENGE: Final = "Challenge"
 
 #: Bytes that a frame may hold in addition to one entry of the largest size.
 _FRAME_SLACK: Final = 1 << 20
@@ -197,8 +198,19 @@ async def ask(channel: grpc.aio.Channel, content: bytes, timeout_s: float) -> by
     return answer
 
 
-def add_service(server: grpc.aio.Server, introduce: Callable[..., object]) -> None:
+async def ask_challenge(channel: grpc.aio.Channel, timeout_s: float) -> bytes:
+    """Return the challenge of a connection; raises `grpc.aio.AioRpcError`."""
+    call = channel.unary_unary(f"/{SERVICE}/{CHALLENGE}", None, peer_pb2.PeerChallenge.FromString)
+    answer: peer_pb2.PeerChallenge = await call(b"", timeout=timeout_s)
+    return answer.challenge
+
+
+def add_service(
+    server: grpc.aio.Server, introduce: Callable[..., object], challenge: Callable[..., object]
+) -> None:
     """Add the service with raw bytes, so that this module refuses invalid messages, not gRPC."""
-    method = grpc.unary_unary_rpc_method_handler(introduce)
-    handler = grpc.method_handlers_generic_handler(SERVICE, {INTRODUCE: method})
-    server.add_generic_rpc_handlers([handler])
+    methods = {
+        name: grpc.unary_unary_rpc_method_handler(behaviour)
+        for name, behaviour in ((INTRODUCE, introduce), (CHALLENGE, challenge))
+    }
+    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, methods)])

@@ -49,6 +49,7 @@ class Handshake:
 
     peer: Peer
     cluster: bytes
+    #: The proof of the token.
     token_hash: bytes
     config_index: int
     #: The intended receiver; empty in an answer.
@@ -119,8 +120,13 @@ def decode_answer(content: bytes) -> Answer:
     return Answer(_handshake(answer.handshake), answer.refusal)
 
 
-def encode_introduction(introduction: Introduction, token_hash: bytes, port: int) -> bytes:
-    """Return the bytes of an introduction; `port` is for connections to the node."""
+def encode_introduction(
+    introduction: Introduction, token_hash: bytes, port: int, challenge: bytes = b""
+) -> bytes:
+    """Return the bytes of an introduction; `port` is for connections to the node.
+
+    The other end proves the token over the challenge.
+    """
     return pb.PeerIntroduction(
         token_hash=token_hash,
         node=introduction.peer.node,
@@ -129,11 +135,12 @@ def encode_introduction(introduction: Introduction, token_hash: bytes, port: int
         first_entry=introduction.first_entry,
         about=introduction.about,
         port=port,
+        challenge=challenge,
     ).SerializeToString()
 
 
-def decode_introduction(content: bytes) -> tuple[Introduction, bytes, int]:
-    """Read an introduction, the hash of its token, and the port of its node.
+def decode_introduction(content: bytes) -> tuple[Introduction, bytes, int, bytes]:
+    """Read an introduction, the proof of its token, the port of its node, and its challenge.
 
     Raises `MalformedMessageError`.
     """
@@ -146,7 +153,7 @@ def decode_introduction(content: bytes) -> tuple[Introduction, bytes, int]:
         check_configuration(read.first_entry, 1)
     peer = Peer(read.node, read.replica)
     introduction = Introduction(peer, tuple(read.initial_members), read.first_entry, read.about)
-    return introduction, read.token_hash, read.port
+    return introduction, read.token_hash, read.port, read.challenge
 
 
 def _handshake_proto(handshake: Handshake) -> pb.PeerHandshake:

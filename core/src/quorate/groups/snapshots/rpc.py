@@ -47,10 +47,16 @@ class NetworkSnapshots:
         if address is None:
             raise TransferError(f"the address of {node} is unknown")
         channel = self._network.open_channel(node, address)
+        try:
+            challenge = await self._network.challenge(channel, self._limits.answer_s)
+        except grpc.aio.AioRpcError as error:
+            await channel.close(None)
+            why = f"the connection to {node} was lost: {error.details()}"
+            raise TransferError(why) from None
         install = channel.stream_stream(f"/{_SERVICE}/{_INSTALL}", None, None)
         transfer = NetworkTransfer(node, channel, install(None))
         try:
-            await transfer.send(encode_offer(offer, self._network.handshake(node)))
+            await transfer.send(encode_offer(offer, self._network.handshake(node, challenge)))
         except BaseException:
             transfer.cancel()
             raise
