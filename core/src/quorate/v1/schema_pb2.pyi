@@ -15,13 +15,36 @@ class SchemaKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SCHEMA_KIND_JSON: _ClassVar[SchemaKind]
     SCHEMA_KIND_AVRO: _ClassVar[SchemaKind]
     SCHEMA_KIND_PROTOBUF: _ClassVar[SchemaKind]
+
+class SchemaCompatibility(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    SCHEMA_COMPATIBILITY_UNSPECIFIED: _ClassVar[SchemaCompatibility]
+    SCHEMA_COMPATIBILITY_NONE: _ClassVar[SchemaCompatibility]
+    SCHEMA_COMPATIBILITY_BACKWARD: _ClassVar[SchemaCompatibility]
+    SCHEMA_COMPATIBILITY_FORWARD: _ClassVar[SchemaCompatibility]
+    SCHEMA_COMPATIBILITY_FULL: _ClassVar[SchemaCompatibility]
 SCHEMA_KIND_UNSPECIFIED: SchemaKind
 SCHEMA_KIND_JSON: SchemaKind
 SCHEMA_KIND_AVRO: SchemaKind
 SCHEMA_KIND_PROTOBUF: SchemaKind
+SCHEMA_COMPATIBILITY_UNSPECIFIED: SchemaCompatibility
+SCHEMA_COMPATIBILITY_NONE: SchemaCompatibility
+SCHEMA_COMPATIBILITY_BACKWARD: SchemaCompatibility
+SCHEMA_COMPATIBILITY_FORWARD: SchemaCompatibility
+SCHEMA_COMPATIBILITY_FULL: SchemaCompatibility
+
+class SchemaVerdict(_message.Message):
+    __slots__ = ("version", "mode", "refusal")
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    MODE_FIELD_NUMBER: _ClassVar[int]
+    REFUSAL_FIELD_NUMBER: _ClassVar[int]
+    version: int
+    mode: SchemaCompatibility
+    refusal: str
+    def __init__(self, version: _Optional[int] = ..., mode: _Optional[_Union[SchemaCompatibility, str]] = ..., refusal: _Optional[str] = ...) -> None: ...
 
 class Schema(_message.Message):
-    __slots__ = ("tenant", "name", "kind", "version", "created_at_ms", "updated_at_ms", "description")
+    __slots__ = ("tenant", "name", "kind", "version", "created_at_ms", "updated_at_ms", "description", "compatibility")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
@@ -29,6 +52,7 @@ class Schema(_message.Message):
     CREATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_MS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    COMPATIBILITY_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     kind: SchemaKind
@@ -36,7 +60,8 @@ class Schema(_message.Message):
     created_at_ms: int
     updated_at_ms: int
     description: str
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., version: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., description: _Optional[str] = ...) -> None: ...
+    compatibility: SchemaCompatibility
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., version: _Optional[int] = ..., created_at_ms: _Optional[int] = ..., updated_at_ms: _Optional[int] = ..., description: _Optional[str] = ..., compatibility: _Optional[_Union[SchemaCompatibility, str]] = ...) -> None: ...
 
 class SchemaVersion(_message.Message):
     __slots__ = ("tenant", "name", "version", "kind", "definition", "created_at_ms")
@@ -65,18 +90,22 @@ class SchemaBinding(_message.Message):
     def __init__(self, tenant: _Optional[str] = ..., resource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class CreateSchema(_message.Message):
-    __slots__ = ("tenant", "name", "kind", "definition", "description")
+    __slots__ = ("tenant", "name", "kind", "definition", "description", "compatibility", "verdict")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    COMPATIBILITY_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     kind: SchemaKind
     definition: bytes
     description: str
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ..., description: _Optional[str] = ...) -> None: ...
+    compatibility: SchemaCompatibility
+    verdict: SchemaVerdict
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ..., description: _Optional[str] = ..., compatibility: _Optional[_Union[SchemaCompatibility, str]] = ..., verdict: _Optional[_Union[SchemaVerdict, _Mapping]] = ...) -> None: ...
 
 class CreateSchemas(_message.Message):
     __slots__ = ("schemas",)
@@ -85,20 +114,24 @@ class CreateSchemas(_message.Message):
     def __init__(self, schemas: _Optional[_Iterable[_Union[CreateSchema, _Mapping]]] = ...) -> None: ...
 
 class UpdateSchema(_message.Message):
-    __slots__ = ("tenant", "name", "definition", "expected_version", "description", "update_mask")
+    __slots__ = ("tenant", "name", "definition", "expected_version", "description", "update_mask", "compatibility", "verdict")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_VERSION_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     UPDATE_MASK_FIELD_NUMBER: _ClassVar[int]
+    COMPATIBILITY_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     definition: bytes
     expected_version: int
     description: str
     update_mask: _field_mask_pb2.FieldMask
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[bytes] = ..., expected_version: _Optional[int] = ..., description: _Optional[str] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ...) -> None: ...
+    compatibility: SchemaCompatibility
+    verdict: SchemaVerdict
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., definition: _Optional[bytes] = ..., expected_version: _Optional[int] = ..., description: _Optional[str] = ..., update_mask: _Optional[_Union[_field_mask_pb2.FieldMask, _Mapping]] = ..., compatibility: _Optional[_Union[SchemaCompatibility, str]] = ..., verdict: _Optional[_Union[SchemaVerdict, _Mapping]] = ...) -> None: ...
 
 class UpdateSchemas(_message.Message):
     __slots__ = ("schemas",)
@@ -107,18 +140,22 @@ class UpdateSchemas(_message.Message):
     def __init__(self, schemas: _Optional[_Iterable[_Union[UpdateSchema, _Mapping]]] = ...) -> None: ...
 
 class PutSchema(_message.Message):
-    __slots__ = ("tenant", "name", "kind", "definition", "description")
+    __slots__ = ("tenant", "name", "kind", "definition", "description", "compatibility", "verdict")
     TENANT_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     DEFINITION_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    COMPATIBILITY_FIELD_NUMBER: _ClassVar[int]
+    VERDICT_FIELD_NUMBER: _ClassVar[int]
     tenant: str
     name: str
     kind: SchemaKind
     definition: bytes
     description: str
-    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ..., description: _Optional[str] = ...) -> None: ...
+    compatibility: SchemaCompatibility
+    verdict: SchemaVerdict
+    def __init__(self, tenant: _Optional[str] = ..., name: _Optional[str] = ..., kind: _Optional[_Union[SchemaKind, str]] = ..., definition: _Optional[bytes] = ..., description: _Optional[str] = ..., compatibility: _Optional[_Union[SchemaCompatibility, str]] = ..., verdict: _Optional[_Union[SchemaVerdict, _Mapping]] = ...) -> None: ...
 
 class PutSchemas(_message.Message):
     __slots__ = ("schemas",)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from quorate.builtin.schema.compatibility import UNCHECKED
 from quorate.builtin.schema.rows import (
     BINDINGS,
     BOUND,
@@ -42,8 +43,10 @@ def update(txn: Txn, command: pb.UpdateSchema) -> pb.Schema:
     given = UPDATES.given(command).paths
     if "description" in given:
         schema.description = command.description
+    if "compatibility" in given:
+        schema.compatibility = command.compatibility
     if "definition" in given:
-        return _add_version(txn, schema, command.definition)
+        return _add_version(txn, schema, command.definition, command.verdict)
     return _write(txn, schema)
 
 
@@ -60,9 +63,10 @@ def put(txn: Txn, command: pb.PutSchema) -> pb.Schema:
             f"{pb.SchemaKind.Name(schema.kind)}, which stays: put another schema",
         )
     schema.description = command.description
+    schema.compatibility = command.compatibility or schema.compatibility
     newest = txn.get(VERSIONS, version_key(schema.tenant, schema.name, schema.version))
     if pb.SchemaVersion.FromString(newest or b"").definition != command.definition:
-        return _add_version(txn, schema, command.definition)
+        return _add_version(txn, schema, command.definition, command.verdict)
     return _write(txn, schema)
 
 
@@ -114,8 +118,9 @@ def _new(txn: Txn, command: pb.CreateSchema | pb.PutSchema) -> pb.Schema:
         kind=command.kind,
         description=command.description,
         created_at_ms=txn.proposed_at_ms,
+        compatibility=command.compatibility,
     )
-    return _add_version(txn, schema, command.definition)
+    return _add_version(txn, schema, command.definition, command.verdict)
 
 
 def _there(txn: Txn, tenant: str, name: str) -> pb.Schema:
@@ -125,7 +130,27 @@ def _there(txn: Txn, tenant: str, name: str) -> pb.Schema:
     return pb.Schema.FromString(value)
 
 
-def _add_version(txn: Txn, schema: pb.Schema, definition: bytes) -> pb.Schema:
+def _demand_fitting(schema: pb.Schema, verdict: pb.SchemaVerdict) -> None:
+    """Refuse a definition that does not fit the newest one, or was not compared with it."""
+    if schema.compatibility in UNCHECKED:
+        return
+    name = f"schema {schema.name} of {schema.tenant}"
+    if (verdict.version, verdict.mode) != (schema.version, schema.compatibility):
+        raise Rejected(
+            "ABORTED", f"{name} has changed since the definition was compared with it: send again"
+        )
+    if verdict.refusal:
+        raise Rejected(
+            "INCOMPATIBLE",
+            f"{name} has compatibility {pb.SchemaCompatibility.Name(schema.compatibility)}, and"
+            f" the definition does not fit version {schema.version}: {verdict.refusal}",
+        )
+
+
+def _add_version(
+    txn: Txn, schema: pb.Schema, definition: bytes, verdict: pb.SchemaVerdict
+) -> pb.Schema:
+    _demand_fitting(schema, verdict)
     if schema.version >= MOST_VERSIONS:
         raise Rejected(
             "RESOURCE_EXHAUSTED",

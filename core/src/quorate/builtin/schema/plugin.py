@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quorate.builtin.schema import apply, validation
+from quorate.builtin.schema.judging import judge
 from quorate.builtin.schema.reads import QUERIES, SchemaReads
 from quorate.builtin.schema.rows import BINDINGS, BOUND, GROUP, SCHEMAS, VERSIONS, version_key
 from quorate.plugin import (
@@ -40,6 +41,7 @@ def _newest(schema: pb.Schema, stored: Stored) -> pb.PutSchema:
         kind=schema.kind,
         definition=pb.SchemaVersion.FromString(version).definition,
         description=schema.description,
+        compatibility=schema.compatibility,
     )
 
 
@@ -72,6 +74,7 @@ SCHEMA: Final = Resource(
     verbs={
         "Create": Verb(
             apply=apply.create,
+            admit=judge,
             check=validation.check_new,
             examples=(
                 pb.CreateSchema(**_PARCEL, kind=pb.SCHEMA_KIND_AVRO, definition=b'"string"'),
@@ -80,6 +83,7 @@ SCHEMA: Final = Resource(
         ),
         "Update": Verb(
             apply=apply.update,
+            admit=judge,
             check=validation.check_update,
             examples=(
                 pb.UpdateSchema(**_PARCEL, definition=b'"bytes"'),
@@ -88,6 +92,7 @@ SCHEMA: Final = Resource(
         ),
         "Put": Verb(
             apply=apply.put,
+            admit=judge,
             check=validation.check_new,
             examples=(
                 pb.PutSchema(**_ORDER, kind=_JSON, definition=b"[1]", description="Orders."),

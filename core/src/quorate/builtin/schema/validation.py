@@ -16,7 +16,7 @@ from quorate.plugin.checking import (
 )
 from quorate.v1 import schema_pb2 as pb
 
-UPDATES: Final = Updates(fixed=frozenset({"tenant", "name", "expected_version"}))
+UPDATES: Final = Updates(fixed=frozenset({"tenant", "name", "expected_version", "verdict"}))
 
 #: In bytes, as the names of topics.
 LONGEST_RESOURCE: Final = 3_072
@@ -78,6 +78,8 @@ def _check_said(command: pb.CreateSchema | pb.PutSchema | pb.UpdateSchema, path:
         raise Invalid(f"{path}definition", "must not be empty")
     check_bytes(f"{path}definition", command.definition, LARGEST_DEFINITION)
     check_description(f"{path}description", command.description)
+    if command.compatibility:
+        check_choice(f"{path}compatibility", command.compatibility, pb.SchemaCompatibility)
 
 
 def _check_of_tenant(tenant: str, **restrictions: object) -> None:
