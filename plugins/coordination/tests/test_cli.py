@@ -14,7 +14,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from quorate.client import Client
+from quorate.client import Client, RejectedError
+from quorate.plugin import Fence
 from quorate.testing import Cli
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
@@ -174,3 +175,16 @@ def test_locks_claims_leaders_and_leases_are_shown(q: Client) -> None:
     with Cli(q) as shell:
         assert shell.run("election", "leader", "lead").rows == []
         assert shell.run("lease", "end", "lead/gone").error.startswith("NOT_FOUND")
+
+
+def test_tokens_that_shut_out_others_are_forgotten(q: Client) -> None:
+    claimed, rightful = Fence(b"own/reset", 1 << 60), Fence(b"own/reset", 5)
+    q.kv.put("jobs/reset", b"", fence=claimed)
+    with pytest.raises(RejectedError, match="FENCED"):
+        q.kv.put("jobs/reset", b"", fence=rightful)
+
+    with Cli(q) as shell, q.lock("jobs/reset") as held:
+        assert shell.run("lock", "reset", "own/reset", "--fence").exit_code == 0
+        assert shell.run("lock", "reset", "jobs/reset").exit_code == 0
+        q.kv.put("jobs/reset", b"", fence=rightful)
+        q.kv.put("jobs/reset", b"", fence=held)

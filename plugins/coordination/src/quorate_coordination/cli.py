@@ -24,7 +24,7 @@ from quorate_coordination.locks import MOST_PERMITS
 #: What a command is started with: the name and the token of its lock.
 _NAME: Final = "QUORATE_LOCK"
 _TOKEN: Final = "QUORATE_TOKEN"
-_RESET: Final = f"{admin_pb2.DESCRIPTOR.services_by_name['AdminService'].full_name}/ResetFences"
+_RESET: Final = f"/{admin_pb2.DESCRIPTOR.services_by_name['AdminService'].full_name}/ResetFences"
 #: How long a command that was killed may take to be gone.
 _END_S: Final = 5.0
 
