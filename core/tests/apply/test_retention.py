@@ -7,6 +7,7 @@ import pytest
 from quorate.apply.applier import ApplyLimits
 from quorate.storage.events import EventLog, HistoryGoneError
 from quorate.storage.families import EVENTS
+from quorate.v1.control_pb2 import TrimHistory
 
 if TYPE_CHECKING:
     from core.tests.apply.conftest import Machine
@@ -65,3 +66,30 @@ def test_notes_of_times_are_few_and_go_with_their_entries(new_machine: NewMachin
     notes = [key for key in machine.rows(EVENTS) if len(key) > 12]
     assert len(notes) == 64
     assert indexes(machine)[0] == 1_500 - 640 + 1
+
+
+def test_events_up_to_an_entry_go_as_its_leader_says(new_machine: NewMachine) -> None:
+    machine = new_machine(limits=LIMITS)
+    busy(machine, 8, step_ms=1_000)
+    machine.control(TrimHistory(index=5))
+
+    assert indexes(machine) == [6, 7, 8]
+    log = EventLog(machine.data)
+    assert log.oldest == 6
+    with pytest.raises(HistoryGoneError):
+        log.read(5 << 20, max_rows=1, max_bytes=1)
+    assert log.read(6 << 20, max_rows=9, max_bytes=1 << 20)[0]
+    # What is gone already changes nothing.
+    machine.control(TrimHistory(index=3))
+    assert (indexes(machine), log.oldest) == ([6, 7, 8], 6)
+
+
+def test_trimming_by_age_goes_on_from_what_its_leader_trimmed(new_machine: NewMachine) -> None:
+    machine = new_machine(limits=ApplyLimits(retained_entries=128, retained_ms=1))
+    busy(machine, 100, step_ms=10)
+    machine.control(TrimHistory(index=90))
+    busy(machine, 20, step_ms=10)
+    assert EventLog(machine.data).oldest == 91
+
+    busy(machine, 200, step_ms=10)
+    assert EventLog(machine.data).oldest == indexes(machine)[0] > 190

@@ -1,18 +1,26 @@
-"""Trims the event log by the number of entries and by their logical age."""
+"""Trims the event log: by the number of entries and their logical age, and by its bytes.
+
+The first rule is every replica's own, and the same on each. The bytes are counted by the leader
+alone, and what goes for them are effects of an entry: so replicas cannot differ, whatever their
+settings and releases.
+"""
 
 from itertools import islice
 from struct import Struct
 from typing import Final
 
 from quorate.apply.layers import Layer
+from quorate.apply.txn import ShardTxn
 from quorate.storage.events import (
     LOW_KEY,
     TIMES,
     event_key,
+    oldest_entry,
     time_key,
     timed_index,
 )
 from quorate.storage.families import EVENTS
+from quorate.v1 import control_pb2 as pb
 
 _TIME: Final = Struct(">q")
 #: The number of recorded times in a full log.
@@ -49,3 +57,14 @@ def trim(layer: Layer, index: int, now_ms: int, retained_entries: int, retained_
         for key in passed:
             layer.delete(EVENTS, key)
     layer.put(EVENTS, time_key(index), _TIME.pack(now_ms))
+
+
+def trim_history(txn: ShardTxn, command: pb.TrimHistory, _: object) -> None:
+    """Delete the events up to an entry, with the times that were recorded for them."""
+    layer, low = txn.layer, txn.layer.get(EVENTS, LOW_KEY)
+    if command.index < oldest_entry(low):
+        return
+    layer.delete_range(EVENTS, b"" if low is None else low, event_key(command.index + 1))
+    layer.put(EVENTS, LOW_KEY, event_key(command.index))
+    # A time that stayed would set the mark of what is gone back.
+    layer.delete_range(EVENTS, TIMES[0], time_key(command.index + 1))

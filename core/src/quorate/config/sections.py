@@ -282,6 +282,11 @@ class StorageSection(Section):
     log_tail_bytes: PositiveInt = Field(
         default=256_000_000, description="Bytes of applied log entries that a shard keeps at most."
     )
+    history_bytes: NonNegativeInt = Field(
+        default=128 * MIB,
+        description="Bytes of events that a shard keeps for watches, about and at most, even if "
+        "they are younger than five minutes; it is the leader's setting that counts. 0: no bound.",
+    )
 
 
 class ScrubSection(Section):

@@ -16,6 +16,7 @@ from quorate.control.timers import Timers
 from quorate.groups.shard.capacity import FairShare, free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
 from quorate.healing.canary import Canary
+from quorate.healing.event_histories import EventHistories
 from quorate.healing.repairs import Repairs
 from quorate.healing.scrub import Scrub
 from quorate.node.alerts import ALERTS
@@ -53,6 +54,7 @@ class Parts:
     audit: AuditLog | None
     repairs: Repairs
     scrub: Scrub
+    histories: EventHistories
     canary: Canary
     certificates: Certificates | None
     collector: Collector | None
@@ -274,6 +276,10 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_rocksdb_write_stopped", "gauge", ("database",),
            "1 while writes wait until flushes or compactions have caught up.",
            _databases(lambda database: database.stalled)),
+    Metric("quorate_shard_history_bytes", "gauge", ("shard",),
+           "Bytes of events that a shard which this node leads keeps for watches.",
+           lambda node: [((str(shard),), size.total)
+                         for shard, size in node.histories.sizes.items()]),
     Metric("quorate_scrub_passes_total", "counter", (),
            "How often all files of the node were read and compared with what they were.",
            lambda node: [((), node.scrub.passes)]),

@@ -25,6 +25,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
 from quorate.groups.watching.views import HeldViews
 from quorate.healing.canary import Canary
+from quorate.healing.event_histories import EventHistories
 from quorate.healing.full_disk import FullDisk
 from quorate.healing.repairs import Repairs
 from quorate.healing.scrub import Scrub
@@ -250,6 +251,12 @@ class Node:
             row_bytes_per_s=settings.scrub.row_bytes_per_s,
             log_damaged=self._life.end,
         )
+        self.histories: Final = EventHistories(
+            self.shards,
+            self.groups.propose_control,
+            self._loop,
+            settings.storage.history_bytes,
+        )
         self.canary: Final = Canary(
             self.shards,
             self.peers.census,
@@ -383,6 +390,7 @@ class Node:
             audit=self._audit_log,
             repairs=self.repairs,
             scrub=self.scrub,
+            histories=self.histories,
             canary=self.canary,
             certificates=self._certificates,
             collector=self._collector,
@@ -468,7 +476,14 @@ class Node:
         await self._life.stop_settling()
         await self.leader_tasks.stop()
         await self._usage.stop()
-        for healing in (self.full_disk, self.canary, self.scrub, self._replacing, self.repairs):
+        for healing in (
+            self.full_disk,
+            self.canary,
+            self.histories,
+            self.scrub,
+            self._replacing,
+            self.repairs,
+        ):
             await healing.stop()
         await self._publications.stop()
         # What it opened now, it would have to hand over.
@@ -552,6 +567,7 @@ class Node:
         self._files.start()
         self._publications.start()
         self.scrub.start()
+        self.histories.start()
         self.canary.start()
         await authority_known(self._watching.caches)
         hosted = await self._readiness.wanted(self.peers.census)

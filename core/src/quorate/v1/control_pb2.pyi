@@ -568,6 +568,12 @@ class CheckRows(_message.Message):
     index: int
     def __init__(self, family: _Optional[str] = ..., key: _Optional[bytes] = ..., bytes: _Optional[int] = ..., index: _Optional[int] = ...) -> None: ...
 
+class TrimHistory(_message.Message):
+    __slots__ = ("index",)
+    INDEX_FIELD_NUMBER: _ClassVar[int]
+    index: int
+    def __init__(self, index: _Optional[int] = ...) -> None: ...
+
 class ReportRows(_message.Message):
     __slots__ = ("index", "node", "digest")
     INDEX_FIELD_NUMBER: _ClassVar[int]

@@ -1,0 +1,144 @@
+"""Bounds the events that the shards of a node keep for watches, in bytes.
+
+The leader counts them, and has its shard delete the oldest ones: a watch that needs them is told to
+list again. A bound by entries and by age alone let a few rows that were written again and again
+grow to hundreds of times their size.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from google.protobuf.message import Message
+
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end, every
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.storage.data.shard_data import ShardData
+from quorate.storage.engine.port import EngineError
+from quorate.storage.events import LOW_KEY, ROWS_END, event_key, index_of_key, oldest_entry
+from quorate.storage.families import EVENTS
+from quorate.v1.control_pb2 import TrimHistory
+
+_log = logging.getLogger(__name__)
+
+#: How often the leader looks at what came.
+LOOK_S: Final = 1.0
+#: Events are deleted in runs of this part of the bound.
+_RUNS: Final = 64
+#: So much of the bound is kept when more has come: it is not trimmed at every look.
+_KEPT: Final = 7 / 8
+#: What is counted in one turn of the loop.
+_TURN_BYTES: Final = 1 << 20
+_TURN_ENTRIES: Final = 1_000
+
+_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
+
+#: Has a shard carry out one of core's own commands.
+Submit = Callable[[ShardId, Message], Awaitable[object]]
+
+
+class EventBytes:
+    """The bytes of a shard's events, in runs of entries, the oldest first."""
+
+    def __init__(self, most: int) -> None:
+        self._most: Final = most
+        self._run_bytes: Final = max(1, most // _RUNS)
+        #: The last entry of each run, and its bytes.
+        self._runs: Final[deque[tuple[int, int]]] = deque()
+        self._open = 0
+        #: The next entry to count, and the bytes of all that are kept.
+        self.next = 0
+        self.total = 0
+        #: The last entry of the shard when all were counted.
+        self.applied = 0
+
+    def count(self, data: ShardData) -> bool:
+        """Count what came, as much as fits into a turn of the loop; True: that was all."""
+        oldest = oldest_entry(data.get(EVENTS, LOW_KEY))
+        while self._runs and self._runs[0][0] < oldest:
+            self.total -= self._runs.popleft()[1]
+        turn = entries = 0
+        start = event_key(max(self.next, oldest))
+        for key, value in data.iterate(EVENTS, start, ROWS_END):
+            index, size = index_of_key(key), len(key) + len(value)
+            self.next = index + 1
+            self.total += size
+            self._open += size
+            if self._open >= self._run_bytes:
+                self._runs.append((index, self._open))
+                self._open = 0
+            turn, entries = turn + size, entries + 1
+            if turn >= _TURN_BYTES or entries >= _TURN_ENTRIES:
+                return False
+        return True
+
+    def excess(self) -> int | None:
+        """Return the last entry whose events should go; None: all may stay."""
+        if self.total <= self._most:
+            return None
+        left, last = self.total, None
+        for index, size in self._runs:
+            if left <= self._most * _KEPT:
+                break
+            left, last = left - size, index
+        return last
+
+
+class EventHistories:
+    """Counts the events of the shards that the node leads, and trims what is too much."""
+
+    def __init__(
+        self, shards: NodeShards, submit: Submit, loop: asyncio.AbstractEventLoop, most: int
+    ) -> None:
+        self._shards: Final = shards
+        self._submit: Final = submit
+        self._loop: Final = loop
+        self._most: Final = most
+        #: Of the shards that are led here.
+        self.sizes: Final[dict[ShardId, EventBytes]] = {}
+        self._looking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look from now on, unless there is no bound."""
+        if self._most:
+            look = every(self._loop, LOOK_S, self.look, "the history of events cannot be trimmed")
+            self._looking = self._loop.create_task(look)
+
+    async def stop(self) -> None:
+        """Look no more."""
+        await end(self._looking)
+
+    async def look(self) -> None:
+        """Count what came to each shard, and trim those that have too much."""
+        led = {shard.id: shard for shard in self._shards.leading()}
+        for gone in self.sizes.keys() - led.keys():
+            del self.sizes[gone]
+        for shard in led.values():
+            await self._look_at(shard)
+
+    async def _look_at(self, shard: Shard) -> None:
+        size = self.sizes.setdefault(shard.id, EventBytes(self._most))
+        applied = shard.data.applied
+        # Nothing was written since: so it is with a shard at rest, which is not woken.
+        if size.applied == applied:
+            return
+        try:
+            while not size.count(shard.data):
+                await asyncio.sleep(0)
+            size.applied = applied
+            if (index := size.excess()) is not None:
+                await self._submit(shard.id, TrimHistory(index=index))
+        except EngineError as error:
+            # It was closed, or replaced by a snapshot.
+            _log.debug("events of shard %s cannot be counted: %s", shard.id, error)
+            self.sizes.pop(shard.id, None)
+        except _PASSING as error:
+            _log.debug("events of shard %s are not trimmed now: %s", shard.id, error)
