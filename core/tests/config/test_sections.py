@@ -55,8 +55,8 @@ def test_defaults_are_those_of_the_design() -> None:
 def test_what_is_not_set_follows_from_files_and_from_other_limits() -> None:
     limits = LimitsSection()
     assert [limits.most_connections(files) for files in (1, 1_024, 65_536)] == [1, 512, 10_000]
-    assert limits.most_inflight_bytes() == 128 << 20
-    assert LimitsSection(grpc_message_bytes=64 << 20).most_inflight_bytes() == 512 << 20
+    assert limits.most_inflight_bytes() == 64 << 20
+    assert LimitsSection(grpc_message_bytes=64 << 20).most_inflight_bytes() == 256 << 20
 
 
 def test_bounds_are_set_and_taken_away_by_numbers() -> None:

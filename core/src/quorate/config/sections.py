@@ -464,9 +464,10 @@ _HOLDS: Final = {
 
 #: Most connections of clients by default, where the process may open files enough.
 CONNECTIONS: Final = 10_000
-#: Bytes of requests and answers by default: enough for eight of the largest messages.
-_INFLIGHT_BYTES: Final = 128 * MIB
-_INFLIGHT_MESSAGES: Final = 8
+#: Bytes of requests and answers by default: enough for four of the largest messages. In memory
+#: they take about five times as much.
+_INFLIGHT_BYTES: Final = 64 * MIB
+_INFLIGHT_MESSAGES: Final = 4
 
 
 class LimitsSection(Section):

@@ -227,12 +227,12 @@ class CallLimits:
             held.take(self._calls)
         if self._watches is not None and path == WATCH:
             held.take(self._watches)
-        if (
-            self._bytes is not None
-            and isinstance(request, bytes)
-            and (size := len(request)) > _SMALL_BYTES
-        ):
-            held.take(self._bytes, size)
+        share = self._bytes
+        if share is not None and isinstance(request, bytes):
+            size = len(request)
+            # Its answer may be large: so a small one counts, too, once much is under way.
+            if size > _SMALL_BYTES or share.total > share.most // 4:
+                held.take(share, max(1, size))
 
     def _go_by_quotas(self) -> None:
         if self.quotas.counts_connections:
@@ -248,7 +248,8 @@ class CallLimits:
 
     def _end_unread(self) -> None:
         assert self._slow_s is not None
-        latest = self._loop.time() - self._slow_s
+        full = self._bytes is not None and self._bytes.total >= self._bytes.most
+        latest = self._loop.time() - (min(_CROWDED_S, self._slow_s) if full else self._slow_s)
         for held in [each for each in self._sent.values() if each.sent_from < latest]:
             if held.task is not None:
                 self._count_slow()
