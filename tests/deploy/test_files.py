@@ -8,17 +8,14 @@ import runpy
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
-from quorate.cli.installed import find
-from quorate.config import load
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-CHART = DEPLOY / "helm" / "quorate"
 
 pytestmark = pytest.mark.ci
 
@@ -75,32 +72,29 @@ def test_the_user_is_made_as_systemd_wants() -> None:
     checked(tool("systemd-sysusers", "systemd"), "--dry-run", users)
 
 
-def rendered(*options: str) -> dict[str, Any]:
-    """Return what the chart makes, by kind and name."""
-    text = checked(tool("helm", "Helm"), "template", "q", CHART, "--namespace", "ns", *options)
-    made = [each for each in yaml.safe_load_all(text) if each]
-    return {f"{each['kind']}/{each['metadata']['name']}": each for each in made}
+def test_the_image_is_made_of_versions_whose_hashes_are_known() -> None:
+    made = (DEPLOY / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    installs = re.findall(r"pip install ((?:[^\n]|\\\n)+)", made)
+
+    assert len(installs) == 2
+    assert "--require-hashes -r requirements/locked.txt" in installs[0]
+    # What plugins need besides each other has to be locked, too.
+    assert "--no-deps" in installs[1]
+    for project in (ROOT / "plugins").glob("*/pyproject.toml"):
+        needed = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
+        assert all(each.startswith("quorate") for each in needed), project
 
 
-def test_the_chart_is_what_helm_wants() -> None:
-    checked(tool("helm", "Helm"), "lint", "--strict", CHART)
+def test_every_image_has_a_version_and_no_node_is_started_for_ever() -> None:
+    made = (DEPLOY / "docker" / "Dockerfile").read_text(encoding="utf-8")
+    services = yaml.safe_load((DEPLOY / "docker" / "compose.yaml").read_text())["services"]
+    images = [
+        *re.findall(r"^FROM (\S+)", made, re.MULTILINE),
+        *(each["image"] for each in services.values()),
+    ]
 
-
-@pytest.mark.parametrize("secret", ["quorate-certificates", ""])
-def test_the_chart_s_nodes_can_be_started(secret: str, tmp_path: Path) -> None:
-    made = rendered("--set", "replicas=5", "--set", f"certificatesSecret={secret}")
-    file = tmp_path / "quorate.toml"
-    file.write_text(made["ConfigMap/q"]["data"]["quorate.toml"])
-    [container] = made["StatefulSet/q"]["spec"]["template"]["spec"]["containers"]
-    environment = {each["name"]: each.get("value", "q-0") for each in container["env"]}
-    environment = {
-        name: value.replace("$(QUORATE__NODE__NAME)", "q-0") for name, value in environment.items()
-    }
-    settings = load(file, find().section_models(), environment)
-
-    assert settings.cluster.initial_members["q-0"] == settings.node.address
-    assert len(settings.cluster.initial_members) == 5
-    assert bool(settings.tls.cert_file) == bool(secret)
+    assert all(re.search(r":v?\d+\.\d+\.\d+", each) for each in images), images
+    assert {services[node]["restart"] for node in ("q1", "q2", "q3")} == {"on-failure:10"}
 
 
 def test_the_dashboard_is_found_where_compose_puts_it() -> None:

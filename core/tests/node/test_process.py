@@ -124,8 +124,13 @@ def test_a_node_whose_disk_damages_everything_gives_up_its_directory_only_so_oft
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [path] = nodes.files(1)
-    lives: list[bool] = []
-    monkeypatch.setattr("quorate.node.process._lived", lambda *_: lives.append(True))
+    lives: list[object] = []
+
+    def damaged(*_: object) -> bool:
+        lives.append(_)
+        return False
+
+    monkeypatch.setattr("quorate.node.process._lived", damaged)
     monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
 
     with pytest.raises(NodeEndedError, match="replace the disk of"):
