@@ -150,7 +150,7 @@ def test_a_node_whose_release_is_too_old_ends_with_a_code_of_its_own(
     monkeypatch.setattr("quorate.observe.logs.configure", lambda *_, **__: None)
     monkeypatch.setattr(sys, "setswitchinterval", lambda _: None)
     monkeypatch.setattr("quorate.node.process._live", live)
-    assert main(["serve", "--config", str(path)]) == int(ExitCode.TOO_OLD) == 7
+    assert main(["serve", "--config", str(path)]) == int(ExitCode.OUTDATED) == 7
     assert capfd.readouterr().err == "error: quorate 0.1 is too old\n"
     unit = Path(__file__).parents[3] / "deploy" / "systemd" / "quorate.service"
     [never] = re.findall(r"^RestartPreventExitStatus=(.+)$", unit.read_text(), re.MULTILINE)

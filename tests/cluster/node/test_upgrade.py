@@ -1,14 +1,8 @@
-"""Nodes that go from one release to the next and back, as wheels, under load.
-
-There is no earlier release yet. The older one is this tree with a lower version, without the newest
-level of core and the commands that it brought.
-"""
+"""Nodes that go from one release to the next and back, as wheels, under load."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,39 +14,9 @@ from quorate.testing.cluster import Cluster
 from quorate.testing.cluster.node_process import NodeProcess
 
 from tests.support.paced_writes import TURN_S, writing
+from tests.support.releases import CORE, OLDER, installed, older
 
-CORE = Path(__file__).parents[3] / "core"
-OLDER = "0.0.9"
 WRITES_A_SECOND = 300
-
-
-def installed(source: Path, place: Path) -> Path:
-    """Build the wheel of a distribution and install it, alone, in a directory of its own."""
-    for command in (
-        ["build", "--wheel", "--no-isolation", "--outdir", str(place / "dist"), str(source)],
-        ["pip", "install", "-q", "--no-deps", "--no-index", "--target", str(place / "packages")],
-    ):
-        wheels = map(str, (place / "dist").glob("*.whl")) if command[0] == "pip" else ()
-        done = subprocess.run(
-            [sys.executable, "-m", *command, *wheels], capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    return place / "packages"
-
-
-def older(place: Path) -> Path:
-    """Return the source of a release before this one."""
-    source = place / "source"
-    shutil.copytree(CORE, source, ignore=shutil.ignore_patterns("tests", "__pycache__"))
-    for name, pattern, instead in (
-        ("pyproject.toml", r'^version = ".*"', f'version = "{OLDER}"'),
-        ("src/quorate/apply/levels.py", r"^CORE_LEVEL: Final = \d+", "CORE_LEVEL: Final = 1"),
-        ("src/quorate/apply/control.py", r"^ *\(pb\.\w+, \S+, levels\.\w+\),\n", ""),
-    ):
-        text, count = re.subn(pattern, instead, (source / name).read_text(), flags=re.MULTILINE)
-        assert count, name
-        (source / name).write_text(text)
-    return source
 
 
 @pytest.mark.full

@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
     PLUGIN = 4
     UNAVAILABLE = 5
     REMOVED = 6
-    TOO_OLD = 7
+    OUTDATED = 7
     INTERRUPTED = 130
 
 

@@ -43,7 +43,7 @@ _SUITES: Final = ("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-CHACHA20-POLY1305")
 #: Exit codes with which a worker ends for good, and why it does.
 _FOR_GOOD: Final[Mapping[int, str]] = {
     ExitCode.REMOVED: "was removed from the cluster",
-    ExitCode.TOO_OLD: "has a release that is too old for the cluster",
+    ExitCode.OUTDATED: "has a release that is too old for the cluster",
 }
 
 
@@ -144,7 +144,7 @@ def _serve(
     except NodeRemovedError as error:
         raise failure(str(error), exit_code=ExitCode.REMOVED) from error
     except NodeTooOldError as error:
-        raise failure(str(error), exit_code=ExitCode.TOO_OLD) from error
+        raise failure(str(error), exit_code=ExitCode.OUTDATED) from error
     except NodeEndedError as error:
         raise failure(str(error)) from error
 
