@@ -130,7 +130,7 @@ def test_check_refuses_what_the_start_of_a_node_refuses(run: Run) -> None:
 
     ran = run("config", "check")
 
-    assert (ran.code, ran.out) == (1, "")
+    assert (ran.code, ran.out) == (3, "")
     assert [
         line.partition(": ")[2].split(";")[0].split(",")[0] for line in ran.err.splitlines()
     ] == [
