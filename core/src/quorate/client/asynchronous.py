@@ -20,6 +20,7 @@ from quorate.client.connections import Connections
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.fencing import Fencing
+from quorate.client.home import Home, check_fork
 from quorate.client.kv import Kv
 from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
@@ -73,6 +74,8 @@ class AsyncClient:
     ) -> None:
         if timeout_s <= 0:
             raise InvalidError("timeout_s", f"must be more than 0, not {timeout_s}")
+        check_fork()
+        self._home: Final = Home()
         self._timeout_s: Final = timeout_s
         #: How connections are encrypted; None: they are not.
         self.tls: Final = Tls.of_environment(os.environ) if tls is None else tls
@@ -222,8 +225,9 @@ class AsyncClient:
         Another node is asked while none has answered and nothing was done; then nothing is tried
         again. Without `timeout_s` it lasts for as long as the node gives answers.
         """
+        deadline = self._deadline(timeout_s)
         if group is not None and not self._began:
-            await self._begin(self._deadline(timeout_s))
+            await self._begin(deadline)
         answers = self._calls.stream(
             method, request, response, timeout_s, group=group, shard_key=shard_key
         )
@@ -250,6 +254,7 @@ class AsyncClient:
         `shards` are the numbers of those to watch, all by default. With a `token` and `until`,
         another one, it ends after the changes between the two, or after a `RESYNC`.
         """
+        self._home.loop()
         names = [family] if isinstance(family, str) else list(family)
         start = prefix.encode() if isinstance(prefix, str) else prefix
         changes = self._watching.watch(
@@ -301,6 +306,11 @@ class AsyncClient:
         if self._closed:
             return
         self._closed = True
+        try:
+            self._home.loop()
+        except ClosedError:
+            # What is to be ended is elsewhere, or ended with its loop.
+            return
         if self._sessions is not None:
             await self._sessions.close()
         await self._queues.close()
@@ -318,7 +328,7 @@ class AsyncClient:
             raise ClosedError
         if timeout_s is None:
             timeout_s = self._timeout_s
-        return asyncio.get_running_loop().time() + timeout_s
+        return self._home.loop().time() + timeout_s
 
 
 def _traces(provider: TracerProvider | None) -> Traces | None:

@@ -12,6 +12,7 @@ from google.protobuf.message import Message
 
 from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
+from quorate.client.home import begin_connections
 from quorate.client.tls import Files, Tls, why_refused
 from quorate.client.tokens import BearerToken
 from quorate.observe.requests import SPAN_KEY
@@ -60,6 +61,7 @@ class Connection:
         token: BearerToken | None = None,
         traces: Traces | None = None,
     ) -> None:
+        begin_connections()
         self._token: Final = token
         self._traces: Final = traces
         self.address: Final = address

@@ -55,10 +55,10 @@ class UnansweredError(OutcomeUnknownError, TimeoutError):
 
 
 class ClosedError(QuorateError):
-    """The client is closed: make another one."""
+    """The client is closed, or belongs to another process or event loop: make another one."""
 
-    def __init__(self) -> None:
-        super().__init__("the client is closed; make another one with connect() or Client()")
+    def __init__(self, why: str = "") -> None:
+        super().__init__(why or "the client is closed; make another one with connect() or Client()")
 
 
 async def or_none(asked: Awaitable[R], missing: str = "NOT_FOUND") -> R | None:

@@ -17,6 +17,7 @@ from functools import wraps
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
 from quorate.client.errors import ClosedError
+from quorate.client.home import Home
 
 #: The longest that a signal waits which is not noticed when it comes.
 _SIGNALS_S: Final = 0.5
@@ -34,6 +35,7 @@ class LoopThread:
         self._thread: Final = threading.Thread(
             target=self._loop.run_forever, name="quorate-client", daemon=True
         )
+        self._home: Final = Home()
         self._closing: Final = threading.Lock()
         self._closed = False
         self._thread.start()
@@ -45,6 +47,12 @@ class LoopThread:
             if self._closed:
                 raise ClosedError
             raise RuntimeError("the thread of a client cannot wait for itself; use AsyncClient")
+        try:
+            # The thread is in the process that made it, and in none that was forked from that.
+            self._home.check_process()
+        except ClosedError:
+            coroutine.close()
+            raise
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
             return _awaited(future)
@@ -57,6 +65,10 @@ class LoopThread:
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a last coroutine, end all others, and end the thread."""
+        if self._home.is_elsewhere:
+            # A lock that was held at the fork is held for ever.
+            self._closed = True
+            return
         with self._closing:
             if self._closed:
                 return
