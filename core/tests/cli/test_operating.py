@@ -125,7 +125,7 @@ def test_adding_tells_each_step(run: Run, node: FakeNode) -> None:
 def test_progress_in_json_is_an_object_a_line(run: Run, node: FakeNode) -> None:
     node.progress = STEPS
 
-    lines = run("member", "remove", "node2", "--output", "json").out.splitlines()
+    lines = run("member", "remove", "node2", "--yes", "--output", "json").out.splitlines()
 
     assert node.asked == [RemoveMemberRequest(node="node2")]
     assert [json.loads(line) for line in lines] == [
@@ -243,7 +243,7 @@ def test_an_unknown_shard_is_told_with_those_that_there_are(run: Run, node: Fake
 
 
 def test_a_member_is_removed_by_force(run: Run, node: FakeNode) -> None:
-    assert run("member", "remove", "node2", "--force").code == 0
+    assert run("member", "remove", "node2", "--force", "--yes").code == 0
     assert run("member", "replace", "node2", "h:2", "--force").code == 0
     assert [each for each in node.asked if isinstance(each, RemoveMemberRequest)] == [
         RemoveMemberRequest(node="node2", force=True)

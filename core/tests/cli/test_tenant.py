@@ -54,7 +54,7 @@ def test_a_tenant_from_its_creation_to_its_end(tenant: Callable[..., tuple[int, 
     assert tenant("update", "a", "--clear", "limits") == (0, [bare])
     assert tenant("list", "--prefix", "a") == (0, [bare])
     assert tenant("list", "--prefix", "b") == (0, [])
-    code, [marked] = tenant("delete", "a", "--cascade")
+    code, [marked] = tenant("delete", "a", "--cascade", "--yes")
     assert (code, marked["name"]) == (0, "a")
     assert tenant("delete", "b", "--missing-ok") == (0, [])
     assert "there is no tenant b" in tenant("delete", "b")[1]

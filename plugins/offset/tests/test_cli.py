@@ -118,11 +118,15 @@ def test_a_reset_names_one_target(screen: Screen) -> None:
 
 def test_offsets_are_deleted_by_partition_by_topic_and_all(screen: Screen) -> None:
     one = ("--topic", "orders", "--partition", "1")
-    assert screen.run("delete", "acme", "readers", *one) == [
+    assert "confirm with --yes" in screen.run("delete", "acme", "readers", *one, exit_code=1)
+    assert screen.run("delete", "--yes", "acme", "readers", *one) == [
         {"tenant": "acme", "group": "readers", "offsets_deleted": 1}
     ]
-    assert screen.run("delete", "acme", "readers", "--topic", "orders")[0]["offsets_deleted"] == 1
-    assert screen.run("delete", "acme", "writers", "--all")[0]["offsets_deleted"] == 1
+    assert (
+        screen.run("delete", "--yes", "acme", "readers", "--topic", "orders")[0]["offsets_deleted"]
+        == 1
+    )
+    assert screen.run("delete", "--yes", "acme", "writers", "--all")[0]["offsets_deleted"] == 1
     assert len(screen.run("show", "beta", "readers")) == 2
 
 

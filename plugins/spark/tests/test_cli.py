@@ -85,7 +85,9 @@ def test_loads_are_listed_taken_back_and_forgotten(
     [listed] = [each for each in run("loads", "list") if each["load_id"] == "taken"]
     assert (listed["rows"], listed["state"], listed["partitions"]) == (20, "finished", "1/1")
     assert [each["rows"] for each in run("loads", "show", "taken", "--follow")] == [20]
-    [aborted] = run("loads", "abort", "taken")
+    assert "confirm with --yes" in run("loads", "abort", "taken", fails=True)
+    assert [each["rows"] for each in run("loads", "abort", "taken", "--plan")] == [20]
+    [aborted] = run("loads", "abort", "taken", "--yes")
     assert aborted["removed"] == 20
     assert client.kv.get("taken/3") is None
     assert "was aborted" in run(*load, "--conflict", "insert_only", fails=True)

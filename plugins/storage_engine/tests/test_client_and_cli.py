@@ -312,7 +312,8 @@ def test_engines_are_shown_and_decommissioned(q: Client) -> None:
     broker = q.brokers.register("leaves", "test", roles=["engine"], ttl_ms=TTL_MS)
     assert [row["engine"] for row in screen.run("list")] == ["a", "b", "c", "leaves"]
 
-    [row] = screen.run("decommission", "leaves")
+    screen.run("decommission", "leaves", exit_code=1, says="confirm with --yes")
+    [row] = screen.run("decommission", "leaves", "--yes")
     assert row["replicas"] == 0
     assert row["decommissioned_at"]
     listed = screen.run("list")[-1]

@@ -9,6 +9,7 @@ from google.protobuf.message import Message
 
 from quorate.cli.statuses import name_of
 from quorate.cli.terminal import ADMIN, Terminal
+from quorate.plugin.console import consent, consent_options
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -56,13 +57,25 @@ FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than
 @command.command("remove")
 @click.argument("name")
 @FORCE
+@consent_options
 @click.pass_obj
-def remove(terminal: Terminal, name: str, force: bool) -> None:
+def remove(terminal: Terminal, name: str, force: bool, plan: bool, yes: bool) -> None:
     """Take the node NAME out of every shard, whether it runs or not.
 
-    Of groups with a number of replicas, its replicas move to other nodes first, if any takes them.
-    Called again after an interruption, it goes on where it was.
+    It shows what the node holds, and asks. Of groups with a number of replicas, its replicas move
+    to other nodes first, if any takes them. Called again after an interruption, it goes on where it
+    was.
     """
+    if not yes or plan:
+        topology = terminal.ask(lambda client: client.topology())
+        held = (
+            {"shard": name_of(each), "leader": each.leader, "nodes": list(each.nodes)}
+            for each in topology.shards
+            if name in each.nodes
+        )
+        question = f"Take {name} out of these shards? Its directory is of no use afterwards."
+        if not consent(terminal, question, held, plan=plan, yes=yes):
+            return
     terminal.ask(lambda client: _remove(client, terminal, name, force))
 
 

@@ -14,7 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from quorate.cli.deferred import terminal_of
-from quorate.plugin.console import columns_of, words_of
+from quorate.plugin.console import columns_of, consent, consent_options, words_of
 from quorate.plugin.resource import Binding, Resource, bind
 from quorate.plugin.resource.binding import (
     CREATED,
@@ -39,6 +39,8 @@ _RANGES: Final = {
 }
 #: Fields of requests that options of their own stand for, or that nobody sets.
 _HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
+#: The field of a deletion that deletes what belongs to the row, too.
+CASCADE: Final = "cascade"
 PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
 
 
@@ -171,25 +173,34 @@ def _watch(binding: Binding) -> click.Command:
 
 
 def _delete(binding: Binding) -> click.Command:
-    item = binding.writes["Delete"].item
-    more = [] if item is None else list(_others(binding, item))
+    delete = binding.writes["Delete"]
+    more = [] if delete.item is None else list(_others(binding, delete.item))
+    along, asks = delete.spec.takes_along, any(each.name == CASCADE for each in more)
 
-    def run(missing_ok: bool, **given: Any) -> None:
-        left = _records(binding).delete(
-            _key(binding, given), missing_ok=missing_ok, **_given(more, given)
-        )
+    def run(missing_ok: bool, plan: bool = False, yes: bool = False, **given: Any) -> None:
+        records, key = _records(binding), _key(binding, given)
+        if along or given.get(CASCADE) or plan:
+            row = records.get(key)
+            named = " of ".join(map(str, reversed(key)))
+            question = f"Delete {binding.noun} {named} and {along or 'all that belongs to it'}?"
+            affected = [] if row is None else [dict(columns_of(row))]
+            terminal = terminal_of(click.get_current_context())
+            if not consent(terminal, question, affected, plan=plan, yes=yes):
+                return
+        left = records.delete(key, missing_ok=missing_ok, **_given(more, given))
         # With `missing_ok` it may be an empty one.
         if left is not None and left.ByteSize():
             _show(binding, [left])
 
     help = f"A {binding.noun} that does not exist is not an error."
     flag = click.Option(["--missing-ok"], is_flag=True, help=help)
-    return click.Command(
+    command = click.Command(
         "delete",
         callback=run,
         params=[*_key_arguments(binding), *(each.option() for each in more), flag],
         help=f"Delete one {binding.noun}.",
     )
+    return consent_options(command) if along or asks else command
 
 
 def _change(binding: Binding, write: Write) -> click.Command:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from datetime import UTC, datetime
 from itertools import islice
@@ -57,6 +58,42 @@ def stale_option(command: C) -> C:
 
     help = "Read from any replica as it is there, also without a majority."
     return click.option("--stale", is_flag=True, help=help)(command)
+
+
+def consent_options(command: C) -> C:
+    """Give a command that cannot be taken back the options `--plan` and `--yes`, for `consent`."""
+    import click
+
+    command = click.option("--yes", is_flag=True, help="Do not ask.")(command)
+    return click.option("--plan", is_flag=True, help="Only show what would be done.")(command)
+
+
+def consent(
+    console: Console,
+    question: str,
+    affected: Iterable[Mapping[str, object]],
+    *,
+    plan: bool,
+    yes: bool,
+) -> bool:
+    """Return whether to go on with what cannot be taken back.
+
+    With `--plan` it shows the affected rows, and the command does nothing; `--yes` goes on. Without
+    both it shows them and asks at a terminal, and raises `click.ClickException` elsewhere.
+    """
+    import click
+
+    if yes and not plan:
+        return True
+    if plan:
+        console.print(affected)
+        return False
+    for row in affected:
+        told = (f"{name}={value}" for name, value in row.items() if value not in (None, "", []))
+        click.echo("  ".join(told), err=True)
+    if sys.stdin.isatty() and click.confirm(question, err=True):
+        return True
+    raise click.ClickException("nothing was done: see with --plan, and confirm with --yes")
 
 
 def first_rows(rows: Iterator[R], limit: int) -> Iterator[R]:

@@ -149,7 +149,7 @@ def test_topics_and_retained_messages(console: Asking) -> None:
     assert "there are more" not in console.warned
     assert column(console.run("topics", "list", "--limit", "2"), "name") == ["a/b", "a/c"]
     assert "there are more than 2; ask for more with --limit" in console.warned
-    [marked] = console.run("topics", "delete", "north", "d")
+    [marked] = console.run("topics", "delete", "north", "d", "--yes")
     assert isinstance(marked["finalizers"], list)
 
     message = PutRetainedMessageRequest(tenant="north", topic="a/b", payload=b"on")

@@ -1,8 +1,19 @@
 """The command group `quorate offset`."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import click
+from quorate.client import RejectedError
 from quorate.plugin import Console
-from quorate.plugin.console import first_rows, limit_option, stale_option, time_text
+from quorate.plugin.console import (
+    consent,
+    consent_options,
+    first_rows,
+    limit_option,
+    stale_option,
+    time_text,
+)
 
 from quorate_offset.client import SyncOffsets
 
@@ -21,6 +32,16 @@ _partition = click.option(
 @click.group()
 def offset() -> None:
     """See and set how far groups of consumers have come."""
+
+
+def _row(each: Any) -> Mapping[str, object]:
+    return {
+        "topic": each.topic,
+        "partition": each.partition,
+        "offset": each.offset,
+        "committed_at": time_text(each.committed_at_ms),
+        "metadata": each.metadata,
+    }
 
 
 @offset.command()
@@ -56,16 +77,7 @@ def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) 
 def show(console: Console, tenant: str, group: str, topic: str, stale: bool) -> None:
     """Show the offsets of GROUP, by topic and partition."""
     found = SyncOffsets(console.client()).fetch_group(tenant, group, topic=topic, stale=stale)
-    console.print(
-        {
-            "topic": each.topic,
-            "partition": each.partition,
-            "offset": each.offset,
-            "committed_at": time_text(each.committed_at_ms),
-            "metadata": each.metadata,
-        }
-        for each in found.offsets
-    )
+    console.print(map(_row, found.offsets))
 
 
 @offset.command()
@@ -114,15 +126,34 @@ def reset(
 @_topic
 @_partition
 @click.option("--all", "whole", is_flag=True, help="Delete the whole group.")
+@consent_options
 @click.pass_obj
 def delete(
-    console: Console, tenant: str, group: str, topic: str, partition: int | None, whole: bool
+    console: Console,
+    tenant: str,
+    group: str,
+    topic: str,
+    partition: int | None,
+    whole: bool,
+    plan: bool,
+    yes: bool,
 ) -> None:
-    """Delete offsets of GROUP; that there are none is no failure."""
+    """Delete offsets of GROUP; that there are none is no failure. It shows them, and asks."""
     _check(topic, partition)
     if whole == bool(topic):
         raise click.UsageError("name one of --topic and --all")
     offsets = SyncOffsets(console.client())
+    if not yes or plan:
+        rows = []
+        try:
+            found = offsets.fetch_group(tenant, group, topic=topic).offsets
+            rows = [_row(each) for each in found if partition in (None, each.partition)]
+        except RejectedError as error:
+            if error.code != "NOT_FOUND":
+                raise
+        question = f"Delete these offsets of {group} of {tenant}?"
+        if not consent(console, question, rows, plan=plan, yes=yes):
+            return
     count = (
         offsets.delete_group(tenant, group)
         if whole

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from quorate.client import Client, QuorateError
 from quorate.plugin import Console
-from quorate.plugin.console import columns_of
+from quorate.plugin.console import columns_of, consent, consent_options
 from rich.console import Console as Screen
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -244,10 +244,20 @@ def publish(console: Console, load_id: str, timeout: float) -> None:
 
 @loads.command()
 @click.argument("load_id")
+@consent_options
 @click.pass_obj
-def abort(console: Console, load_id: str) -> None:
-    """Delete the rows that an insert_only load inserted, except those changed since."""
+def abort(console: Console, load_id: str, plan: bool, yes: bool) -> None:
+    """Delete the rows that an insert_only load inserted, except those changed since.
+
+    Of a load that has finished it shows how many they are, and asks.
+    """
     client = console.client()
+    if not yes or plan:
+        view = _demand(client, load_id)
+        question = f"Delete the {view.rows} rows that load {load_id} put into {view.load.table}?"
+        finished = view.load.state == Load.FINISHED
+        if (finished or plan) and not consent(console, question, [_row(view)], plan=plan, yes=yes):
+            return
     with _told(), _bar() as bar:
         from quorate_spark.source.undoing import abort as take_back
 

@@ -23,10 +23,10 @@ _PAGE: Final = ConsolePage(
     actions={
         verb: ConsoleAction(
             title=f"{verb.capitalize()} a load",
-            command=("loads", verb, "{load_id}"),
+            command=("loads", verb, *agreed, "{load_id}"),
             plan=("loads", "show", "{load_id}"),
         )
-        for verb in ("publish", "abort", "forget")
+        for verb, agreed in (("publish", ()), ("abort", ("--yes",)), ("forget", ()))
     },
 )
 

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 import click
 from quorate.plugin import Console
-from quorate.plugin.console import first_rows, limit_option, stale_option, time_text, word_of
+from quorate.plugin.console import (
+    consent,
+    consent_options,
+    first_rows,
+    limit_option,
+    stale_option,
+    time_text,
+    word_of,
+)
 
 from quorate_storage_engine.client import SyncEngines
 from quorate_storage_engine.v1 import (
@@ -201,13 +209,21 @@ def balance(console: Console, most: int | None, dry_run: bool) -> None:
 
 @engine.command()
 @click.argument("engines", nargs=-1, required=True)
+@consent_options
 @click.pass_obj
-def decommission(console: Console, engines: tuple[str, ...]) -> None:
+def decommission(console: Console, engines: tuple[str, ...], plan: bool, yes: bool) -> None:
     """Have the replicas of ENGINES moved to others, for good.
 
-    An engine has left when it carries no replicas any more; see quorate engine list.
+    It shows what they carry, and asks. An engine has left when it carries no replicas any more; see
+    quorate engine list.
     """
-    console.print([_carried(each) for each in _engines(console).decommission(engines)])
+    found = _engines(console)
+    if not yes or plan:
+        carried = (_carried(each.engine) for each in found.engines() if each.engine.name in engines)
+        question = f"Move all replicas of {', '.join(engines)} to other engines?"
+        if not consent(console, question, carried, plan=plan, yes=yes):
+            return
+    console.print([_carried(each) for each in found.decommission(engines)])
 
 
 @engine.command()

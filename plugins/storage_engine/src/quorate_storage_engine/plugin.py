@@ -34,8 +34,8 @@ _PAGE: Final = ConsolePage(
     actions={
         "decommission": ConsoleAction(
             title="Decommission an engine",
-            command=("engine", "decommission", "{engine}"),
-            plan=("engine", "list"),
+            command=("engine", "decommission", "--yes", "{engine}"),
+            plan=("engine", "decommission", "--plan", "{engine}"),
         ),
         "recommission": ConsoleAction(
             title="Let an engine take replicas on again",

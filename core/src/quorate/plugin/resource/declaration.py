@@ -65,6 +65,8 @@ class Verb:
     command_examples: tuple[Message, ...] = ()
     #: What its sender needs, where that is not to write the row.
     access: Access | None = None
+    #: What a deletion takes along besides the row: the command line names it, and asks first.
+    takes_along: str = ""
 
 
 #: Finds the value of a row of a moment by its family and key.

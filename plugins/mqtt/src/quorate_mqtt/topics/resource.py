@@ -278,6 +278,7 @@ TOPIC: Final[Resource[pb.Topic]] = Resource(
         "Delete": Verb(
             apply=delete,
             admit=name_finalizers,
+            takes_along="what is kept of it, such as records and retained messages",
             examples=(
                 pb.DeleteTopic(tenant="globex", name="parcels"),
                 pb.DeleteTopic(**_ORDERS, finalizers=["one", "two"]),
