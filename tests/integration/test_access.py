@@ -30,6 +30,7 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "auth.md"
 UNASKED: Final = frozenset(
     {
         "grpc.health.v1.Health",
+        "grpc.reflection.v1.ServerReflection",
         "grpc.reflection.v1alpha.ServerReflection",
         "quorate.v1.FilePeerService",
         "quorate.v1.NodeService",

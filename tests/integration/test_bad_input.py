@@ -297,11 +297,10 @@ async def test_a_forwarded_command_is_refused_by_its_field(served: Served) -> No
 async def test_reflection_says_what_is_wrong_in_its_response(served: Served) -> None:
     for request in (ServerReflectionRequest(), ServerReflectionRequest(file_by_filename=TEXT)):
         content = request.SerializeToString()
-        answer = await served.call(
-            "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", content
-        )
-        [message] = answer.messages
-        assert ServerReflectionResponse.FromString(message).error_response.error_code
+        for version in ("v1", "v1alpha"):
+            method = f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
+            [message] = (await served.call(method, content)).messages
+            assert ServerReflectionResponse.FromString(message).error_response.error_code
 
 
 # What takes bytes as they are.

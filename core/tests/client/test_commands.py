@@ -394,6 +394,25 @@ async def test_an_item_that_repeats_a_key_is_refused_here(
     assert "has the key of pairs[0]" in reply.refusals[0].message
 
 
+async def test_put_many_takes_pairs_of_keys_and_values(
+    cluster: FakeCluster, q: AsyncClient
+) -> None:
+    answered = BatchReply(items=2)
+    for node in cluster.nodes.values():
+        node.answer = lambda _: cluster.reply(answered)
+    key = cluster.first.decode()
+
+    await q.kv.put_many([(key, b"1"), (f"{key}/x", b"3")], ttl_ms=5)
+
+    [command] = [each for node in cluster.nodes.values() for each in node.commands]
+    assert PutPairs.FromString(command.payload) == PutPairs(
+        pairs=[
+            PutPair(key=cluster.first, value=b"1", ttl_ms=5),
+            PutPair(key=cluster.first + b"/x", value=b"3", ttl_ms=5),
+        ]
+    )
+
+
 async def test_put_many_cuts_what_one_command_cannot_hold(
     cluster: FakeCluster, q: AsyncClient
 ) -> None:

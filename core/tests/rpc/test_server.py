@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 import pytest
+from google.protobuf.descriptor import FileDescriptor
+from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 from quorate.cli.authority import make_authority, sign
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.plugin import Stub
 from quorate.rpc import server as serving
+from quorate.rpc.reflection import STABLE
 from quorate.rpc.server import RpcServer, ServingRefusedError
 
 if TYPE_CHECKING:
@@ -64,15 +67,24 @@ async def test_health_follows_the_node(nodes: dict[str, Node], service: str) -> 
         assert (await stub.Check(asked, timeout=10)).status == STATUS.SERVING
 
 
-async def test_reflection_lists_the_services(nodes: dict[str, Node]) -> None:
+@pytest.mark.parametrize("file", [STABLE, reflection_pb2.DESCRIPTOR], ids=["v1", "v1alpha"])
+async def test_reflection_lists_the_services(nodes: dict[str, Node], file: FileDescriptor) -> None:
+    request: Any = GetMessageClass(file.message_types_by_name["ServerReflectionRequest"])
+    service = file.services_by_name["ServerReflection"]
+    symbols = ["quorate.v1.CommandService.Execute", "quorate.v1.Command.payload", service.full_name]
+    asked = [
+        request(list_services=""),
+        *(request(file_containing_symbol=symbol) for symbol in symbols),
+    ]
     async with grpc.aio.insecure_channel(nodes["a"].address) as channel:
-        stub: Any = Stub(channel, reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"])
-        asked = reflection_pb2.ServerReflectionRequest(list_services="")
-        call = stub.ServerReflectionInfo(iter([asked]), timeout=10)
-        answer = await anext(aiter(call))
-        listed = answer.list_services_response.service
+        call = Stub(channel, service).ServerReflectionInfo(iter(asked), timeout=10)
+        listed, *described = [each async for each in call]
 
-    assert {"quorate.v1.CommandService", "quorate.v1.NodeService"} <= {each.name for each in listed}
+    names = {each.name for each in listed.list_services_response.service}
+    assert {"quorate.v1.CommandService", "quorate.v1.NodeService", service.full_name} <= names
+    # As `describe` of grpcurl asks.
+    for symbol, each in zip(symbols, described, strict=True):
+        assert each.file_descriptor_response.file_descriptor_proto, symbol
 
 
 async def test_nobody_is_told_of_the_services_unless_that_is_allowed(

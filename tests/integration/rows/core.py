@@ -6,8 +6,10 @@ from typing import Any, Final
 
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1.health_pb2 import HealthCheckRequest
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
+from quorate.rpc.reflection import STABLE
 from quorate.v1.admin_pb2 import (
     AddMemberRequest,
     BackupRequest,
@@ -837,6 +839,11 @@ REFLECTION: Final = {
     ),
 }
 
+_REQUEST: Final = GetMessageClass(STABLE.message_types_by_name["ServerReflectionRequest"])
+STABLE_REFLECTION: Final = {
+    "ServerReflectionInfo": Row(empty=None, large=((_REQUEST(file_by_filename=TEXT), None),))
+}
+
 #: This node records nothing.
 AUDIT: Final = {
     "Follow": Row(empty=REFUSED, large=((FollowAudit(domains=[TEXT]), REFUSED),)),
@@ -951,6 +958,7 @@ ROWS: Final = by_method(
     {
         **auth.SERVICES,
         "grpc.health.v1.Health": HEALTH,
+        "grpc.reflection.v1.ServerReflection": STABLE_REFLECTION,
         "grpc.reflection.v1alpha.ServerReflection": REFLECTION,
         "quorate.v1.AdminService": ADMIN,
         "quorate.v1.AuditService": AUDIT,

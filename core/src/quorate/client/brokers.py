@@ -86,11 +86,12 @@ class Brokers:
         """Say that a broker is alive; refused with FENCED or NOT_FOUND when it must not go on."""
         await self._q.execute(pb.SendHeartbeat(name=name, epoch=epoch), Empty, timeout_s=timeout_s)
 
-    async def unregister(self, name: str, epoch: int, *, timeout_s: float | None = None) -> None:
-        """Take leave of the cluster."""
-        await self._q.execute(
-            pb.UnregisterBroker(name=name, epoch=epoch), Empty, timeout_s=timeout_s
-        )
+    async def unregister(
+        self, name: str, epoch: int, *, missing_ok: bool = False, timeout_s: float | None = None
+    ) -> None:
+        """Take leave of the cluster; with `missing_ok` one that has expired is no failure."""
+        command = pb.UnregisterBroker(name=name, epoch=epoch, missing_ok=missing_ok)
+        await self._q.execute(command, Empty, timeout_s=timeout_s)
 
     async def get(
         self, name: str, *, stale: bool = False, timeout_s: float | None = None

@@ -155,7 +155,9 @@ class Kv:
 
     async def put_many(
         self,
-        pairs: Mapping[str, bytes] | Mapping[bytes, bytes] | Iterable[pb.PutPair],
+        pairs: Mapping[str, bytes]
+        | Mapping[bytes, bytes]
+        | Iterable[pb.PutPair | tuple[Key, bytes]],
         *,
         ttl_ms: int = 0,
         fence: Fencing | None = None,
@@ -164,14 +166,16 @@ class Kv:
         """Write many pairs; the reply names those that were refused by their positions.
 
         Pairs of one shard that go in one command are written together; others one after the other.
-        `ttl_ms` is that of pairs given as a mapping.
+        `ttl_ms` is that of pairs given as a mapping, or as a key and a value.
         """
-        if isinstance(pairs, Mapping):
-            pairs = [
-                pb.PutPair(key=_bytes(key), value=value, ttl_ms=ttl_ms)
-                for key, value in pairs.items()
-            ]
-        batches = [pb.PutPairs(pairs=part) for part in parts_of(pairs)]
+        given = pairs.items() if isinstance(pairs, Mapping) else pairs
+        puts = (
+            each
+            if isinstance(each, pb.PutPair)
+            else pb.PutPair(key=_bytes(each[0]), value=each[1], ttl_ms=ttl_ms)
+            for each in given
+        )
+        batches = [pb.PutPairs(pairs=part) for part in parts_of(puts)]
         return await self._q.execute_all(batches, fence=fence, timeout_s=timeout_s)
 
     async def delete_many(

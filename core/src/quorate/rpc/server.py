@@ -10,8 +10,6 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2
 from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]  # the stubs lack it
-from grpc_reflection.v1alpha import reflection_pb2
-from grpc_reflection.v1alpha._async import ReflectionServicer
 
 from quorate.config.addresses import is_loopback, join_address
 from quorate.config.files import open_files
@@ -29,6 +27,7 @@ from quorate.rpc.identities import Guard
 from quorate.rpc.large_requests import LargeRequests
 from quorate.rpc.limits import CallLimits
 from quorate.rpc.methods import Around, Context, Demand, Read, answering, fail, reading, streaming
+from quorate.rpc.reflection import services_of
 
 #: How long a caller may take until its connection stands, encrypted or not.
 HANDSHAKE_MS: Final = 10_000
@@ -37,7 +36,6 @@ _SLACK_BYTES: Final = 1 << 20
 
 _RECEIVE: Final = "grpc.max_receive_message_length"
 _HEALTH: Final = health_pb2.DESCRIPTOR.services_by_name["Health"]
-_REFLECTION: Final = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"]
 _STATUS: Final = health_pb2.HealthCheckResponse
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
@@ -237,10 +235,9 @@ class RpcServer:
         await self.set_serving(False)
         self.add(_HEALTH, self._health)
         if reflection:
-            names = [*self._methods.services, _REFLECTION.full_name]
-            shown = dict.fromkeys(_REFLECTION.methods_by_name, Access(right="identity"))
-            needs = needs_of_core(_REFLECTION, shown, OPERATIONS)
-            self.add(_REFLECTION, ReflectionServicer(names), needs)
+            for service, servicer in services_of(self._methods.services).items():
+                shown = dict.fromkeys(service.methods_by_name, Access(right="identity"))
+                self.add(service, servicer, needs_of_core(service, shown, OPERATIONS))
         # After what other nodes' streams have added.
         self.server.add_generic_rpc_handlers([self._methods.unknown])
         accepted, bounds = self._methods.with_one_request(), self._bounds

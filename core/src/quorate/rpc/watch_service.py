@@ -301,11 +301,19 @@ def _groups(catalog: Catalog, family: pb.WatchedFamily, field: str) -> frozenset
     if not groups:
         raise Invalid(
             f"{field}.name",
-            f"{family.name!r} is neither a column family of this cluster nor a message of a plugin",
+            f"{family.name!r} is neither a column family of this cluster nor a message of a plugin"
+            f"{_meant(catalog, family.name)}",
         )
     if family.prefix:
         raise Invalid(f"{field}.prefix", f"{family.name} is a message, and has no keys")
     return groups
+
+
+def _meant(catalog: Catalog, name: str) -> str:
+    """Return the families of a plugin where its name was given, and else those of all plugins."""
+    watched = [each.name for each in catalog.families.values() if each.row is not None]
+    of_plugin = [each for each in watched if each.partition(".")[0] == name.partition(".")[0]]
+    return f"; there are: {', '.join(sorted(of_plugin or watched))}"
 
 
 def _emitting(catalog: Catalog, name: str) -> frozenset[str]:
