@@ -234,7 +234,7 @@ async def test_calls_beyond_the_share_are_refused_by_name_and_may_come_again(ser
 
 @pytest.mark.parametrize("kind", ["unary_unary", "unary_stream"])
 async def test_everything_is_given_back_at_the_end(serve: Serve, kind: str) -> None:
-    async with serve(open_calls=100, inflight_bytes=20 << 20) as site:
+    async with serve(connections=0, open_calls=100, inflight_bytes=20 << 20) as site:
         call = site.call("hello", kind)
         if kind == "unary_unary":
             await call
