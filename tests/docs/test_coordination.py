@@ -65,7 +65,7 @@ def test_every_reason_of_the_code_is_told() -> None:
     _, _, table = REFERENCE.partition("## Reasons")
     told = set(re.findall(r"^\| `([A-Z_]+)` \|", table, re.MULTILINE))
 
-    assert told == given | {"FENCED", "ALREADY_EXISTS", "INVALID_ARGUMENT"}
+    assert told == given | {"FENCED", "OUT_OF_RANGE", "ALREADY_EXISTS", "INVALID_ARGUMENT"}
 
 
 def test_every_command_is_told() -> None:

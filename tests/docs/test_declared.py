@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import tomlkit
+from pydantic import SecretStr
 from quorate.plugin.declared import Declared, declare
 from quorate.plugin.discovery import installed
 
@@ -51,5 +52,8 @@ def test_every_setting_is_documented(declared: Declared) -> None:
 
     for section in declared.sections:
         for name, field in section.model.model_fields.items():
-            default = tomlkit.item(field.default).as_string()
+            value = field.default
+            if isinstance(value, SecretStr):
+                value = value.get_secret_value()
+            default = tomlkit.item(value).as_string()
             assert (f"`{name}`", f"`{default}`", field.description) in rows

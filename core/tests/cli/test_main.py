@@ -154,7 +154,7 @@ def test_a_plugin_command_prints_rows_as_json(run: Run, install: Install) -> Non
     ran = run("notes", "show", "--output", "json")
 
     assert json.loads(ran.out) == [
-        {"name": "milk", "raw": "/wA=", "text": "two", "tags": ["a", "b"]}
+        {"name": "milk", "raw": {"base64": "/wA="}, "text": "two", "tags": ["a", "b"]}
     ]
     assert json.loads(run("notes", "deep", "look", "--output=json").out) == []
 
@@ -368,11 +368,11 @@ def test_what_a_command_writes_is_its_users_alone(
     try:
         assert main(["config", "show"]) == 0
         # But for what is to be shared.
-        assert main(["plugin", "new", "notes"]) == 0
+        assert main(["cert", "init"]) == 0
         assert os.umask(0o022) == 0o022
     finally:
         os.umask(before)
 
     assert (tmp_path / "written").stat().st_mode & 0o777 == 0o600
-    [project] = tmp_path.rglob("pyproject.toml")
-    assert project.stat().st_mode & 0o777 == 0o644
+    [authority] = tmp_path.rglob("ca.pem")
+    assert authority.stat().st_mode & 0o777 == 0o644

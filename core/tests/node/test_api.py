@@ -162,7 +162,9 @@ async def test_a_clients_command_is_admitted_by_the_node_that_takes_it(
             await client.execute(StringValue(value="c?"), StringValue)
 
     assert [each.value for each in answers] == ["a is default", "b is 2"]
-    assert sorted(seen, key=str) == [(each, Caller()) for each in ("a", "b=2", "c?")]
+    assert sorted(seen, key=str) == [
+        (each, Caller(address="127.0.0.1")) for each in ("a", "b=2", "c?")
+    ]
 
 
 async def test_controllers_act_for_the_node_in_whatever_context(nodes: Nodes) -> None:

@@ -189,7 +189,7 @@ def test_clients(console: Asking) -> None:
             {"broker": "b1", "broker_epoch": epoch, "connections": 1}
         ]
         [session] = console.run("sessions", "list", "north", "--broker", "b1", "--prefix", "la")
-        assert (session["client_id"], session["generation"]) == ("lamp", connected.generation)
+        assert (session["client_id"], session["generation"]) == ("lamp", str(connected.generation))
         assert column(console.run("subscriptions", "list", "north", "lamp"), "filter") == ["a/#"]
         assert column(console.run("shared-groups", "list", "--leader", "b1"), "name") == ["crew"]
         assert column(

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
@@ -111,12 +112,13 @@ class TenantDeletion:
     tenant_rows: Sequence[TenantRows]
     #: Whether every shard knows that a tenant is being deleted: one that does not takes new rows.
     known: Callable[[NodeApi, Tenant], Awaitable[bool]]
-    #: The tenants with rows that others have to finish with, and the number of looks at each.
-    waiting: dict[str, int] = field(default_factory=dict)
+    #: The tenants with rows that others have to finish with, by their ids, and the number of looks
+    #: at each; by node, of which a process of tests has several.
+    _waiting: WeakKeyDictionary[NodeApi, dict[int, int]] = field(default_factory=WeakKeyDictionary)
 
-    def interval_s(self, _: NodeApi) -> float:
+    def interval_s(self, node: NodeApi) -> float:
         """Return when to look again: soon, while a tenant waits."""
-        return _SOON_S if self.waiting else _INTERVAL_S
+        return _SOON_S if self._waiting.get(node) else _INTERVAL_S
 
     async def holds(self, node: NodeApi, tenant: str) -> bool:
         """Return whether there is any row of the tenant."""
@@ -127,20 +129,20 @@ class TenantDeletion:
 
     async def run_once(self, node: NodeApi, shard: ShardRef) -> None:
         """Erase the rows of every tenant that waits for it, and say when nothing is left."""
-        looks = dict(self.waiting)
-        self.waiting.clear()
+        looks = self._waiting.get(node, {})
+        waiting = self._waiting[node] = {}
         async for tenant in waiting_tenants(node, self.cascade):
-            look = self.waiting[tenant.name] = looks.get(tenant.name, -1) + 1
+            look = waiting[tenant.id] = looks.get(tenant.id, -1) + 1
             if not await self.known(node, tenant):
-                self.waiting[tenant.name] = -1
+                waiting[tenant.id] = -1
                 continue
             if look % _LOOKS == 0:
                 await self._erase(node, shard, tenant.name)
             if not await self.holds(node, tenant.name):
-                del self.waiting[tenant.name]
+                del waiting[tenant.id]
                 done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=self.cascade)
                 await node.propose(done, Empty, if_leader=shard)
-        if not self.waiting:
+        if not waiting:
             node.progress("")
 
     async def _erase(self, node: NodeApi, shard: ShardRef, tenant: str) -> None:
