@@ -1,0 +1,45 @@
+"""The deadlines of many calls, looked at by few timers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, Protocol
+
+#: How late a deadline may be noticed.
+_GRAIN_S: Final = 0.02
+
+
+class Late(Protocol):
+    """Something with a deadline."""
+
+    def expire(self) -> None:
+        """The deadline has passed."""
+
+
+class Deadlines:
+    """Calls `expire` of what was added and not removed, once its time has come."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop: Final = loop
+        #: By the time at which they end, in grains.
+        self._due: Final[dict[int, set[Late]]] = {}
+
+    def add(self, late: Late, at: float) -> int:
+        """Watch a deadline on the loop's clock; returns what `remove` needs."""
+        grain = int(at / _GRAIN_S) + 1
+        due = self._due.get(grain)
+        if due is None:
+            due = self._due[grain] = set()
+            self._loop.call_at(grain * _GRAIN_S, self._expire, grain)
+        due.add(late)
+        return grain
+
+    def remove(self, late: Late, grain: int) -> None:
+        """Watch it no more."""
+        due = self._due.get(grain)
+        if due is not None:
+            due.discard(late)
+
+    def _expire(self, grain: int) -> None:
+        for late in self._due.pop(grain):
+            late.expire()

@@ -1,0 +1,324 @@
+"""A server of gRPC methods."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from quorate.http2.connection import Connection, ConnectionLimits
+from quorate.http2.errors import ErrorCode
+from quorate.http2.grpc.codes import Code
+from quorate.http2.grpc.deadlines import Deadlines
+from quorate.http2.grpc.metadata import CallHead
+from quorate.http2.grpc.server_call import ENCODINGS, Method, ServerCall
+from quorate.http2.headers import Headers
+from quorate.http2.hpack import plain_block
+from quorate.http2.stream import Stream, StreamOwner
+from quorate.http2.wire import Wire, scratch
+
+#: How often connections are looked at.
+_LOOK_S: Final = 1.0
+_WRONG_TYPE: Final = plain_block([(b":status", b"415"), (b"content-type", b"text/plain")])
+_WRONG_TYPE_TEXT: Final = b"this port serves gRPC: POST with content-type application/grpc\n"
+_UNPACKED: Final = "identity, gzip"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerLimits:
+    """Bounds of a server; None: there is none."""
+
+    connection: ConnectionLimits = field(default_factory=ConnectionLimits)
+    #: The largest request.
+    message_bytes: int = 16 << 20
+    #: Until the first settings of a client.
+    handshake_s: float = 10.0
+    #: A connection without calls is closed after it.
+    idle_s: float | None = None
+    #: A connection is closed after it once its calls have ended.
+    age_s: float | None = None
+    #: A client that says nothing is pinged after the first, and gone after the second.
+    keepalive_s: float | None = 60.0
+    keepalive_timeout_s: float = 20.0
+
+
+class Server:
+    """Serves what `find` returns for the path of a call; None: nobody serves it."""
+
+    def __init__(
+        self,
+        find: Callable[[str], Method | None],
+        limits: ServerLimits,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.find: Final = find
+        self.limits: Final = limits
+        self.loop: Final = loop
+        self.deadlines: Final = Deadlines(loop)
+        self.connections: Final[set[Accepted]] = set()
+        #: Faults of clients, by their codes.
+        self.faults: Final = Counter[ErrorCode]()
+        self._scratch: Final = scratch()
+        self._listening: Final[list[asyncio.AbstractServer]] = []
+        self._looking: asyncio.TimerHandle | None = None
+        self._draining = False
+
+    async def listen(
+        self,
+        host: str,
+        port: int,
+        context: ssl.SSLContext | None = None,
+        *,
+        shares_port: bool = False,
+    ) -> int:
+        """Accept connections at an address, and return its port; raises `OSError`."""
+        server = await self.loop.create_server(
+            self._accept,
+            host,
+            port,
+            ssl=context,
+            reuse_port=shares_port,
+            backlog=1_024,
+            ssl_handshake_timeout=self.limits.handshake_s if context is not None else None,
+        )
+        self._listens(server)
+        found: int = server.sockets[0].getsockname()[1]
+        return found
+
+    async def listen_unix(self, path: str) -> None:
+        """Accept connections at a socket in the file system; raises `OSError`."""
+        self._listens(await self.loop.create_unix_server(self._accept, path))
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, and end those that are open after a while."""
+        self._draining = True
+        for server in self._listening:
+            server.close()
+        for accepted in list(self.connections):
+            accepted.drain()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                while busy := [each.quiet() for each in self.connections if each.busy]:
+                    await asyncio.wait(busy)
+        for accepted in list(self.connections):
+            accepted.close(ErrorCode.NO_ERROR, "the server stops")
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def _listens(self, server: asyncio.AbstractServer) -> None:
+        self._listening.append(server)
+        if self._looking is None:
+            self._looking = self.loop.call_later(_LOOK_S, self._look)
+
+    def _accept(self) -> Wire:
+        return Wire(Accepted(self), self._scratch, self.loop)
+
+    def _look(self) -> None:
+        self._looking = self.loop.call_later(_LOOK_S, self._look)
+        now = self.loop.time()
+        for accepted in list(self.connections):
+            accepted.look(now)
+
+
+class Accepted:
+    """A connection of a client, and the calls on it."""
+
+    def __init__(self, server: Server) -> None:
+        self._server: Final = server
+        self.loop: Final = server.loop
+        self.deadlines: Final = server.deadlines
+        self.most_bytes: Final = server.limits.message_bytes
+        self.peer = ""
+        self.certificate: bytes | None = None
+        self.connection: Connection
+        self._wire: Wire
+        self._began_at = self._idle_from = server.loop.time()
+        self._configured = False
+        #: When something was read last, by how often something was; and whether it was asked since.
+        self._reads = 0
+        self._heard_at = self._began_at
+        self._pinged = False
+        self._draining = False
+        self._quiet: asyncio.Future[None] | None = None
+
+    # --- its socket
+
+    def connected(self, wire: Wire) -> Connection:
+        """Begin a connection."""
+        self._wire = wire
+        self.peer = peer_of(wire.transport)
+        tls = wire.transport.get_extra_info("ssl_object")
+        if tls is not None:
+            self.certificate = tls.getpeercert(binary_form=True)
+            if tls.selected_alpn_protocol() != "h2":
+                self._server.faults[ErrorCode.INADEQUATE_SECURITY] += 1
+                wire.transport.close()
+        self.connection = Connection(
+            self, self._server.limits.connection, client=False, ready=wire.ready
+        )
+        self._server.connections.add(self)
+        return self.connection
+
+    def lost(self, wire: Wire, why: str) -> None:
+        """Forget a connection that is closed."""
+        self._server.connections.discard(self)
+        self._tell_quiet()
+
+    # --- its protocol
+
+    def accept(self, stream: Stream, headers: Headers, ended: bool) -> StreamOwner:
+        """Begin a call."""
+        head = headers.memo
+        if not isinstance(head, CallHead):
+            head = headers.memo = CallHead(headers)
+        method = self._server.find(head.path)
+        if head.method != b"POST" or not head.content_type.startswith(b"application/grpc"):
+            return Foreign(self.connection, stream, ended)
+        call = ServerCall(self, stream, head, method or _UNKNOWN)
+        stream.owner = call
+        if method is None:
+            call.finish(Code.UNIMPLEMENTED, f"no service here has the method {head.path}")
+        elif head.encoding not in ENCODINGS:
+            call.finish(
+                Code.UNIMPLEMENTED,
+                f"grpc-encoding {head.encoding.decode('latin-1')}: use one of {_UNPACKED}",
+                (),
+            )
+        else:
+            call.begin(ended)
+        return call
+
+    def refused(self, code: ErrorCode, why: str) -> None:
+        """Count a fault of the client's."""
+        self._server.faults[code] += 1
+
+    def configured(self) -> None:
+        """The client has begun."""
+        self._configured = True
+
+    def going_away(self, last: int, code: int, why: bytes) -> None:
+        """The client opens no more calls."""
+        self._draining = True
+        if not self.busy:
+            self._wire.close()
+
+    def answered(self, payload: bytes) -> None:
+        """The client is there, as `Wire.reads` says."""
+
+    def idle(self) -> None:
+        """No call is open."""
+        self._idle_from = self.loop.time()
+        self._tell_quiet()
+        if self._draining:
+            self.loop.call_soon(self._close_if_idle)
+
+    # --- its life
+
+    @property
+    def busy(self) -> bool:
+        """Whether a call is open."""
+        return bool(self.connection.streams)
+
+    def drain(self) -> None:
+        """Let the client open no more calls."""
+        self._draining = True
+        self.connection.drain()
+
+    def quiet(self) -> asyncio.Future[None]:
+        """Return what is done once no call is open."""
+        if self._quiet is None or self._quiet.done():
+            self._quiet = self.loop.create_future()
+        return self._quiet
+
+    def close(self, code: ErrorCode, why: str) -> None:
+        """End the connection, and its calls."""
+        self.connection.close(code, why)
+        self._wire.close()
+
+    def look(self, now: float) -> None:
+        """Keep to the bounds in time."""
+        limits = self._server.limits
+        if not self._configured:
+            if now - self._began_at > limits.handshake_s:
+                self._wire.transport.abort()
+            return
+        idle = not self.busy
+        if idle and limits.idle_s is not None and now - self._idle_from > limits.idle_s:
+            self.drain()
+            self.close(ErrorCode.NO_ERROR, "idle")
+        elif limits.age_s is not None and now - self._began_at > limits.age_s:
+            self.drain()
+            if idle:
+                self.close(ErrorCode.NO_ERROR, "old")
+        elif limits.keepalive_s is not None:
+            self._keep_alive(now, limits.keepalive_s)
+
+    def _keep_alive(self, now: float, every_s: float) -> None:
+        if self._reads != self._wire.reads:
+            self._reads, self._heard_at, self._pinged = self._wire.reads, now, False
+        elif now - self._heard_at > every_s + self._server.limits.keepalive_timeout_s:
+            self._wire.transport.abort()
+        elif now - self._heard_at > every_s and not self._pinged:
+            self._pinged = True
+            self.connection.ping(b"keep\0\0\0\0")
+
+    def _close_if_idle(self) -> None:
+        if not self.busy:
+            self._wire.close()
+
+    def _tell_quiet(self) -> None:
+        if self._quiet is not None and not self._quiet.done():
+            self._quiet.set_result(None)
+
+
+class Foreign:
+    """A request that is none of gRPC's: it is answered once it has come."""
+
+    def __init__(self, connection: Connection, stream: Stream, ended: bool) -> None:
+        self._connection: Final = connection
+        self._stream: Final = stream
+        stream.owner = self
+        self.data(b"", ended)
+
+    def headers(self, headers: Headers, ended: bool) -> None:
+        """Take trailers."""
+        self.data(b"", ended)
+
+    def data(self, content: bytes, ended: bool) -> None:
+        """Drop bytes, up to the window of the stream."""
+        if ended:
+            sending = self._connection.sending
+            sending.headers(self._stream, _WRONG_TYPE)
+            sending.data(self._stream, _WRONG_TYPE_TEXT, ends=True)
+
+    def writable(self) -> None:
+        """Nothing waits."""
+
+    def lost(self, code: ErrorCode | int, why: str) -> None:
+        """Nothing is to be undone."""
+
+
+async def _serve_nothing(request: object, call: ServerCall) -> None:
+    raise AssertionError("a call of no method is answered at once")
+
+
+_UNKNOWN: Final = Method(serve=_serve_nothing)
+
+
+def peer_of(transport: asyncio.BaseTransport) -> str:
+    """Return the other end of a socket, as gRPC names it."""
+    found: socket.socket | None = transport.get_extra_info("socket")
+    name = transport.get_extra_info("peername")
+    if found is not None and found.family == socket.AF_INET6:
+        address = str(name[0]).partition("%")[0]
+        if address.startswith("::ffff:") and "." in address:
+            return f"ipv4:{address[7:]}:{name[1]}"
+        return f"ipv6:%5B{address}%5D:{name[1]}"
+    if isinstance(name, tuple) and len(name) >= 2:
+        return f"ipv4:{name[0]}:{name[1]}"
+    return "unix:"

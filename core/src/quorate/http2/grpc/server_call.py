@@ -1,0 +1,397 @@
+"""A call that a server answers: its request, its context, and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from quorate.http2.errors import ErrorCode
+from quorate.http2.grpc.codes import Code
+from quorate.http2.grpc.messages import (
+    MessageError,
+    MessageReader,
+    MessageTooLargeError,
+    framed,
+    unpack_gzip,
+)
+from quorate.http2.grpc.metadata import CallHead, Metadata, fields_of, message_of
+from quorate.http2.grpc.running import Running
+from quorate.http2.headers import Headers
+from quorate.http2.hpack import Field, plain_block
+from quorate.http2.stream import Stream
+
+if TYPE_CHECKING:
+    from quorate.http2.grpc.server import Accepted
+
+_log = logging.getLogger(__name__)
+
+#: Bytes of a stream that may wait until `write` waits as well.
+_HIGH_WATER: Final = 1 << 16
+_BEGIN: Final[tuple[Field, ...]] = (
+    (b":status", b"200"),
+    (b"content-type", b"application/grpc"),
+)
+_BEGIN_BLOCK: Final = plain_block((*_BEGIN, (b"grpc-accept-encoding", b"identity, gzip")))
+_OK_BLOCK: Final = plain_block([(b"grpc-status", b"0")])
+#: What unpacks messages, by the values of grpc-encoding.
+ENCODINGS: Final = {b"": None, b"identity": None, b"gzip": unpack_gzip}
+
+
+class AbortError(Exception):
+    """Ends a servicer whose call was given its status by `abort`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """What serves a method.
+
+    `serve` is given the parsed request, or an iterator of them, and the call. What it returns is
+    the answer; where answers are a stream it writes them.
+    """
+
+    serve: Callable[[Any, ServerCall], Coroutine[Any, None, Any]]
+    takes_stream: bool = False
+    answers_stream: bool = False
+    #: None: the request is handed over as bytes. What it raises comes out of the servicer's own
+    #: reading for a stream, and ends the call otherwise.
+    parse: Callable[[bytes], Any] | None = None
+    encode: Callable[[Any], bytes] = bytes
+
+
+class ServerCall:
+    """A call, and the context that its servicer is given."""
+
+    __slots__ = (
+        "_accepted",
+        "_began",
+        "_cancelled",
+        "_code",
+        "_deadline",
+        "_drained",
+        "_ended",
+        "_grain",
+        "_head",
+        "_held",
+        "_messages",
+        "_method",
+        "_over",
+        "_reader",
+        "_reading",
+        "_running",
+        "_stream",
+        "_trailing",
+    )
+
+    def __init__(self, accepted: Accepted, stream: Stream, head: CallHead, method: Method) -> None:
+        self._accepted: Final = accepted
+        self._stream: Final = stream
+        self._head: Final = head
+        self._method: Final = method
+        self._reader: MessageReader | None = None
+        self._running: Running | None = None
+        #: On the loop's clock; and what `Deadlines` knows it by.
+        self._deadline: float | None = None
+        self._grain = 0
+        #: Whether the header fields of the answer were sent, and whether its end was.
+        self._began = False
+        self._over = False
+        self._cancelled = False
+        self._code: Code | None = None
+        self._trailing: Metadata = ()
+        #: Requests that were not read yet, and whether no more come.
+        self._messages: deque[bytes] | None = None
+        self._ended = False
+        #: Bytes that the other end was not given back yet.
+        self._held = 0
+        self._reading: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
+        if head.timeout_s is not None:
+            self._deadline = accepted.loop.time() + head.timeout_s
+            self._grain = accepted.deadlines.add(self, self._deadline)
+
+    # --- as its servicer sees it
+
+    def peer(self) -> str:
+        """Return the other end of the connection, as gRPC names it."""
+        return self._accepted.peer
+
+    def certificate(self) -> bytes | None:
+        """Return the certificate of the caller (DER), if it has shown one."""
+        return self._accepted.certificate
+
+    def invocation_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        """Return the metadata of the caller."""
+        return self._head.metadata
+
+    def time_remaining(self) -> float | None:
+        """Return how long the caller still waits; None: it did not say."""
+        if self._deadline is None:
+            return None
+        return max(0.0, self._deadline - self._accepted.loop.time())
+
+    def cancelled(self) -> bool:
+        """Whether the caller does not wait any more."""
+        return self._cancelled
+
+    def done(self) -> bool:
+        """Whether the call has its status."""
+        return self._over
+
+    def code(self) -> Code | None:
+        """Return the status that was set; None: none was."""
+        return self._code
+
+    def set_code(self, code: int) -> None:
+        """Set the status that the call ends with when its servicer returns."""
+        self._code = Code(code)
+
+    def set_trailing_metadata(self, metadata: Metadata) -> None:
+        """Set what is sent with the status."""
+        self._trailing = metadata
+
+    async def send_initial_metadata(self, metadata: Metadata) -> None:
+        """Send metadata before the first answer."""
+        if not self._began:
+            self._begin(fields_of(metadata))
+
+    async def read(self) -> Any:
+        """Return the next request; None: there are no more."""
+        messages = self._messages
+        assert messages is not None, "this method takes one request"
+        while not messages:
+            if self._held:
+                self._accepted.connection.consumed(self._stream, self._held)
+                self._held = 0
+            if self._ended:
+                return None
+            self._reading = self._accepted.loop.create_future()
+            try:
+                await self._reading
+            finally:
+                self._reading = None
+        content = messages.popleft()
+        return content if self._method.parse is None else self._method.parse(content)
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        """Yield the requests."""
+        while (message := await self.read()) is not None:
+            yield message
+
+    async def write(self, message: Any) -> None:
+        """Send an answer; waits while the caller does not take what was sent before."""
+        if self._over:
+            raise AbortError("the call has ended")
+        if not self._began:
+            self._begin()
+        stream = self._stream
+        self._accepted.connection.sending.data(stream, framed(self._method.encode(message)))
+        if stream.queued > _HIGH_WATER:
+            self._drained = self._accepted.loop.create_future()
+            try:
+                await self._drained
+            finally:
+                self._drained = None
+
+    async def abort(self, code: int, details: str = "", trailing_metadata: Metadata = ()) -> None:
+        """End the call with a status; raises `AbortError`."""
+        self.finish(Code(code), details, trailing_metadata)
+        raise AbortError(details)
+
+    # --- as its stream sees it
+
+    def headers(self, headers: Headers, ended: bool) -> None:
+        """Take trailers, which say nothing in gRPC."""
+        self.data(b"", ended)
+
+    def data(self, content: bytes, ended: bool) -> None:
+        """Take bytes of requests."""
+        if self._over:
+            return
+        if self._messages is None:
+            size = len(content)
+            if (
+                ended
+                and self._reader is None
+                and size >= 5
+                and not content[0]
+                and int.from_bytes(content[1:5], "big") == size - 5 <= self._accepted.most_bytes
+            ):
+                self._start(content[5:])
+                return
+            self._accepted.connection.consumed(self._stream, size)
+            self._collect(content, ended)
+            return
+        self._queue(content, ended)
+
+    def writable(self) -> None:
+        """Let `write` go on."""
+        if self._drained is not None and not self._drained.done():
+            self._drained.set_result(None)
+
+    def lost(self, code: ErrorCode | int, why: str) -> None:
+        """The caller does not wait any more."""
+        self._cancel()
+
+    def expire(self) -> None:
+        """The deadline has passed."""
+        if not self._over:
+            self.finish(Code.DEADLINE_EXCEEDED, "the deadline has passed")
+            self._cancel()
+
+    # --- from the first byte to the last
+
+    def begin(self, ended: bool) -> None:
+        """Serve a call whose head has come."""
+        if self._method.takes_stream:
+            self._messages = deque()
+            self._ended = ended
+            self._start(self)
+        elif ended:
+            self.finish(Code.INTERNAL, "the call ended without its request")
+
+    def finish(self, code: Code, details: str = "", trailing: Metadata = ()) -> None:
+        """Send the status of the call; the first one counts."""
+        if self._over:
+            return
+        self._leave()
+        self._code = code
+        if code is Code.OK and not details and not trailing:
+            block = _OK_BLOCK
+        else:
+            fields = [
+                (b"grpc-status", b"%d" % code),
+                *([(b"grpc-message", message_of(details))] if details else ()),
+                *fields_of(trailing),
+            ]
+            block = plain_block(fields if self._began else (*_BEGIN, *fields))
+        sending, stream = self._accepted.connection.sending, self._stream
+        if stream.waiting is not None:
+            sending.data(stream, b"", trailers=block)
+        elif self._began:
+            sending.headers(stream, block, ends=True)
+        else:
+            if block is _OK_BLOCK:
+                block = plain_block((*_BEGIN, (b"grpc-status", b"0")))
+            self._began = True
+            sending.headers(stream, block, ends=True)
+
+    def _collect(self, content: bytes, ended: bool) -> None:
+        """Take bytes of the one request that did not come at once."""
+        try:
+            messages = self._read(content)
+        except MessageError as error:
+            self._refuse(error)
+            return
+        if messages and (self._running is not None or len(messages) > 1):
+            self.finish(Code.INTERNAL, "the call has more than one request")
+            self._cancel()
+        elif messages:
+            self._start(messages[0])
+        elif ended and self._running is None:
+            self.finish(Code.INTERNAL, "the call ended without its whole request")
+
+    def _queue(self, content: bytes, ended: bool) -> None:
+        """Take bytes of a stream of requests."""
+        assert self._messages is not None
+        try:
+            self._messages.extend(self._read(content))
+        except MessageError as error:
+            self._refuse(error)
+            self._cancel()
+            return
+        self._ended = ended
+        if ended and self._reader is not None and self._reader.within:
+            self.finish(Code.INTERNAL, "the call ended within a request")
+            self._cancel()
+            return
+        # While some wait to be read, the other end is not given more to send.
+        if self._messages:
+            self._held += len(content)
+        else:
+            self._accepted.connection.consumed(self._stream, len(content))
+        if self._reading is not None and not self._reading.done():
+            self._reading.set_result(None)
+
+    def _read(self, content: bytes) -> list[bytes]:
+        if self._reader is None:
+            unpack = ENCODINGS[self._head.encoding]
+            self._reader = MessageReader(self._accepted.most_bytes, unpack)
+        return self._reader.feed(content)
+
+    def _refuse(self, error: MessageError) -> None:
+        large = isinstance(error, MessageTooLargeError)
+        self.finish(Code.RESOURCE_EXHAUSTED if large else Code.INTERNAL, str(error))
+
+    def _start(self, request: Any) -> None:
+        """Run the servicer."""
+        method = self._method
+        if method.parse is not None and request is not self:
+            try:
+                request = method.parse(request)
+            except Exception as error:  # noqa: BLE001 - what no message of the method is
+                self.finish(Code.INTERNAL, f"the request cannot be read: {error}")
+                return
+        coroutine = method.serve(request, self)
+        running = Running(self._accepted.loop, copy_context(), coroutine, self._served)
+        self._running = running
+        running.start()
+
+    def _served(self, result: Any, error: BaseException | None) -> None:
+        """Answer with what the servicer returned or raised."""
+        self._running = None
+        if self._over:
+            return
+        if error is None:
+            if self._code:
+                self.finish(self._code, "", self._trailing)
+            elif self._method.answers_stream:
+                if not self._began:
+                    self._begin()
+                self.finish(Code.OK, "", self._trailing)
+            else:
+                self._answer(result)
+            return
+        if isinstance(error, asyncio.CancelledError):
+            self.finish(Code.CANCELLED, "the call was cancelled")
+            return
+        _log.error("%s failed", self._head.path, exc_info=error)
+        self.finish(Code.UNKNOWN, f"the method failed: {type(error).__name__}")
+
+    def _answer(self, result: Any) -> None:
+        """Send the one answer."""
+        try:
+            content = framed(self._method.encode(result))
+        except Exception:  # noqa: BLE001 - what cannot be sent ends the call
+            _log.exception("the answer of %s cannot be sent", self._head.path)
+            self.finish(Code.INTERNAL, "the answer cannot be sent")
+            return
+        if not self._began:
+            self._begin()
+        trailers = _OK_BLOCK
+        if self._trailing:
+            trailers = plain_block([(b"grpc-status", b"0"), *fields_of(self._trailing)])
+        self._leave()
+        self._code = Code.OK
+        self._accepted.connection.sending.data(self._stream, content, trailers=trailers)
+
+    def _begin(self, fields: Iterable[Field] = ()) -> None:
+        self._began = True
+        block = plain_block((*_BEGIN, *fields)) if fields else _BEGIN_BLOCK
+        self._accepted.connection.sending.headers(self._stream, block)
+
+    def _leave(self) -> None:
+        self._over = True
+        if self._deadline is not None:
+            self._accepted.deadlines.remove(self, self._grain)
+
+    def _cancel(self) -> None:
+        if not self._over:
+            self._leave()
+        self._cancelled = True
+        if self._running is not None:
+            self._running.cancel()

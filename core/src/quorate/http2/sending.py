@@ -1,0 +1,189 @@
+"""The frames that wait to leave, and the windows that data waits for."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from quorate.http2 import frames
+from quorate.http2.errors import ConnectionFault, ErrorCode, StreamFault
+from quorate.http2.stream import Stream
+
+_DATA: Final = frames.DATA
+_END: Final = frames.END_STREAM
+_END_HEADERS: Final = frames.END_HEADERS
+_head: Final = frames.head
+#: Answers to control frames that may wait for a socket.
+_ACKNOWLEDGEMENTS: Final = 1_000
+
+
+class Sending:
+    """What one end of a connection sends.
+
+    `ready` is called when there is something to send, once until `take`; `ended` when the end of a
+    stream was sent.
+    """
+
+    def __init__(self, ready: Callable[[], None], ended: Callable[[Stream], None]) -> None:
+        self._ready: Final = ready
+        self._ended: Final = ended
+        self._parts: Final[list[bytes | memoryview]] = []
+        self._told = False
+        #: The socket takes nothing: data waits, only frames that answer others are added.
+        self.paused = False
+        self.window = frames.INITIAL_WINDOW
+        self.stream_window = frames.INITIAL_WINDOW
+        self.frame_bytes = frames.LEAST_FRAME
+        #: In the order in which they had to wait.
+        self._blocked: Final[dict[Stream, None]] = {}
+        #: Answers to the other end's control frames since the socket took something.
+        self.acknowledgements = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def hold(self) -> None:
+        """Do not call `ready` until `take`, which follows."""
+        self._told = True
+
+    def take(self) -> bytes:
+        """Return all that waits."""
+        self._told = False
+        parts = self._parts
+        content = b"".join(parts) if len(parts) != 1 else bytes(parts[0])
+        parts.clear()
+        return content
+
+    def put(self, part: bytes | memoryview) -> None:
+        """Send a whole frame."""
+        self._parts.append(part)
+        if not self._told:
+            self._told = True
+            self._ready()
+
+    def acknowledge(self, part: bytes) -> None:
+        """Answer a frame of the other end's; raises `ConnectionFault` if it takes no answers."""
+        if self.paused:
+            self.acknowledgements += 1
+            if self.acknowledgements > _ACKNOWLEDGEMENTS:
+                raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, "it reads no acknowledgements")
+        self.put(part)
+
+    def headers(self, stream: Stream, block: bytes, *, ends: bool = False) -> None:
+        """Send a header block; with `ends` it is the last of the stream."""
+        size, most, end = len(block), self.frame_bytes, _END if ends else 0
+        if size <= most:
+            self.put(_head(size, frames.HEADERS, end | _END_HEADERS, stream.number) + block)
+        else:
+            self.put(_head(most, frames.HEADERS, end, stream.number) + block[:most])
+            for at in range(most, size, most):
+                part = block[at : at + most]
+                last = _END_HEADERS if at + most >= size else 0
+                self.put(_head(len(part), frames.CONTINUATION, last, stream.number) + part)
+        if ends:
+            self._end(stream)
+
+    def data(
+        self, stream: Stream, content: bytes, *, ends: bool = False, trailers: bytes | None = None
+    ) -> None:
+        """Send bytes, and the end of the stream; what no window lets through waits."""
+        size = len(content)
+        if (
+            stream.waiting is None
+            and not self.paused
+            and size <= stream.send_window
+            and size <= self.window
+            and size <= self.frame_bytes
+        ):
+            stream.send_window -= size
+            self.window -= size
+            closes = ends and trailers is None
+            parts = self._parts
+            parts.append(_head(size, _DATA, _END if closes else 0, stream.number))
+            parts.append(content)
+            if not self._told:
+                self._told = True
+                self._ready()
+            if trailers is not None:
+                self.headers(stream, trailers, ends=True)
+            elif closes:
+                self._end(stream)
+            return
+        if stream.waiting is None:
+            stream.waiting = deque()
+            self._blocked[stream] = None
+        if size:
+            stream.waiting.append(memoryview(content))
+            stream.queued += size
+        stream.closing, stream.trailers = ends or trailers is not None, trailers
+        self._send_some(stream)
+
+    def forget(self, stream: Stream) -> None:
+        """Drop what waits of a stream that ends otherwise."""
+        if stream.waiting is not None:
+            stream.waiting, stream.queued = None, 0
+            self._blocked.pop(stream, None)
+
+    def widen(self, more: int) -> None:
+        """Have a larger window for all streams; raises `ConnectionFault`."""
+        self.window += more
+        if self.window > frames.LARGEST_WINDOW:
+            raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "the window overflows")
+        self.go_on()
+
+    def widen_stream(self, stream: Stream, more: int) -> None:
+        """Have a larger window for a stream; raises `StreamFault`."""
+        stream.send_window += more
+        if stream.send_window > frames.LARGEST_WINDOW:
+            raise StreamFault(stream.number, ErrorCode.FLOW_CONTROL_ERROR, "its window overflows")
+        if stream.waiting is not None:
+            self._send_some(stream)
+
+    def go_on(self) -> None:
+        """Send what windows let through, a frame of each stream in turn."""
+        moved = True
+        while moved and not self.paused:
+            moved = False
+            for stream in list(self._blocked):
+                if stream.waiting is not None:
+                    moved |= self._send_some(stream, 1)
+
+    def _send_some(self, stream: Stream, most_frames: int = 1 << 30) -> bool:
+        """Send what may be sent of a stream's data; False: nothing."""
+        waiting = stream.waiting
+        assert waiting is not None
+        moved = False
+        while waiting and most_frames and not self.paused:
+            size = min(stream.send_window, self.window, self.frame_bytes, len(waiting[0]))
+            if size <= 0:
+                return moved
+            part = waiting[0][:size]
+            if size == len(waiting[0]):
+                waiting.popleft()
+            else:
+                waiting[0] = waiting[0][size:]
+            stream.send_window -= size
+            self.window -= size
+            stream.queued -= size
+            last = not waiting and stream.closing and stream.trailers is None
+            self._parts.append(_head(size, _DATA, _END if last else 0, stream.number))
+            self.put(part)
+            moved, most_frames = True, most_frames - 1
+        if waiting or self.paused:
+            return moved
+        stream.waiting = None
+        del self._blocked[stream]
+        if not stream.closing:
+            stream.owner.writable()
+        elif stream.trailers is not None:
+            self.headers(stream, stream.trailers, ends=True)
+        else:
+            if not moved:
+                self.put(_head(0, _DATA, _END, stream.number))
+            self._end(stream)
+        return True
+
+    def _end(self, stream: Stream) -> None:
+        stream.local_closed = True
+        self._ended(stream)

@@ -1,0 +1,150 @@
+"""Joins a connection to a socket of `asyncio`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, Protocol, cast
+
+from quorate.http2.connection import Connection
+from quorate.http2.errors import ConnectionFault
+
+#: The socket is asked for as many bytes at a time. Buffers are shared by connections: what stays
+#: between two reads is the beginning of a frame.
+READ_BYTES: Final = 1 << 18
+#: Bytes that wait for a socket until data waits for it with its stream.
+_HIGH_WATER: Final = 1 << 18
+#: How long the other end may take to read why its connection ends.
+_LINGER_S: Final = 1.0
+
+
+class WireOwner(Protocol):
+    """Takes what concerns the socket of a connection."""
+
+    def connected(self, wire: Wire) -> Connection:
+        """Return the connection of a socket that stands."""
+
+    def lost(self, wire: Wire, why: str) -> None:
+        """The socket is closed; its streams have heard of it."""
+
+
+class Wire(asyncio.BufferedProtocol):
+    """The socket of a connection, read into a buffer that it shares with others of its loop."""
+
+    __slots__ = (
+        "_ended",
+        "_loop",
+        "_owner",
+        "_rest",
+        "_scratch",
+        "_turn",
+        "connection",
+        "reads",
+        "transport",
+    )
+
+    def __init__(
+        self, owner: WireOwner, scratch: memoryview, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._owner: Final = owner
+        self._scratch: Final = scratch
+        self._loop: Final = loop
+        #: The beginning of a frame that has not arrived as a whole.
+        self._rest: Final = bytearray()
+        self._turn: asyncio.Handle | None = None
+        #: The other end broke the rules: what it sends is not looked at.
+        self._ended = False
+        #: How often something has come.
+        self.reads = 0
+        self.transport: asyncio.Transport
+        self.connection: Connection
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin the connection."""
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(_HIGH_WATER)
+        self.connection = self._owner.connected(self)
+        self.connection.begin()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return where the next bytes go."""
+        return self._scratch
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Take in what has arrived, and send the answers that are ready by then."""
+        self.reads += 1
+        if self._ended:
+            return
+        connection, rest = self.connection, self._rest
+        sending = connection.sending
+        sending.hold()
+        try:
+            if not rest:
+                used = connection.receive(self._scratch, nbytes)
+                if used != nbytes:
+                    rest += self._scratch[used:nbytes]
+            else:
+                rest += self._scratch[:nbytes]
+                with memoryview(rest) as view:
+                    used = connection.receive(view, len(view))
+                del rest[:used]
+        except ConnectionFault:
+            self._end()
+            return
+        self.flush()
+
+    def eof_received(self) -> bool:
+        """Close the socket when the other end has closed its own."""
+        return False
+
+    def pause_writing(self) -> None:
+        """Let data wait with its streams."""
+        self.connection.sending.paused = True
+
+    def resume_writing(self) -> None:
+        """Send what had to wait."""
+        sending = self.connection.sending
+        sending.paused, sending.acknowledgements = False, 0
+        sending.go_on()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the streams."""
+        why = str(exc) if exc else "the connection was closed"
+        self.connection.lose(why)
+        self._owner.lost(self, why)
+
+    def ready(self) -> None:
+        """Send at the end of this turn of the loop, with what else there is by then."""
+        self._turn = self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Send what waits."""
+        sending = self.connection.sending
+        if sending:
+            content = sending.take()
+            if not self.transport.is_closing():
+                self.transport.write(content)
+        else:
+            sending.take()
+
+    def _end(self) -> None:
+        """Send why the connection ends, and read on for a while what is not looked at any more.
+
+        A socket that is closed with unread bytes is reset, and the reason lost.
+        """
+        self._ended = True
+        self.flush()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+            self._loop.call_later(_LINGER_S, self.transport.abort)
+        else:
+            self.transport.close()
+
+    def close(self) -> None:
+        """Send what waits, and close the socket."""
+        self.flush()
+        self.transport.close()
+
+
+def scratch(size: int = READ_BYTES) -> memoryview:
+    """Return a buffer for the wires of one event loop."""
+    return memoryview(bytearray(size))
