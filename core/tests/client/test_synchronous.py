@@ -15,6 +15,7 @@ from quorate.client import (
     Client,
     ClosedError,
     InvalidError,
+    OtherClusterError,
     RejectedError,
     blocking,
 )
@@ -29,9 +30,13 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def served(fake_cluster: type[FakeCluster]) -> Iterator[FakeCluster]:
+def thread() -> LoopThread:
+    return LoopThread()
+
+
+@pytest.fixture
+def served(fake_cluster: type[FakeCluster], thread: LoopThread) -> Iterator[FakeCluster]:
     """The nodes, whose loop is not the client's."""
-    thread = LoopThread()
     cluster = fake_cluster()
 
     async def start() -> None:
@@ -172,3 +177,20 @@ def test_a_twin_has_the_methods_of_its_helper(served: FakeCluster, q: Client) ->
     assert SyncPuts.put.__doc__ == "Write a pair."
     [sent] = served.nodes["n1"].commands
     assert PutPair.FromString(sent.payload).value == b"v"
+
+
+def test_another_cluster_than_it_met_first_is_refused(
+    served: FakeCluster, q: Client, thread: LoopThread
+) -> None:
+    q.kv.put(served.first, b"x")
+
+    async def found_anew() -> None:
+        for node in served.nodes.values():
+            await node.stop()
+            node.told = served.told()
+            node.told.cluster_id = b"other"
+            await node.start()
+
+    thread.run(found_anew())
+    with pytest.raises(OtherClusterError, match="make another client"):
+        q.kv.put(served.first, b"x", timeout_s=0.5)

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.client import AsyncClient, topology
+from quorate.client import AsyncClient, OtherClusterError, topology
 from quorate.groups.refusals import WrongShardError
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.admin_pb2 import TopologyResponse
@@ -60,7 +60,6 @@ async def test_a_client_that_goes_on_is_told_of_changes_and_asks_no_more(
 ) -> None:
     await following(telling, q)
     assert followed(telling) == 1
-    asked = telling.topologies
     telling.leaders[0], telling.term = "n3", 6
     changed = TopologyResponse(cluster_id=b"fake", nodes=telling.told().nodes, changes_only=True)
     changed.shards.append(telling.told().shards[0])
@@ -68,7 +67,9 @@ async def test_a_client_that_goes_on_is_told_of_changes_and_asks_no_more(
     await eventually(lambda: q._topology._places[ShardId("metadata", 0)].leader == "n3")
     # The others are as they were.
     assert len(q._topology._places) == len(telling.leaders)
-    calls = len(telling.nodes["n3"].asked)
+    # The first call to a node asks it for its cluster, too.
+    await q.kv.get(telling.first)
+    asked, calls = telling.topologies, len(telling.nodes["n3"].asked)
     for _ in range(10):
         await q.kv.get(telling.first)
         await asyncio.sleep(0.01)
@@ -143,3 +144,45 @@ async def test_a_slot_that_has_moved_costs_one_retry(telling: FakeCluster, q: As
         node.answer = answer  # type: ignore[assignment]
     await q.kv.put(telling.first, b"x")
     assert answered == [telling.leaders[0], telling.leaders[1]]
+
+
+async def refounded(cluster: FakeCluster, *names: str) -> None:
+    """Let nodes begin anew as those of another cluster."""
+    for name in names:
+        node = cluster.nodes[name]
+        await node.stop()
+        told = cluster.told()
+        told.cluster_id = b"other"
+        node.told = told
+        await node.start()
+
+
+async def test_a_client_sends_nothing_to_another_cluster_than_it_met_first(
+    cluster: FakeCluster,
+) -> None:
+    async with cluster.client() as q:
+        await q.kv.put(cluster.first, b"x")
+        await refounded(cluster, *cluster.nodes)
+        executed = len(cluster.nodes["n1"].executed)
+        with pytest.raises(OtherClusterError, match="make another client"):
+            await q.kv.put(cluster.first, b"x", timeout_s=0.5)
+        with pytest.raises(OtherClusterError, match="make another client"):
+            await q.kv.get(cluster.first, timeout_s=0.5)
+        with pytest.raises(OtherClusterError, match="make another client"):
+            await q.topology()
+    assert len(cluster.nodes["n1"].executed) == executed
+    async with cluster.client() as q:
+        await q.kv.put(cluster.first, b"x")
+
+
+async def test_a_client_asks_the_nodes_of_its_cluster_that_are_left(cluster: FakeCluster) -> None:
+    async with cluster.client() as q:
+        await q.kv.put(cluster.first, b"x")
+        # n1 led, and is in the place of a node now that n3 follows.
+        cluster.leaders[0], cluster.term = "n3", 2
+        await refounded(cluster, "n1")
+        executed = len(cluster.nodes["n1"].executed)
+        for _ in range(10):
+            await q.kv.put(cluster.first, b"x")
+    assert len(cluster.nodes["n1"].executed) == executed
+    assert cluster.nodes["n3"].executed

@@ -16,6 +16,7 @@ from quorate.client.connections import Connections
 from quorate.client.errors import (
     DeadlineError,
     InvalidError,
+    OtherClusterError,
     OutcomeUnknownError,
     QuorateError,
     UnansweredError,
@@ -45,6 +46,8 @@ class Attempts:
         self._count = 0
         #: The last thing that a node said: it says more than another one's silence.
         self._said = ""
+        #: Another cluster answered.
+        self._other: OtherClusterError | None = None
         #: An attempt may have been carried out.
         self.lost = False
 
@@ -58,6 +61,8 @@ class Attempts:
         moved = self._learn(failure, address)
         if not failure.unreachable:
             self._said = failure.why
+        elif isinstance(failure.error, OtherClusterError):
+            self._other = failure.error
         if failure.retry == "never":
             raise self._refused(failure)
         if failure.retry == "unknown" and self._kind != "read":
@@ -108,6 +113,8 @@ class Attempts:
                 "the time is over, and an attempt was lost on the way, so it may be done; read "
                 f"before trying again; the last reason was: {why}"
             )
+        if self._other is not None and not self._said:
+            return self._other
         return DeadlineError(
             "the time is over and nothing was done, so trying again is safe; the last reason was: "
             f"{why}"

@@ -16,6 +16,7 @@ from quorate.client.home import begin_connections
 from quorate.client.tls import Files, Tls, why_refused
 from quorate.client.tokens import BearerToken
 from quorate.observe.requests import SPAN_KEY
+from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
 
 if TYPE_CHECKING:
     from quorate.observe.traces import Traces
@@ -49,6 +50,19 @@ _FAILED: Final = frozenset(
 _REFUSED: Final = "the connection was refused"
 #: Any method does: a channel that has failed says why.
 _ASK_WHY: Final = "/grpc.health.v1.Health/Check"
+_TOPOLOGY: Final = "/quorate.v1.AdminService/Topology"
+#: How long a busy node may take to say which cluster it belongs to.
+_PATIENCE_S: Final = 10.0
+
+
+class Pin:
+    """The cluster that a client met first: it talks to no other one."""
+
+    __slots__ = ("cluster",)
+
+    def __init__(self) -> None:
+        #: Its id; empty before the first topology.
+        self.cluster = b""
 
 
 class Connection:
@@ -60,10 +74,15 @@ class Connection:
         credentials: grpc.ChannelCredentials | None = None,
         token: BearerToken | None = None,
         traces: Traces | None = None,
+        pin: Pin | None = None,
     ) -> None:
         begin_connections()
         self._token: Final = token
         self._traces: Final = traces
+        self._pin: Final = pin or Pin()
+        #: The cluster that the other end was last found to belong to, until it may be another node.
+        self._found = b""
+        self._checking: asyncio.Task[bytes] | None = None
         self.address: Final = address
         self.credentials: Final = credentials
         self._channel: Final = (
@@ -97,7 +116,7 @@ class Connection:
         try:
             answer: R = await calling(request, timeout=timeout_s, metadata=self._metadata(span))
         except grpc.aio.AioRpcError as error:
-            raise failures.of_rpc(self.address, error) from None
+            raise self._failed(error) from None
         except grpc.aio.UsageError:
             raise ClosedError from None
         except asyncio.CancelledError:
@@ -122,7 +141,7 @@ class Connection:
             async for answer in answers:
                 yield answer
         except grpc.aio.AioRpcError as error:
-            raise failures.of_rpc(self.address, error) from None
+            raise self._failed(error) from None
         except grpc.aio.UsageError:
             raise ClosedError from None
         except asyncio.CancelledError:
@@ -144,13 +163,15 @@ class Connection:
     async def stands(self, timeout_s: float) -> float:
         """Wait until the connection stands, and return what is left of the time.
 
-        Raises `AttemptError` when the node cannot be reached: nothing was sent.
+        Raises `AttemptError` when the node cannot be reached, or belongs to another cluster than
+        the one that was met first: nothing was sent.
         """
         if self._closed:
             raise ClosedError
         state = self._channel.get_state(try_to_connect=True)
         if state is _READY:
-            return timeout_s
+            return timeout_s if self._found == self._pin.cluster else await self._check(timeout_s)
+        self._found = b""
         if state in _FAILED:
             # gRPC reconnects after a while; do not wait for that here.
             raise failures.unreachable(self.address, await self._why())
@@ -167,7 +188,45 @@ class Connection:
             raise failures.unreachable(self.address, "no connection in time") from None
         except grpc.aio.UsageError:
             raise ClosedError from None
+        return await self._check(timeout_s - (loop.time() - begun))
+
+    async def _check(self, timeout_s: float) -> float:
+        """Raise `AttemptError` where another cluster answers; return what is left of the time.
+
+        Calls that wait for the same connection share the question.
+        """
+        if self._pin.cluster in (b"", self._found):
+            return timeout_s
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        if self._checking is None or self._checking.done():
+            self._checking = loop.create_task(self._find(self._pin.cluster))
+        try:
+            async with asyncio.timeout(min(timeout_s, CONNECT_S)):
+                there = await asyncio.shield(self._checking)
+        except TimeoutError:
+            raise failures.unreachable(self.address, "no answer in time") from None
+        if there not in (b"", self._pin.cluster):
+            raise failures.other_cluster(self.address, self._pin.cluster, there)
         return timeout_s - (loop.time() - begun)
+
+    async def _find(self, met: bytes) -> bytes:
+        """Return the cluster that the other end belongs to; empty where it does not say.
+
+        One that refuses the caller, or has no cluster yet, says so in its answer to the call.
+        """
+        asking = self._channel.unary_unary(
+            _TOPOLOGY, TopologyRequest.SerializeToString, TopologyResponse.FromString
+        )
+        try:
+            answer: TopologyResponse = await asking(
+                TopologyRequest(), timeout=_PATIENCE_S, metadata=self._metadata("")
+            )
+        except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.CancelledError):
+            return b""
+        if answer.cluster_id == met:
+            self._found = met
+        return answer.cluster_id
 
     async def _why(self) -> str:
         """Return why the connection has failed."""
@@ -179,6 +238,12 @@ class Connection:
             except grpc.aio.UsageError:
                 raise ClosedError from None
         return _REFUSED
+
+    def _failed(self, error: grpc.aio.AioRpcError) -> failures.AttemptError:
+        if error.code() is grpc.StatusCode.UNAVAILABLE:
+            # Another node may listen there by now.
+            self._found = b""
+        return failures.of_rpc(self.address, error)
 
     def _end(self) -> BaseException:
         """Distinguish a cancelled caller from a channel that was closed."""
@@ -199,6 +264,8 @@ class Connections:
     ) -> None:
         #: Where spans of calls come from; None: there are none.
         self.traces: Final = traces
+        #: Shared by all of them.
+        self.pin: Final = Pin()
         self._tls: Final = tls
         self._token: Final = token
         #: The last ones that could be used.
@@ -218,7 +285,7 @@ class Connections:
         if known is None or known.credentials is not credentials:
             # One that has failed is closed with the last call that waits on it.
             known = self._known[address] = Connection(
-                address, credentials, self._token, self.traces
+                address, credentials, self._token, self.traces, self.pin
             )
         return known
 

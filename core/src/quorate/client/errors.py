@@ -38,6 +38,17 @@ class UnavailableError(QuorateError):
     """Nothing was done, now or later: trying again is safe."""
 
 
+class OtherClusterError(UnavailableError):
+    """The nodes that answer belong to another cluster than those that this client met first."""
+
+    def __init__(self, address: str, met: bytes, there: bytes) -> None:
+        super().__init__(
+            f"{address} belongs to cluster {there.hex()}, and this client to {met.hex()}: nothing"
+            " was sent; name the endpoints of one cluster alone, and make another client where a"
+            " cluster was founded anew or restored"
+        )
+
+
 class DeadlineError(UnavailableError, TimeoutError):
     """The time was over before anything was done: trying again is safe."""
 

@@ -10,6 +10,7 @@ from google.rpc import error_details_pb2, status_pb2
 from quorate.client.errors import (
     DeadlineError,
     InvalidError,
+    OtherClusterError,
     OutcomeUnknownError,
     QuorateError,
     RejectedError,
@@ -96,6 +97,11 @@ def unreachable(address: str, why: str) -> AttemptError:
         ),
         unreachable=True,
     )
+
+
+def other_cluster(address: str, met: bytes, there: bytes) -> AttemptError:
+    """Return the failure to talk to a node of another cluster: nothing was sent."""
+    return AttemptError("safe", OtherClusterError(address, met, there), unreachable=True)
 
 
 def of_status(status: status_pb2.Status) -> AttemptError:

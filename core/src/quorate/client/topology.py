@@ -249,6 +249,7 @@ class Topology:
                 each.slots, each.version = before.slots, before.version
         self._reported = self._reported | reported if answer.changes_only and earlier else reported
         self._cluster_id = answer.cluster_id
+        self._connections.pin.cluster = self._connections.pin.cluster or answer.cluster_id
         self._addresses = {each.node: each.address for each in answer.nodes}
         self._places = {}
         self._owners = {}

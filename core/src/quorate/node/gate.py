@@ -21,7 +21,8 @@ class Gate:
     def __init__(self, ungated: Collection[str], awaited: Collection[str] = ()) -> None:
         self._ungated: Final = frozenset(ungated)
         self._awaited: Final = frozenset(awaited)
-        self._closed: str | None = "this node is starting; try again, or ask another node"
+        #: Why calls are refused, or None.
+        self.closed: str | None = "this node is starting; try again, or ask another node"
         #: When a call was refused last, or the gate was closed.
         self._refused_at = float("-inf")
         #: The calls that were let in and have not ended, by their methods.
@@ -32,11 +33,11 @@ class Gate:
 
     def open(self) -> None:
         """Let calls in."""
-        self._closed = None
+        self.closed = None
 
     def close(self, why: str) -> None:
         """Refuse further calls with UNAVAILABLE and the reason."""
-        self._closed = why
+        self.closed = why
         self._refused_at = asyncio.get_running_loop().time()
 
     async def emptied(self, timeout_s: float) -> bool:
@@ -66,9 +67,9 @@ class Gate:
             return serve
 
         async def served(request: Any, context: Any) -> Any:
-            if self._closed is not None and not awaited:
+            if self.closed is not None and not awaited:
                 self._refused_at = asyncio.get_running_loop().time()
-                return await fail(path, NotServingError(self._closed), context)
+                return await fail(path, NotServingError(self.closed), context)
             self._come(method)
             try:
                 return await serve(request, context)

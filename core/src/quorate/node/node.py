@@ -34,7 +34,7 @@ from quorate.node.access import authority_known, authority_of, identities_of, is
 from quorate.node.admin_service import AdminService
 from quorate.node.api import PluginNode
 from quorate.node.certificates import Certificates
-from quorate.node.directory import directory_of
+from quorate.node.directory import OtherClusterError, directory_of
 from quorate.node.forming import Forming, initial_members
 from quorate.node.leader_tasks import LeaderTasks, hand_over
 from quorate.node.members import Members, is_being_removed
@@ -287,7 +287,12 @@ class Node:
             self._version,
             self._certificates,
             self.repairs,
-            [self.repairs.alarms, self.scrub.alarms, self.canary.alarms],
+            [
+                self.peers.neighbours.alarms,
+                self.repairs.alarms,
+                self.scrub.alarms,
+                self.canary.alarms,
+            ],
         )
         self._topology_feed: Final = TopologyFeed(
             self._reports.topology, self._reports.topology_key, self._loop
@@ -379,6 +384,8 @@ class Node:
             recorder=self.recorder,
             traces=traces,
         )
+        self._life.refusal = lambda: self._serving.gate.closed
+        self.peers.on_misplaced = lambda why: self._life.end(OtherClusterError(why))
         parts = Parts(
             replicas=self._replicas,
             serving=self._serving,
@@ -425,7 +432,8 @@ class Node:
             node.http_address,
             node.dir.absolute(),
         )
-        first_members = self._replicas.join(await self.peers.find_cluster())
+        entry = await self.peers.find_cluster(self._serving.gate.close)
+        first_members = self._replicas.join(entry)
         cluster = self._replicas.cluster
         names = _listed(peer.node for peer in first_members.voters)
         _log.info("3/5 in cluster %s, founded by %s", cluster.hex(), names)

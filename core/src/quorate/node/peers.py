@@ -22,10 +22,11 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
-from quorate.groups.timing import end, every
+from quorate.groups.timing import end, every, pause
 from quorate.node import tuning
 from quorate.node.certificates import Certificates
 from quorate.node.forming import Forming
+from quorate.node.neighbours import Neighbours
 from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.server import RpcServer
@@ -41,6 +42,8 @@ TOO_OLD: Final = "its release is too old for the levels that are in force"
 
 #: How often the others are asked where all of them are: who leads must be let in.
 _ASK_S: Final = 0.5
+#: How often the others are asked whether this node's directory is still that of another cluster.
+_AGAIN_S: Final = 2.0
 
 
 def addresses_of(settings: Settings) -> Mapping[str, str]:
@@ -123,6 +126,9 @@ class Peers:
         self._forming: Final = forming
         self.addresses: Final = Addresses(own)
         self._shards: Final = shards
+        self.neighbours: Final = Neighbours(self._others)
+        #: Gets why this node's directory is that of another cluster, once it is met by one.
+        self.on_misplaced: Callable[[str], None] = lambda why: None
         #: What the connected nodes can.
         self._can: Final[dict[str, Mapping[str, int]]] = {}
         shards.on_map(self._look_at_levels)
@@ -144,6 +150,7 @@ class Peers:
             introduced=self._introduced,
             alive=self.liveness.hear,
             judge=self._judge,
+            met=self._met,
             rng=random.Random(),
             limits=limits,
             tls=None if certificates is None else certificates.peers(),
@@ -174,12 +181,19 @@ class Peers:
 
     # Life.
 
-    async def find_cluster(self) -> bytes:
-        """Form a cluster or find it, and return its first entry; raises `FormationRefusedError`."""
+    async def find_cluster(self, waits: Callable[[str], None]) -> bytes:
+        """Form a cluster or find it, and return its first entry; raises `FormationRefusedError`.
+
+        While the directory is that of another cluster than the others, `waits` gets the reason.
+        """
         self.addresses.share(self.network.know)
-        return self.first_entry() or await self._forming.first_entry(
-            self.network.introduce, self._others
-        )
+        if not (entry := self.first_entry()):
+            return await self._forming.first_entry(self.network.introduce, self._others)
+        while (why := await self._misplaced()) is not None:
+            _log.error("this node does not serve: %s", why)
+            waits(why)
+            await pause(self._loop, _AGAIN_S)
+        return entry
 
     def join(self, cluster: bytes) -> None:
         """Talk to the nodes of this cluster."""
@@ -284,11 +298,32 @@ class Peers:
         """Take what another node of the cluster says of all nodes."""
         self.addresses.hear({each.node: each.address for each in about.nodes})
 
+    def _met(self, node: str, ours: bool) -> None:
+        self.neighbours.met(node, ours=ours)
+        if (why := self.neighbours.misplaced) is not None:
+            self.on_misplaced(why)
+
+    async def _misplaced(self) -> str | None:
+        """Ask the others until one belongs to this cluster; return why this directory does not."""
+        asking = [self._loop.create_task(self._ask(node)) for node in sorted(self._others)]
+        for each in asyncio.as_completed(asking):
+            await each
+            if self.neighbours.confirmed:
+                break
+        await end(*asking)
+        return self.neighbours.misplaced
+
     async def _ask(self, node: str) -> None:
         try:
-            self._hear(_about(await self.network.introduce(node, self._introduction())))
+            other = await self.network.introduce(node, self._introduction())
         except IntroductionRefusedError as error:
             _log.debug("cannot ask where the nodes are: %s", error)
+            return
+        if other.first_entry:
+            ours = other.first_entry == self.first_entry()
+            self.neighbours.met(node, ours=ours)
+            if ours:
+                self._hear(_about(other))
 
 
 def _about(other: Introduction) -> NodeIntroduction:

@@ -22,6 +22,8 @@ class Life:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
+        #: Returns why clients' calls are refused, or None.
+        self.refusal: Callable[[], str | None] = lambda: None
         self._ended: Final[asyncio.Future[None]] = loop.create_future()
         self._settling: asyncio.Task[None] | None = None
         self._unsettled: Callable[[], Sequence[str]] = list
@@ -78,9 +80,11 @@ class Life:
             return [STOPPING]
         if self._ended.done():
             return [f"this node cannot go on: {self._ended.exception()}"]
+        refusal = self.refusal()
         if self._settling is None:
-            return ["this node is starting: it has no cluster yet, or its plugins begin"]
-        return self._lacking() if self._settling.done() else self._unsettled()
+            return [refusal or "this node is starting: it has no cluster yet, or its plugins begin"]
+        missing = self._lacking() if self._settling.done() else self._unsettled()
+        return missing if refusal is None else [refusal, *missing]
 
     def _settled(self, settling: asyncio.Task[None]) -> None:
         if not settling.cancelled() and (error := settling.exception()) is not None:

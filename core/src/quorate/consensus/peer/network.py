@@ -86,6 +86,7 @@ class PeerNetwork:
     `alive(node, epoch)` gets the heartbeats of other nodes.
     `judge(introduction)` returns why nothing may be sent to a node, or None.
     `takes_hash()` returns whether the hash of the token is still taken for a proof of it.
+    `met(node, ours)` gets each node that knows the token, and whether it is of this cluster.
 
     With `tls` all connections are encrypted, and each end shows the certificate of its node.
     """
@@ -102,6 +103,7 @@ class PeerNetwork:
         introduced: Callable[[Introduction], Introduction],
         alive: Callable[[str, int], None] = lambda node, epoch: None,
         judge: Callable[[Introduction], str | None] = lambda other: None,
+        met: Callable[[str, bool], None] = lambda node, ours: None,
         rng: random.Random,
         limits: StreamLimits | None = None,
         tls: PeerTls | None = None,
@@ -119,6 +121,7 @@ class PeerNetwork:
         self._introduced: Final = introduced
         self._alive: Final = alive
         self._judge_node: Final = judge
+        self._met: Final = met
         self._rng: Final = rng
         self._limits: Final = limits or StreamLimits()
         self._tls: Final = tls
@@ -428,9 +431,9 @@ class PeerNetwork:
             return OTHER_TOKEN
         if not self._cluster or not other.cluster:
             return NOT_FORMED
-        if other.cluster != self._cluster:
-            return OTHER_CLUSTER
-        return None
+        ours = other.cluster == self._cluster
+        self._met(other.peer.node, ours)
+        return None if ours else OTHER_CLUSTER
 
     def _judge(self, other: Handshake, proven: bool) -> str | None:
         reason = self._judge_cluster(other, proven)
