@@ -34,7 +34,8 @@ def replica(role: str, term: int, applied: int, **more: Any) -> ReplicaReport:
 
 
 def status(*shards: ReplicaReport, **more: Any) -> NodeStatusResponse:
-    return NodeStatusResponse(ready=True, version="1", http_address="h:9", shards=shards, **more)
+    given = {"ready": True, "version": "1", "http_address": "h:9", **more}
+    return NodeStatusResponse(shards=shards, **given)
 
 
 def view(*statuses: Status, at_s: float = 10.0, before: ClusterView | None = None) -> ClusterView:
@@ -42,7 +43,7 @@ def view(*statuses: Status, at_s: float = 10.0, before: ClusterView | None = Non
     return view_of(TOPOLOGY, named, at_s=at_s, before=before)
 
 
-def test_a_silent_node_is_shown_and_its_lag_is_what_the_leader_knows() -> None:
+def test_a_silent_node_is_shown_and_its_lag_is_unknown() -> None:
     leader = replica("leader", 4, 20, followers=[FollowerReport(node="n3", match_index=5)])
 
     seen = view(status(leader), status(replica("follower", 4, 18)), Silent("refused"))
@@ -55,7 +56,7 @@ def test_a_silent_node_is_shown_and_its_lag_is_what_the_leader_knows() -> None:
     assert [row["leads"] for row in seen.rows["nodes"]] == [1, 0, None]
     [shard] = seen.rows["shards"]
     assert (shard["leader"], shard["term"], shard["commit"]) == ("n1", 4, 20)
-    assert shard["lag"] == {"n2": 2, "n3": 15}
+    assert shard["lag"] == {"n2": 2, "n3": None}
 
 
 def test_of_two_that_say_they_lead_the_later_term_counts() -> None:
@@ -74,7 +75,7 @@ def test_without_a_leader_nothing_is_guessed() -> None:
 
     [shard] = seen.rows["shards"]
     assert (shard["leader"], shard["commit"], shard["lag"], shard["term"]) == (None, None, {}, 8)
-    [alarm] = seen.rows["alarms"]
+    alarm = seen.rows["alarms"][0]
     assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0: it takes no")
 
 
@@ -82,12 +83,12 @@ def test_a_shard_that_opens_when_it_is_asked_for_is_no_alarm_while_most_nodes_an
     unopened = status(unopened=["metadata/0"])
 
     seen = view(unopened, replica_less := status(), Silent("gone"))
-    assert seen.rows["alarms"] == []
+    assert [row["node"] for row in seen.rows["alarms"]] == ["n3"]
     assert [row["hosts"] for row in seen.rows["nodes"]] == [1, 0, None]
 
-    [alarm] = view(unopened, Silent("gone"), Silent("gone")).rows["alarms"]
+    alarm, *_ = view(unopened, Silent("gone"), Silent("gone")).rows["alarms"]
     assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0")
-    [alarm] = view(replica_less, replica_less, Silent("gone")).rows["alarms"]
+    alarm, *_ = view(replica_less, replica_less, Silent("gone")).rows["alarms"]
     assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0")
 
 
@@ -95,7 +96,7 @@ def test_a_lag_that_nobody_knows_is_unknown() -> None:
     seen = view(status(replica("leader", 4, 20)), status(), Silent("gone"))
 
     assert seen.rows["shards"][0]["lag"] == {"n2": None, "n3": None}
-    [_, (_, [shard])] = seen.tables()
+    [_, (_, [shard]), _] = seen.tables()
     assert shard["lag"] == ["n2 ?", "n3 ?"]
 
 
@@ -114,11 +115,23 @@ def test_a_node_that_began_anew_has_no_rate_yet() -> None:
     assert second.rows["shards"][0]["commands_per_s"] is None
 
 
+def test_a_node_that_is_gone_or_not_ready_is_an_alarm_and_its_lag_unknown() -> None:
+    leader = replica("leader", 4, 20)
+    leader.followers.add(node="n3", match_index=20)
+    seen = view(status(leader), status(ready=False), Silent("gone"))
+
+    assert [(row["node"], str(row["alarm"]).partition(".")[0]) for row in seen.rows["alarms"]] == [
+        ("n2", "not ready"),
+        ("n3", "does not answer: gone; 1 of 1 shards lack a replica"),
+    ]
+    assert seen.rows["shards"][0]["lag"] == {"n2": None, "n3": None}
+
+
 def test_alarms_are_what_nodes_say() -> None:
     seen = view(
         status(replica("leader", 4, 20), alarms=["clocks differ"]),
         status(alarms=["shard toy/0 has stopped"]),
-        Silent("gone"),
+        status(),
     )
 
     assert seen.rows["alarms"] == [

@@ -120,10 +120,6 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
     shards: Any = view.rows["shards"]
     for row in view.rows["alarms"]:
         yield Finding(str(row["node"] or "cluster"), str(row["alarm"]), "do what the alarm says")
-    for row in nodes:
-        if row["state"] != "ready":
-            advice = "look at its process and its log; /readyz says what it waits for"
-            yield Finding(row["node"], str(row["state"]), advice)
     versions = Counter(row["version"] for row in nodes if row["version"])
     if len(versions) > 1:
         found = ", ".join(f"{count} with {version}" for version, count in versions.items())

@@ -113,6 +113,7 @@ def view_of(
         {"node": name, "alarm": alarm} for name, status in said.items() for alarm in status.alarms
     ]
     nodes = [_node_row(each.node, each.address, statuses[each.node]) for each in topology.nodes]
+    alarms += _absences(nodes, shards)
     return ClusterView(
         cluster=topology.cluster_id.hex(),
         rows={
@@ -180,10 +181,25 @@ def _shard_row(
         "term": max((each.term for each in replicas.values()), default=place.term),
         "nodes": list(place.nodes),
         "commit": leading.commit_index if leading else None,
-        "lag": _lags(place, leading, replicas) if leading else {},
+        "lag": _lags(place, leading, replicas, said) if leading else {},
         "queued": leading.queued if leading else None,
         "commands_per_s": rates.get((name, leader)) if leader else None,
     }
+
+
+def _absences(nodes: Sequence[Row], shards: Sequence[Row]) -> Iterator[Row]:
+    """Yield an alarm for each node that is not ready, with the number of shards that lack it."""
+    for row in nodes:
+        if row["state"] == "ready":
+            continue
+        lack = ""
+        # One that answers has its replicas.
+        if row["hosts"] is None:
+            hosted: Iterator[Any] = (shard["nodes"] for shard in shards)
+            lacking = sum(row["node"] in hosts for hosts in hosted)
+            lack = f"; {lacking} of {len(shards)} shards lack a replica" if lacking else ""
+        alarm = f"{row['state']}{lack}. Look at its process and its log; /readyz names the cause"
+        yield {"node": row["node"], "alarm": alarm}
 
 
 def _most_answer(shard: Row, said: Container[str]) -> bool:
@@ -202,9 +218,15 @@ def _for_people(shard: Row) -> Row:
 
 
 def _lags(
-    place: pb.ShardPlace, leading: pb.ReplicaReport, replicas: Mapping[str, pb.ReplicaReport]
+    place: pb.ShardPlace,
+    leading: pb.ReplicaReport,
+    replicas: Mapping[str, pb.ReplicaReport],
+    said: Container[str],
 ) -> Mapping[str, int | None]:
-    """Return how many entries each follower has not applied; None: that is not known."""
+    """Return how many entries each follower has not applied; None: that is not known.
+
+    What the leader knows of a node that does not answer may be long past.
+    """
     matched = {each.node: each.match_index for each in leading.followers}
     lags: dict[str, int | None] = {}
     for node in place.nodes:
@@ -212,7 +234,10 @@ def _lags(
         if replica is leading:
             continue
         reached = matched.get(node) if replica is None else replica.applied_index
-        lags[node] = None if reached is None else max(0, leading.commit_index - reached)
+        if reached is None or node not in said:
+            lags[node] = None
+        else:
+            lags[node] = max(0, leading.commit_index - reached)
     return lags
 
 

@@ -22,7 +22,6 @@ from quorate.cli.statuses import (
 )
 from quorate.client.errors import OutcomeUnknownError, UnavailableError
 from quorate.observe.thresholds import FOLLOWER_LAG, FULL
-from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client import Client
@@ -37,6 +36,16 @@ _RECENT_S: Final = 60.0
 #: A map of more nodes would be too wide.
 _COLUMNS: Final = 12
 _TIMERS: Final = "quorate_timer_next_seconds"
+#: What a replica reports, by the columns of its table.
+_REPLICA_COLUMNS: Final = {
+    "role": "role",
+    "applied": "applied_index",
+    "commit": "commit_index",
+    "synced": "synced_index",
+    "log_bytes": "log_bytes",
+    "revision": "revision",
+    "age_ms": "age_ms",
+}
 #: How late a timer may be: leaders look for due deadlines every second.
 _LATE_S: Final = 5.0
 
@@ -120,19 +129,19 @@ class Cluster:
         last = max((each.report.last_index for each in replicas if each.report), default=0)
         rows = []
         for each in replicas:
-            report = each.report or pb.ReplicaReport()
-            lag = last - report.applied_index
+            report = each.report
+            # Of a node that does not answer nothing is known.
+            lag = None if report is None else last - report.applied_index
+            late = each.problem or (lag is not None and lag > FOLLOWER_LAG)
+            shown = "?" if lag is None else lag
             rows.append(
                 {
                     "node": each.node,
-                    "role": report.role,
-                    "applied": report.applied_index,
-                    "lag": Bad(lag) if each.problem or lag > FOLLOWER_LAG else lag,
-                    "commit": report.commit_index,
-                    "synced": report.synced_index,
-                    "log_bytes": report.log_bytes,
-                    "revision": report.revision,
-                    "age_ms": report.age_ms,
+                    **{
+                        name: "?" if report is None else getattr(report, field)
+                        for name, field in _REPLICA_COLUMNS.items()
+                    },
+                    "lag": Bad(shown) if late else shown,
                     "problem": Bad(each.problem) if each.problem else "",
                 }
             )
