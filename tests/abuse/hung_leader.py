@@ -13,8 +13,8 @@ from tests.abuse.attack import Attack, Broken, Target
 
 PUT: Final = "/quorate.v1.KvService/Put"
 #: What each call may take, and when it must have ended.
-DEADLINE_S: Final = 15.0
-SOON_S: Final = 9.0
+DEADLINE_S: Final = 30.0
+SOON_S: Final = 20.0
 KEYS: Final = ("read", "once", "plain", "service")
 
 

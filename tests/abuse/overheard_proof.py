@@ -21,12 +21,15 @@ _HEADER = 9
 
 #: What went from the speaker to the listener, a connection each.
 _overheard: list[bytearray] = []
+#: Where the listener accepts, until the attack has ended.
+_relays: list[socket.socket] = []
 
 
 def prepare(cluster: Cluster) -> None:
     """Let what one node says to another pass by a listener."""
     host, _, port = cluster.nodes[LISTENER].address.rpartition(":")
     relay = socket.create_server(("127.0.0.1", 0))
+    _relays.append(relay)
     _overheard.clear()
     threading.Thread(target=_accept, args=(relay, host, int(port)), daemon=True).start()
     file = tomlkit.parse(cluster.nodes[SPEAKER].file.read_text())
@@ -36,7 +39,11 @@ def prepare(cluster: Cluster) -> None:
 
 def _accept(relay: socket.socket, host: str, port: int) -> None:
     while True:
-        near, _ = relay.accept()
+        try:
+            near, _ = relay.accept()
+        except OSError:
+            relay.close()
+            return
         try:
             far = socket.create_connection((host, port))
         except OSError:
@@ -53,9 +60,10 @@ def _pass(source: socket.socket, sink: socket.socket, record: bytearray) -> None
         while content := source.recv(1 << 16):
             record += content
             sink.sendall(content)
-    for each in (source, sink):
-        with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_RDWR)
+    # The other one is the source of the other direction, which ends as well.
+    source.close()
 
 
 def introductions(heard: bytes) -> Iterator[bytes]:
@@ -74,6 +82,8 @@ def introductions(heard: bytes) -> Iterator[bytes]:
 async def run(target: Target) -> str:
     """Send each introduction that was overheard once more."""
     assert target.cluster is not None
+    while _relays:
+        _relays.pop().shutdown(socket.SHUT_RDWR)
     found = [each for heard in _overheard for each in introductions(bytes(heard))]
     assert found, "nothing was overheard"
     believed = 0

@@ -59,9 +59,10 @@ async def run(target: Target) -> str:
     await _make_list(peer)
     node = next(iter(target.cluster.nodes.values())) if target.cluster else None
     before_mib = _memory_mib(node.pid) if node else 0
-    clients: list[Peer] = []
+    clients = [peer]
     try:
-        await _publish(await _connected(door))
+        clients.append(await _connected(door))
+        await _publish(clients[-1])
         for _ in range(_CLIENTS):
             # Nothing is read ahead of who asks.
             clients.append(await _connected(door))

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -74,6 +75,9 @@ class Composed:
 
     def start(self, node: str, *, joins: bool = False) -> None:
         self.programs[node].start((*QUORATE, "serve"), self.environment(node, joins=joins))
+        if joins:
+            # It is added once it listens.
+            until(lambda: listens(self.ports[node]) or None)
 
     def environment(self, node: str, *, joins: bool = False) -> dict[str, str]:
         """Write the node's file, and return its environment."""
@@ -101,6 +105,12 @@ class Composed:
     def ready(self, node: str, times: int = 1) -> None:
         said = f"ready: node {node} "
         until(lambda: self.programs[node].said.count(said) == times or None)
+
+
+def listens(port: int) -> bool:
+    """Return whether somebody accepts connections at a port."""
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 def put(q: Client, key: str, value: bytes = b"") -> None:

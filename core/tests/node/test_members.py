@@ -367,7 +367,9 @@ async def test_a_call_that_was_lost_is_finished_by_another_one(nodes: Nodes, lef
                     break
                 seen += 1
             call.cancel()
-        await remove(members[1], "n4")
+        # The removal that was called first goes on, and may have ended by now.
+        with suppress(Refused):
+            await remove(members[1], "n4")
         await until(partial(have, members[1], "n1", "n2", "n3"))
 
 
