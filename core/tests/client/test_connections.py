@@ -22,9 +22,13 @@ async def test_a_busy_node_may_take_a_while_to_accept_a_connection() -> None:
             writer.write(read)
         writer.close()
 
+    opened: list[asyncio.StreamWriter] = []
+
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        opened.append(writer)
         await asyncio.sleep(BUSY_S)
         behind = await asyncio.open_connection("127.0.0.1", port)
+        opened.append(behind[1])
         await asyncio.gather(copy(reader, behind[1]), copy(behind[0], writer))
 
     busy = await asyncio.start_server(accept, "127.0.0.1", 0)
@@ -34,6 +38,9 @@ async def test_a_busy_node_may_take_a_while_to_accept_a_connection() -> None:
     finally:
         await connection.close()
         busy.close()
+        # Attempts that gave up are still waited for.
+        for writer in opened:
+            writer.transport.abort()
         await server.stop(None)
 
 
