@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.consensus.messages import Append, AppendReply, Heartbeat, VoteReply
-from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.consensus.refusals import MemoryLostError, ReplicaStoppedError
 from quorate.consensus.timing import Timing
 
 if TYPE_CHECKING:
@@ -43,15 +43,70 @@ def test_commit_never_goes_back(group: Group, commands: Commands) -> None:
     assert group.replicas["b"].commit == 3
 
 
-def test_a_commit_hint_beyond_the_end_of_the_log_is_ignored(
+def test_a_replica_that_is_told_to_commit_more_than_it_has_has_lost_its_memory(
     group: Group, commands: Commands
 ) -> None:
     group.say("a", "b", Append(1, 0, commands(2, 1), 0), term=1)
 
-    group.say("a", "b", Heartbeat(3, 0), term=1)
-    assert group.replicas["b"].commit == 0
     group.say("a", "b", Heartbeat(2, 0), term=1)
     assert group.replicas["b"].commit == 2
+    with pytest.raises(MemoryLostError, match="acknowledged entry 3, and its log ends at 2"):
+        group.say("a", "b", Heartbeat(3, 0), term=1)
+    assert group.replicas["b"].commit == 2
+
+
+def put_back(group: Group, node: str, to: int) -> None:
+    """Start a replica again with an older copy of its log, whatever it has acknowledged."""
+    journal = group.journals[node]
+    older = next(n for n in range(journal.written + 1) if journal.as_of(n).last.index == to)
+    group.wire = [message for message in group.wire if message.target.node != node]
+    group.stores[node].applied = min(group.stores[node].applied, to)
+    group.add(node, journal.as_of(older))
+
+
+def test_an_older_copy_of_a_log_is_found_by_the_next_heartbeat(group: Group) -> None:
+    leader = group.elect("a")
+    for payload in (b"one", b"two", b"three"):
+        leader.propose(payload)
+        group.settle()
+    group.advance(group.timing.heartbeat_s)
+
+    group.idle.add("b")
+    put_back(group, "b", to=3)
+    leader.bulk_remade("b")
+    with pytest.raises(MemoryLostError, match="acknowledged entry 5, and its log ends at 3"):
+        group.advance(group.timing.heartbeat_s)
+
+
+def test_a_replica_that_starts_again_with_all_that_it_acknowledged_goes_on(group: Group) -> None:
+    leader = group.elect("a")
+    group.slow.add("b")
+    leader.propose(b"one")
+    group.settle()
+    # The last entry was not synced, and nobody was told of it.
+    group.restart("b")
+    group.slow.clear()
+    leader.bulk_remade("b")
+    group.advance(3 * group.timing.heartbeat_s)
+    assert group.replicas["b"].commit == leader.commit == 3
+
+
+def test_what_a_replica_acknowledged_does_not_count_once_it_refuses_what_follows(
+    new_group: Callable[..., Group],
+) -> None:
+    group = new_group("abcde")
+    leader = group.elect("a")
+    for other in "cde":
+        group.isolate(other)
+    leader.propose(b"one")
+    group.settle()
+    assert leader.commit == 2
+    # It holds entry 3 as the leader knows, and then it does not.
+    group.say("b", "a", AppendReply(False, 3, 0, 2, 1), term=1)
+    group.say("c", "a", AppendReply(True, 2, 3), term=1)
+    assert leader.commit == 2
+    group.say("b", "a", AppendReply(True, 3, 3), term=1)
+    assert leader.commit == 3
 
 
 def test_a_leader_tells_no_follower_of_a_commit_beyond_its_match(group: Group) -> None:

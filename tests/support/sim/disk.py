@@ -21,6 +21,8 @@ class Disk:
         self.peer = Peer(node, draw_replica_id(node, rng))
         #: What the node wrote as its first entry, once it was formed; None while it is new.
         self.first_entry: bytes | None = None
+        #: It is a copy that was made before the process last wrote to it.
+        self.is_older = False
         #: It cannot form a cluster: its replicas are empty and wait until a leader adds them.
         self.waits = False
         self.log = MemoryDisk()

@@ -269,6 +269,14 @@ class Stopped(Fact):
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten(Fact):
+    """The replica came back with less than its leader knows it to have, and has gone on since."""
+
+    match: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
 class Healed(Fact):
     """Nothing has been wrong for the stated time; `served`: a proposal was acknowledged since."""
 

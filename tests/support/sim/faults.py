@@ -2,12 +2,16 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from functools import partial
 from typing import Final
 
 from quorate.observe.failpoints import arm
 
+from tests.support.sim import facts
 from tests.support.sim.cluster import Cluster, Node
+from tests.support.sim.disk import Disk
+from tests.support.sim.hosted import Hosted
 from tests.support.sim.loop import ProcessEndedError
 from tests.support.sim.network import Pair
 from tests.support.sim.operator import Operator
@@ -52,6 +56,10 @@ FAILPOINTS: Final = (
     "split.forgetting",
     "split.forked",
 )
+#: How long a copy of a disk lies aside, and how long a leader may take to find that it is older.
+_COPY_S: Final = (0.2, 1.5)
+_FIND_S: Final = 2.0
+_LOOK_S: Final = 0.02
 #: An install is over in a moment, as a split is: their steps are worth more than a transfer's.
 _SELDOM: Final = 10.0
 _SHORT: Final = ("install.", "merge.", "pointer.", "split.")
@@ -68,6 +76,8 @@ class FaultInjector:
         #: How to end each fault that is on, by the order of its beginning.
         self._mend: Final[dict[int, Callable[[], None]]] = {}
         self._begun = 0
+        #: A disk was copied, and the copy is not put back and found yet: nothing else goes wrong.
+        self._copied = False
         faults = cluster.profile.faults
         self._acts: Final[dict[Callable[[], None], int]] = {
             self._crash: faults.crash,
@@ -85,6 +95,7 @@ class FaultInjector:
             self._jump_clock: faults.clock_jump,
             self._change_clock_rate: faults.clock_rate,
             self._empty_disk: faults.empty_disk,
+            self._copy_disk: faults.older_copy,
             operator.transfer: faults.transfer,
             operator.change: faults.membership,
             self._return_leader: faults.return_leader,
@@ -118,10 +129,11 @@ class FaultInjector:
     def _go_on(self) -> None:
         if self._stopped:
             return
-        act = self._rng.choices(list(self._acts), list(self._acts.values()))[0]
-        self._cluster.counts["faults"] += 1
-        self._cluster.world.note(f"fault {getattr(act, '__name__', '')}")
-        act()
+        if not self._copied:
+            act = self._rng.choices(list(self._acts), list(self._acts.values()))[0]
+            self._cluster.counts["faults"] += 1
+            self._cluster.world.note(f"fault {getattr(act, '__name__', '')}")
+            act()
         every = self._cluster.profile.faults.every_s
         self._cluster.world.at(self._rng.expovariate(1 / every), self._go_on)
 
@@ -151,6 +163,8 @@ class FaultInjector:
         """End, now and then, the process that comes to a failpoint."""
         process = self._cluster.running
         if self._stopped or process is None or process.has_ended():
+            return
+        if self._copied:
             return
         if self._rng.random() < chance * self._cluster.profile.faults.failpoint:
             node = self._cluster.nodes[process.disk.peer.node]
@@ -297,3 +311,86 @@ class FaultInjector:
         self._cluster.counts["emptied disks"] += 1
         node.empty()
         self._until_mended(node.start, 0.5)
+
+    # An older copy: what a replica has forgotten then, others know as long as they live.
+
+    def _copy_disk(self) -> None:
+        """Copy the disk of a follower of a cluster that is well."""
+        if self._mend or not self._cluster.formed or not self._operator.all_replaced:
+            return
+        leading = {leader.replica.me.node for leader in self._leaders().values()}
+        followers = [name for name in self._cluster.initial_members if name not in leading]
+        if not followers:
+            return
+        node = self._cluster.nodes[self._rng.choice(followers)]
+        node.kill()
+        copy = deepcopy(node.disk)
+        copy.is_older = True
+        node.start()
+        self._copied = True
+        self._cluster.world.at(self._rng.uniform(*_COPY_S), self._put_back, node, copy)
+
+    def _put_back(self, node: Node, copy: Disk) -> None:
+        leaders = self._leaders()
+        leading = {leader.replica.me.node for leader in leaders.values()}
+        if self._stopped or len(leaders) < len(self._cluster.shards) or node.name in leading:
+            self._copied = False
+            return
+        node.kill()
+        terms = {shard: leader.term for shard, leader in leaders.items()}
+        self._cluster.world.at(_LOOK_S, self._bring_back, node, copy, terms)
+
+    def _bring_back(self, node: Node, copy: Disk, terms: dict[str, int]) -> None:
+        """Start it with the copy, once what it acknowledged last is committed without it."""
+        leaders = self._leaders()
+        known = {
+            shard: next((f.match for f in status.followers if f.peer == copy.peer), 0)
+            for shard, leader in leaders.items()
+            if leader.replica.commit >= (status := leader.replica.status()).last
+        }
+        if self._stopped or {shard: leader.term for shard, leader in leaders.items()} != terms:
+            self._copied = False
+            node.start()
+            return
+        if known.keys() != terms.keys():
+            self._cluster.world.at(_LOOK_S / 4, self._bring_back, node, copy, terms)
+            return
+        node.disk = copy
+        node.start()
+        self._cluster.counts["older copies"] += 1
+        assert node.process is not None
+        lost = [
+            facts.Forgotten(shard, copy.peer, match, last)
+            for shard, match in known.items()
+            if (last := node.process.hosted[shard].replica.log.last.index) < match
+        ]
+        self._find(node, terms, lost, self._cluster.world.now + _FIND_S)
+
+    def _find(
+        self,
+        node: Node,
+        terms: dict[str, int],
+        lost: list[facts.Forgotten],
+        until: float,
+    ) -> None:
+        """Begin anew once it was found, by its leader or, where that is no more, by its start.
+
+        That others know a later start of a node is a matter of their connections, which are none
+        of this simulation.
+        """
+        found = node.process is not None and node.process.gives_up
+        led = {shard: leader.term for shard, leader in self._leaders().items()}
+        if lost and not found and led == terms and not self._stopped:
+            if self._cluster.world.now < until:
+                self._cluster.world.at(_LOOK_S, self._find, node, terms, lost, until)
+                return
+            self._cluster.tell(lost[0])
+        self._cluster.counts["older copies found"] += found
+        if lost:
+            node.empty()
+            node.start()
+        self._copied = node.disk.is_older = False
+
+    def _leaders(self) -> dict[str, Hosted]:
+        found = {shard: self._cluster.leader(shard) for shard in self._cluster.shards}
+        return {shard: leader for shard, leader in found.items() if leader is not None}

@@ -9,6 +9,7 @@ from quorate.apply.program import families_of
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Message, Peer
+from quorate.consensus.refusals import MemoryLostError
 from quorate.groups.shard.log_keeper import TailJournal, open_journal
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Row
@@ -143,6 +144,9 @@ class Hosted:
             around.send(node, message.target.node, Packet(self.name, message))
 
     def _stopped(self, shard: Shard, error: Exception) -> None:
+        if self.process.disk.is_older and isinstance(error, MemoryLostError):
+            self.process.gives_up = True
+            return
         self._tell(facts.Stopped(self.name, self.peer, error))
 
     def _observed(

@@ -108,6 +108,8 @@ class Process:
         self._journals: Final[list[ObservedJournal]] = []
         self._alive = True
         self.paused = False
+        #: Its disk was found to be an older copy of itself: it must begin anew.
+        self.gives_up = False
         #: What was begun by senders of snapshots.
         self.connections: Final[list[Transfer]] = []
         timing = around.profile.timing

@@ -50,6 +50,8 @@ class Faults:
     clock_jump: int = 1
     clock_rate: int = 1
     empty_disk: int = 1
+    #: An older copy of its own is put in the place of a disk, while nothing else is wrong.
+    older_copy: int = 0
     transfer: int = 2
     membership: int = 2
     #: A leader hands over, leads again, is told late words of the first time, and is alone then.
@@ -73,6 +75,26 @@ USUAL_S: Final = 10.0
 
 QUIET: Final = Faults(
     every_s=float("inf"), drop=0, duplicate=0, reorder=0, cut_snapshot=0, failpoint=0
+)
+#: None but those of messages and snapshots; a run adds its own.
+NONE: Final = Faults(
+    crash=0,
+    power_loss=0,
+    cluster_power_loss=0,
+    pause=0,
+    partition=0,
+    one_way=0,
+    isolate_leader=0,
+    minority=0,
+    strand_leader=0,
+    stream_break=0,
+    slow_way=0,
+    slow_disk=0,
+    clock_jump=0,
+    clock_rate=0,
+    empty_disk=0,
+    transfer=0,
+    membership=0,
 )
 
 
@@ -169,6 +191,7 @@ def mixed(seed: int, seconds: float = USUAL_S) -> Profile:
         cut_snapshot=rng.choice((0, 0.2, 0.5)),
         cluster_power_loss=rng.choice((0, 1, 2)),
         empty_disk=rng.choice((0, 2, 4)),
+        older_copy=2,
         membership=rng.choice((0, 2, 5)),
         transfer=rng.choice((0, 3, 6)),
     )

@@ -12,7 +12,7 @@ from quorate.consensus.messages import (
     Rests,
 )
 from quorate.consensus.reads import ReadOutcome
-from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.consensus.refusals import MemoryLostError, ReplicaStoppedError
 
 
 class Following(Leading):
@@ -83,11 +83,24 @@ class Following(Leading):
         return self.log.sequence_of(index)
 
     def _on_heartbeat(self, leader: Peer, heartbeat: Heartbeat) -> None:
-        if heartbeat.commit <= self.log.last.index:
-            self._commit_to(heartbeat.commit)
+        self._check_memory(leader, heartbeat)
+        self._commit_to(heartbeat.commit)
         if heartbeat.agreed:
             self._agreed = self.clock(), heartbeat.agreed
         self._answer_heartbeat(leader, heartbeat.round)
+
+    def _check_memory(self, leader: Peer, heartbeat: Heartbeat) -> None:
+        """Stop where this log ends before what the leader tells this replica to commit.
+
+        It tells no more than this replica has acknowledged to it, which was durable then.
+        """
+        if heartbeat.commit > self.log.last.index:
+            raise MemoryLostError(
+                f"{leader.node} knows that this replica acknowledged entry {heartbeat.commit}, and"
+                f" its log ends at {self.log.last.index}: node.dir is an older copy of itself, or"
+                " its disk lost what was synced",
+                "it must vote no more, and begin anew: `quorate member replace`",
+            )
 
     def _answer_heartbeat(self, leader: Peer, number: int) -> None:
         # Every leader holds what was committed: it agrees without having been verified.

@@ -117,7 +117,11 @@ class Leading(Resting):
             self._acknowledged(follower, reply.match)
             if follower.mode is not Mode.REPLICATE and self._holds_enough(follower):
                 follower.replicate()
-        elif self._is_rejected(follower, reply):
+            return
+        if reply.prev_index == follower.match:
+            # It came late, or its sender has lost its memory, of which the next heartbeat tells it.
+            follower.doubted = True
+        if self._is_rejected(follower, reply):
             follower.probe(self._step_back(reply))
 
     def _holds_enough(self, follower: Progress) -> bool:
@@ -160,7 +164,7 @@ class Leading(Resting):
         if voter == self.me:
             return self.log.synced_index
         follower = self._followers.get(voter)
-        return follower.match if follower else 0
+        return follower.match if follower and not follower.doubted else 0
 
     def _commit_for(self, follower: Progress) -> int:
         return min(self.commit, follower.match)

@@ -24,6 +24,7 @@ class Progress:
     __slots__ = (
         "_inflight",
         "asked",
+        "doubted",
         "inflight_bytes",
         "last_seen_at",
         "match",
@@ -41,6 +42,9 @@ class Progress:
         self.mode = Mode.PROBE
         #: The last index that the follower is known to hold durably.
         self.match = 0
+        #: It has refused what follows `match` since, and may have lost what it held: its
+        #: acknowledgements do not count until the next one.
+        self.doubted = False
         #: The first entry that has not been sent.
         self.next = next_index
         #: In probe mode: whether a probe is in flight.
@@ -75,6 +79,8 @@ class Progress:
         """Record that the follower holds the log up to `match`; return whether that advanced it."""
         while self._inflight and self._inflight[0][0] <= match:
             self.inflight_bytes -= self._inflight.popleft()[1]
+        if match >= self.match:
+            self.doubted = False
         advanced = match > self.match
         if advanced:
             self.match = match

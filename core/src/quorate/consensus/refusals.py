@@ -44,3 +44,7 @@ class ReplicaStoppedError(Exception):
         super().__init__(f"{what}; {fix}")
         self.what: Final = what
         self.fix: Final = fix
+
+
+class MemoryLostError(ReplicaStoppedError):
+    """The log lacks what this replica acknowledged: its directory is an older one."""

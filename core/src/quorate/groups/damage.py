@@ -4,7 +4,7 @@ from typing import Final
 
 from quorate.apply.outcomes import RowsDifferError
 from quorate.consensus.journal import JournalDamagedError
-from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.consensus.refusals import MemoryLostError, ReplicaStoppedError
 from quorate.storage.engine.port import DamagedError
 
 
@@ -21,8 +21,13 @@ def is_damage(error: BaseException) -> bool:
     """Whether an error says that what a replica has on disk is not what was written."""
     if isinstance(error, StoppedBeforeError):
         return error.damaged
-    lies = (RowsDifferError, JournalDamagedError, DamagedError)
+    lies = (RowsDifferError, JournalDamagedError, DamagedError, MemoryLostError)
     return isinstance(error, lies) or isinstance(error.__cause__, DamagedError)
+
+
+def is_of_node(error: BaseException) -> bool:
+    """Whether an error of one replica says that the whole directory is not what it was."""
+    return isinstance(error, MemoryLostError)
 
 
 def stays(error: Exception) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
+from quorate.consensus.refusals import MemoryLostError
 from quorate.control.growth import Growth
 from quorate.control.placement import Placement
 from quorate.groups.files.file_sets import FileSets
@@ -48,6 +49,7 @@ from quorate.node.replacing import Replacing
 from quorate.node.replicas import Replicas
 from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.splitting import Splitting
+from quorate.node.starts import Starts
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups, finish_upgrade, purge, recover, reset_fences
@@ -146,7 +148,10 @@ class Node:
         self.me: Final = self.shards.me
         tls = settings.tls
         self._certificates: Final = Certificates(tls, self.me.node) if tls.enabled else None
-        self.peers: Final = Peers(settings, self.shards, forming, self._certificates, self._loop)
+        starts = Starts(directory.path)
+        self.peers: Final = Peers(
+            settings, self.shards, forming, self._certificates, starts, self._loop
+        )
         self.network: Final = self.peers.network
         channels = self.peers.channels
         self._files: Final = FileSets(
@@ -386,6 +391,7 @@ class Node:
         )
         self._life.refusal = lambda: self._serving.gate.closed
         self.peers.on_misplaced = lambda why: self._life.end(OtherClusterError(why))
+        self.peers.on_outdated = self._outdated
         parts = Parts(
             replicas=self._replicas,
             serving=self._serving,
@@ -533,6 +539,15 @@ class Node:
         with suppress(RuntimeError):
             # Otherwise the loop has ended, and the node with it.
             self._loop.call_soon_threadsafe(act, error)
+
+    def _outdated(self, node: str) -> None:
+        """End: this node has forgotten what it acknowledged and voted for since then."""
+        self._life.end(
+            MemoryLostError(
+                f"{node} has met a later start of this node: node.dir is an older copy of itself",
+                "it must vote no more, and begin anew: `quorate member replace`",
+            )
+        )
 
     async def _record_alarms(self, recorder: Recorder) -> None:
         before: frozenset[str] = frozenset()

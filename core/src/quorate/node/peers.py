@@ -27,6 +27,7 @@ from quorate.node import tuning
 from quorate.node.certificates import Certificates
 from quorate.node.forming import Forming
 from quorate.node.neighbours import Neighbours
+from quorate.node.starts import Starts
 from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.server import RpcServer
@@ -119,6 +120,7 @@ class Peers:
         shards: NodeShards,
         forming: Forming,
         certificates: Certificates | None,
+        starts: Starts,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         own, limits = addresses_of(settings), tuning.stream_limits(settings)
@@ -129,6 +131,9 @@ class Peers:
         self.neighbours: Final = Neighbours(self._others)
         #: Gets why this node's directory is that of another cluster, once it is met by one.
         self.on_misplaced: Callable[[str], None] = lambda why: None
+        #: Gets a node that has met a later start of this one.
+        self.on_outdated: Callable[[str], None] = lambda node: None
+        self._starts: Final = starts
         #: What the connected nodes can.
         self._can: Final[dict[str, Mapping[str, int]]] = {}
         shards.on_map(self._look_at_levels)
@@ -151,6 +156,9 @@ class Peers:
             alive=self.liveness.hear,
             judge=self._judge,
             met=self._met,
+            start=lambda: starts.own,
+            is_newest=starts.is_newest,
+            outdated=lambda node: self.on_outdated(node),
             rng=random.Random(),
             limits=limits,
             tls=None if certificates is None else certificates.peers(),
@@ -197,6 +205,7 @@ class Peers:
 
     def join(self, cluster: bytes) -> None:
         """Talk to the nodes of this cluster."""
+        self._starts.begin()
         self.network.join(cluster)
         self.clocks.start()
 

@@ -15,6 +15,7 @@ from quorate.config import Settings
 from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
+from quorate.groups.damage import is_of_node
 from quorate.groups.declared_groups import declared_groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
@@ -206,6 +207,9 @@ class Replicas:
 
     def _stopped(self, shard: Shard, error: Exception) -> None:
         """Go on without a shard, which others serve; but not without the one that names them."""
+        if is_of_node(error):
+            self._failed(error)
+            return
         self.shards.stopped(shard, error)
         if shard.id == METADATA:
             self._failed(error)

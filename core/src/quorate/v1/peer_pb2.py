@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/peer.proto\x12\nquorate.v1\"\x16\n\x14PeerChallengeRequest\"\"\n\rPeerChallenge\x12\x11\n\tchallenge\x18\x01 \x01(\x0c\"\x81\x01\n\rPeerHandshake\x12\x12\n\ncluster_id\x18\x01 \x01(\x0c\x12\x12\n\ntoken_hash\x18\x02 \x01(\x0c\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0f\n\x07replica\x18\x04 \x01(\x06\x12\x13\n\x0btarget_node\x18\x05 \x01(\t\x12\x14\n\x0c\x63onfig_index\x18\x06 \x01(\x04\"K\n\nPeerAnswer\x12\x0f\n\x07refusal\x18\x01 \x01(\t\x12,\n\thandshake\x18\x02 \x01(\x0b\x32\x19.quorate.v1.PeerHandshake\"\xa3\x01\n\x10PeerIntroduction\x12\x12\n\ntoken_hash\x18\x01 \x01(\x0c\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x17\n\x0finitial_members\x18\x04 \x03(\t\x12\x13\n\x0b\x66irst_entry\x18\x05 \x01(\x0c\x12\r\n\x05\x61\x62out\x18\x06 \x01(\x0c\x12\x0c\n\x04port\x18\x07 \x01(\r\x12\x11\n\tchallenge\x18\x08 \x01(\x0c\x32\xa0\x01\n\x0bPeerService\x12G\n\tIntroduce\x12\x1c.quorate.v1.PeerIntroduction\x1a\x1c.quorate.v1.PeerIntroduction\x12H\n\tChallenge\x12 .quorate.v1.PeerChallengeRequest\x1a\x19.quorate.v1.PeerChallengeb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15quorate/v1/peer.proto\x12\nquorate.v1\"\x16\n\x14PeerChallengeRequest\"\"\n\rPeerChallenge\x12\x11\n\tchallenge\x18\x01 \x01(\x0c\"\xa4\x01\n\rPeerHandshake\x12\x12\n\ncluster_id\x18\x01 \x01(\x0c\x12\x12\n\ntoken_hash\x18\x02 \x01(\x0c\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x0f\n\x07replica\x18\x04 \x01(\x06\x12\x13\n\x0btarget_node\x18\x05 \x01(\t\x12\x14\n\x0c\x63onfig_index\x18\x06 \x01(\x04\x12\r\n\x05start\x18\x07 \x01(\x04\x12\x12\n\nstart_mark\x18\x08 \x01(\x06\"K\n\nPeerAnswer\x12\x0f\n\x07refusal\x18\x01 \x01(\t\x12,\n\thandshake\x18\x02 \x01(\x0b\x32\x19.quorate.v1.PeerHandshake\"\xa3\x01\n\x10PeerIntroduction\x12\x12\n\ntoken_hash\x18\x01 \x01(\x0c\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0f\n\x07replica\x18\x03 \x01(\x06\x12\x17\n\x0finitial_members\x18\x04 \x03(\t\x12\x13\n\x0b\x66irst_entry\x18\x05 \x01(\x0c\x12\r\n\x05\x61\x62out\x18\x06 \x01(\x0c\x12\x0c\n\x04port\x18\x07 \x01(\r\x12\x11\n\tchallenge\x18\x08 \x01(\x0c\x32\xa0\x01\n\x0bPeerService\x12G\n\tIntroduce\x12\x1c.quorate.v1.PeerIntroduction\x1a\x1c.quorate.v1.PeerIntroduction\x12H\n\tChallenge\x12 .quorate.v1.PeerChallengeRequest\x1a\x19.quorate.v1.PeerChallengeb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -26,11 +26,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PEERCHALLENGE']._serialized_start=61
   _globals['_PEERCHALLENGE']._serialized_end=95
   _globals['_PEERHANDSHAKE']._serialized_start=98
-  _globals['_PEERHANDSHAKE']._serialized_end=227
-  _globals['_PEERANSWER']._serialized_start=229
-  _globals['_PEERANSWER']._serialized_end=304
-  _globals['_PEERINTRODUCTION']._serialized_start=307
-  _globals['_PEERINTRODUCTION']._serialized_end=470
-  _globals['_PEERSERVICE']._serialized_start=473
-  _globals['_PEERSERVICE']._serialized_end=633
+  _globals['_PEERHANDSHAKE']._serialized_end=262
+  _globals['_PEERANSWER']._serialized_start=264
+  _globals['_PEERANSWER']._serialized_end=339
+  _globals['_PEERINTRODUCTION']._serialized_start=342
+  _globals['_PEERINTRODUCTION']._serialized_end=505
+  _globals['_PEERSERVICE']._serialized_start=508
+  _globals['_PEERSERVICE']._serialized_end=668
 # @@protoc_insertion_point(module_scope)

@@ -16,20 +16,24 @@ class PeerChallenge(_message.Message):
     def __init__(self, challenge: _Optional[bytes] = ...) -> None: ...
 
 class PeerHandshake(_message.Message):
-    __slots__ = ("cluster_id", "token_hash", "node", "replica", "target_node", "config_index")
+    __slots__ = ("cluster_id", "token_hash", "node", "replica", "target_node", "config_index", "start", "start_mark")
     CLUSTER_ID_FIELD_NUMBER: _ClassVar[int]
     TOKEN_HASH_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     REPLICA_FIELD_NUMBER: _ClassVar[int]
     TARGET_NODE_FIELD_NUMBER: _ClassVar[int]
     CONFIG_INDEX_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    START_MARK_FIELD_NUMBER: _ClassVar[int]
     cluster_id: bytes
     token_hash: bytes
     node: str
     replica: int
     target_node: str
     config_index: int
-    def __init__(self, cluster_id: _Optional[bytes] = ..., token_hash: _Optional[bytes] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., target_node: _Optional[str] = ..., config_index: _Optional[int] = ...) -> None: ...
+    start: int
+    start_mark: int
+    def __init__(self, cluster_id: _Optional[bytes] = ..., token_hash: _Optional[bytes] = ..., node: _Optional[str] = ..., replica: _Optional[int] = ..., target_node: _Optional[str] = ..., config_index: _Optional[int] = ..., start: _Optional[int] = ..., start_mark: _Optional[int] = ...) -> None: ...
 
 class PeerAnswer(_message.Message):
     __slots__ = ("refusal", "handshake")

@@ -36,6 +36,7 @@ from quorate.consensus.peer.incoming import NO_TLS, OVERSIZED, SILENT, STRANGER
 from quorate.consensus.peer.network import (
     NO_PORT,
     NOT_FORMED,
+    OLDER_DIRECTORY,
     OTHER_CERTIFICATE,
     OTHER_CLUSTER,
     OTHER_NODE,
@@ -66,6 +67,7 @@ from quorate.consensus.peer.wire import (
     Answer,
     Handshake,
     MalformedMessageError,
+    Start,
     decode_answer,
     decode_handshake,
     decode_opening,
@@ -119,6 +121,10 @@ class Station:
         self.newest_config_index = 1
         self.introduced_by: list[Introduction] = []
         self.refuses_to_form = False
+        self.start = Start()
+        #: The latest start of the other one that this one has met.
+        self.newest = Start()
+        self.outdated_by: list[str] = []
         self.network = PeerNetwork(
             self.me,
             token,
@@ -127,6 +133,9 @@ class Station:
             admit=self._admits,
             config_index=lambda: self.config_index,
             introduced=self._introduced,
+            start=lambda: self.start,
+            is_newest=lambda _, start: start >= self.newest,
+            outdated=self.outdated_by.append,
             rng=random.Random(1),
             limits=limits,
             tls=None if tls is None else tls.peers(),
@@ -1007,3 +1016,17 @@ async def test_a_stranger_that_stalls_within_tls_is_cut_off(tmp_path: Path) -> N
         stalling.writer.write(b"\x16\x03\x01")
         assert await stalling.cut_off()
         await b.network.stop()
+
+
+async def test_a_node_whose_later_start_is_known_is_refused_and_hears_of_it() -> None:
+    a, b = Station("a"), Station("b")
+    a.start, b.newest = Start(3, 7), Start(4, 8)
+    async with pair(a, b):
+        for station in (a, b):
+            station.network.join(CLUSTER)
+        await until(lambda: "b" in a.outdated_by)
+        assert not any(link.stands for s in (a, b) for link in s.network.links.values())
+        assert b.network.refused["a", OLDER_DIRECTORY]
+        assert not b.outdated_by
+        a.start = Start(5, 9)
+        await until(lambda: all(link.stands for s in (a, b) for link in s.network.links.values()))

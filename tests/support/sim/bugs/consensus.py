@@ -32,7 +32,7 @@ from quorate.storage.log.sync_loop import SyncLoop
 
 from tests.support.sim import disk
 from tests.support.sim.bugs.catalogue import CONFLICTS, CRASHES, POWER, READS, SNAPSHOTS, bug
-from tests.support.sim.profile import QUIET
+from tests.support.sim.profile import NONE
 
 #: A process often ends between a truncation and its sync.
 #: What a leader has logged takes some seconds to be agreed upon, with disks as slow as these.
@@ -83,25 +83,13 @@ _AGAIN: Final = replace(
     reads=60.0,
     delay_s=(0.0005, 0.004),
     faults=replace(
-        QUIET,
+        NONE,
         every_s=2.5,
-        crash=0,
-        power_loss=0,
-        cluster_power_loss=0,
-        pause=0,
-        partition=0,
-        one_way=0,
-        isolate_leader=0,
-        minority=0,
-        strand_leader=0,
-        stream_break=0,
-        slow_way=0,
-        slow_disk=0,
-        clock_jump=0,
-        clock_rate=0,
-        empty_disk=0,
-        transfer=0,
-        membership=0,
+        drop=0,
+        duplicate=0,
+        reorder=0,
+        cut_snapshot=0,
+        failpoint=0,
         return_leader=1,
     ),
 )
@@ -110,6 +98,8 @@ _MEMBERS: Final = replace(
     spares=1,
     faults=replace(CRASHES.faults, every_s=0.1, membership=25, isolate_leader=8, transfer=5),
 )
+#: Older copies of disks, and nothing else.
+_OLDER: Final = replace(CRASHES, faults=replace(NONE, every_s=0.5, older_copy=1))
 _EMPTIED: Final = replace(
     CRASHES, faults=replace(CRASHES.faults, every_s=0.2, empty_disk=12, isolate_leader=6)
 )
@@ -386,6 +376,13 @@ _encode_record = AppliedRecord.encode
 def emptied_node_votes(node: str, rng: Any) -> int:
     """A new directory is a new replica."""
     return crc32(node.encode())
+
+
+@bug(Replica, "_on_heartbeat", "12", _OLDER)
+def older_copy_is_believed(self: Replica, leader: Peer, heartbeat: Heartbeat) -> None:
+    """A replica stops that has less than its leader knows it to have acknowledged."""
+    self._commit_to(min(heartbeat.commit, self.log.last.index))
+    self._answer_heartbeat(leader, heartbeat.round)
 
 
 # Gap 17: reads, learners, snapshots.

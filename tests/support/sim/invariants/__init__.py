@@ -21,6 +21,7 @@ from tests.support.sim.invariants.never_below_match import NeverBelowMatch
 from tests.support.sim.invariants.never_stops import NeverStops
 from tests.support.sim.invariants.one_change_at_a_time import OneChangeAtATime
 from tests.support.sim.invariants.quorum_commit import QuorumCommit
+from tests.support.sim.invariants.remembers import Remembers
 from tests.support.sim.invariants.rows_of_log import RowsOfLog
 from tests.support.sim.invariants.single_vote import SingleVote
 from tests.support.sim.invariants.stale_reads import StaleReads
@@ -55,6 +56,7 @@ def all_invariants() -> list[Invariant]:
         ConfigurationOfLog(),
         OneChangeAtATime(),
         NeverBelowMatch(),
+        Remembers(),
         FencedProposals(replays),
         Liveness(),
     ]

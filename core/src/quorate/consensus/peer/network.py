@@ -34,6 +34,7 @@ from quorate.consensus.peer.wire import (
     Answer,
     Handshake,
     MalformedMessageError,
+    Start,
     decode_introduction,
     encode_introduction,
 )
@@ -45,6 +46,7 @@ UNKNOWN_NODE: Final = "it is a node that is not known here"
 OTHER_TARGET: Final = "it looks for another node at this address"
 OTHER_NODE: Final = "another node answers at its address"
 OTHER_REPLICA: Final = "the cluster knows this node under another replica id"
+OLDER_DIRECTORY: Final = "its directory is an older copy of itself: a later start of it is known"
 OTHER_CERTIFICATE: Final = "its certificate is not that of the node that it says it is"
 NO_PORT: Final = "it takes no connections of other nodes; run the same release on all of them"
 NOT_FORMED: Final = "it has no cluster yet"
@@ -86,6 +88,8 @@ class PeerNetwork:
     `alive(node, epoch)` gets the heartbeats of other nodes.
     `judge(introduction)` returns why nothing may be sent to a node, or None.
     `takes_hash()` returns whether the hash of the token is still taken for a proof of it.
+    `start()` returns this start of the node, and `is_newest(peer, start)` whether no later one of
+    another is known; `outdated(node)` gets a node that knows a later one of this one.
     `met(node, ours)` gets each node that knows the token, and whether it is of this cluster.
 
     With `tls` all connections are encrypted, and each end shows the certificate of its node.
@@ -104,6 +108,9 @@ class PeerNetwork:
         alive: Callable[[str, int], None] = lambda node, epoch: None,
         judge: Callable[[Introduction], str | None] = lambda other: None,
         met: Callable[[str, bool], None] = lambda node, ours: None,
+        start: Callable[[], Start] = Start,
+        is_newest: Callable[[Peer, Start], bool] = lambda peer, start: True,
+        outdated: Callable[[str], None] = lambda node: None,
         rng: random.Random,
         limits: StreamLimits | None = None,
         tls: PeerTls | None = None,
@@ -122,6 +129,9 @@ class PeerNetwork:
         self._alive: Final = alive
         self._judge_node: Final = judge
         self._met: Final = met
+        self._start: Final = start
+        self._is_newest: Final = is_newest
+        self._outdated: Final = outdated
         self._rng: Final = rng
         self._limits: Final = limits or StreamLimits()
         self._tls: Final = tls
@@ -356,7 +366,9 @@ class PeerNetwork:
 
     def _handshake(self, target: str, purpose: Purpose, challenge: bytes) -> Handshake:
         proof = self._proofs.make(purpose, challenge, self._me, target)
-        return Handshake(self._me, self._cluster, proof, self._config_index(), target)
+        return Handshake(
+            self._me, self._cluster, proof, self._config_index(), target, self._start()
+        )
 
     def _answer(self, asker: Handshake, lane: Lane, address: str, shown: bytes | None) -> Answer:
         """Return the answer to a handshake, and to the certificate that its sender showed."""
@@ -375,6 +387,8 @@ class PeerNetwork:
         return Answer(replace(mine, token_hash=b""), reason)
 
     def _judge_answer(self, node: str, each: Lane, answer: Answer) -> str | None:
+        if answer.refusal == OLDER_DIRECTORY:
+            self._outdated(node)
         if answer.refusal:
             return _REFUSED + answer.refusal
         if answer.handshake.peer.node != node:
@@ -443,7 +457,7 @@ class PeerNetwork:
             return UNKNOWN_NODE
         if not self._admit(other.peer, other.config_index):
             return OTHER_REPLICA
-        return None
+        return None if self._is_newest(other.peer, other.start) else OLDER_DIRECTORY
 
     def _record_refusal(self, node: str, reason: str, detail: str) -> None:
         # Of two nodes that start together one always joins first: not an error.

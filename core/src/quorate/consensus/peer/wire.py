@@ -6,7 +6,7 @@ and the lane; then a handshake, or the answer to one.
 
 import struct
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
@@ -43,6 +43,17 @@ class MalformedMessageError(Exception):
         self.detail: Final = detail
 
 
+class Start(NamedTuple):
+    """A start of a node's directory: how many there were, and a mark drawn for this one."""
+
+    number: int = 0
+    mark: int = 0
+
+
+#: That of a node that does not count them.
+UNCOUNTED: Final = Start()
+
+
 @dataclass(frozen=True, slots=True)
 class Handshake:
     """The identity of the sender, and its cluster."""
@@ -54,6 +65,7 @@ class Handshake:
     config_index: int
     #: The intended receiver; empty in an answer.
     target: str
+    start: Start = UNCOUNTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,8 @@ def _handshake_proto(handshake: Handshake) -> pb.PeerHandshake:
         replica=handshake.peer.replica,
         target_node=handshake.target,
         config_index=handshake.config_index,
+        start=handshake.start.number,
+        start_mark=handshake.start.mark,
     )
 
 
@@ -175,6 +189,7 @@ def _handshake(read: pb.PeerHandshake) -> Handshake:
         read.token_hash,
         _number(read.config_index, "configuration index"),
         read.target_node,
+        Start(_number(read.start, "number of a start"), read.start_mark),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from google.protobuf.message import DecodeError
 
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.wire import Handshake, MalformedMessageError
+from quorate.consensus.peer.wire import Handshake, MalformedMessageError, Start
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
@@ -103,6 +103,8 @@ def encode_offer(offer: Offer, handshake: Handshake) -> bytes:
             replica=offer.source.replica,
             target_node=handshake.target,
             config_index=handshake.config_index,
+            start=handshake.start.number,
+            start_mark=handshake.start.mark,
         ),
         shard=str(offer.shard),
         target_replica=offer.target.replica,
@@ -145,7 +147,12 @@ def decode_offer(content: bytes) -> tuple[Offer, Handshake]:
         header.epoch,
     )
     handshake = Handshake(
-        source, shown.cluster_id, shown.token_hash, shown.config_index, shown.target_node
+        source,
+        shown.cluster_id,
+        shown.token_hash,
+        shown.config_index,
+        shown.target_node,
+        Start(shown.start, shown.start_mark),
     )
     return offer, handshake
 
