@@ -170,6 +170,10 @@ class FakeNode:
         self.topology = admin_pb2.TopologyResponse()
         self.status = admin_pb2.NodeStatusResponse()
         self.asked: list[Message] = []
+        #: The node that waits; None: there is none.
+        self.met: admin_pb2.MeetMemberResponse | None = admin_pb2.MeetMemberResponse(
+            replica=2, member=1, member_answers=True
+        )
         self.progress: Sequence[admin_pb2.MemberProgress] = ()
         #: Why it takes merges back; empty: it carries them out.
         self.unmerged = ""
@@ -267,6 +271,13 @@ class FakeNode:
     def ResumeController(self, request: Message, context: Any) -> Message:
         self.asked.append(request)
         return admin_pb2.ResumeControllerResponse()
+
+    def MeetMember(self, request: Message, context: Any) -> Message:
+        self.asked.append(request)
+        if self.met is not None:
+            return self.met
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, "node2 cannot be added")
+        raise AssertionError
 
     def AddMember(self, request: Message, context: Any) -> Iterator[Message]:
         self.asked.append(request)

@@ -14,6 +14,8 @@ from quorate.v1.admin_pb2 import (
     CancelMergeRequest,
     ControllerReport,
     DrainNodeRequest,
+    MeetMemberRequest,
+    MeetMemberResponse,
     MemberProgress,
     MemberReport,
     MergeShardsRequest,
@@ -136,12 +138,35 @@ def test_progress_in_json_is_an_object_a_line(run: Run, node: FakeNode) -> None:
     ]
 
 
-def test_replacing_removes_and_then_adds(run: Run, node: FakeNode) -> None:
-    assert run("member", "replace", "node2", "h:2").code == 0
+LOOK = MeetMemberRequest(node="node2", address="h:2")
+
+
+def test_replacing_looks_removes_and_then_adds(run: Run, node: FakeNode) -> None:
+    assert run("member", "replace", "node2", "h:2", "--yes").code == 0
     assert node.asked == [
+        LOOK,
+        LOOK,
         RemoveMemberRequest(node="node2"),
         AddMemberRequest(node="node2", address="h:2"),
     ]
+
+
+def test_nobody_is_replaced_who_was_not_met_or_without_a_word(run: Run, node: FakeNode) -> None:
+    planned = run("member", "replace", "node2", "h:2", "--plan")
+    assert (planned.code, "0000000000000002" in planned.out) == (0, True)
+    asked = run("member", "replace", "node2", "h:2")
+    assert (asked.code, "nothing was done" in asked.err) == (1, True)
+    assert "leaves=0000000000000001  leaves_answering=True" in asked.err
+    node.met = None
+    assert run("member", "replace", "node2", "h:2", "--yes").code
+    assert node.asked == [LOOK] * 3
+
+
+@pytest.mark.parametrize("member", [0, 2])
+def test_a_replacement_that_was_interrupted_goes_on(run: Run, node: FakeNode, member: int) -> None:
+    node.met = MeetMemberResponse(replica=2, member=member)
+    assert run("member", "replace", "node2", "h:2", "--yes").code == 0
+    assert node.asked[2:] == [AddMemberRequest(node="node2", address="h:2")]
 
 
 def test_a_leader_is_moved(run: Run, node: FakeNode) -> None:
@@ -245,7 +270,7 @@ def test_an_unknown_shard_is_told_with_those_that_there_are(run: Run, node: Fake
 
 def test_a_member_is_removed_by_force(run: Run, node: FakeNode) -> None:
     assert run("member", "remove", "node2", "--force", "--yes").code == 0
-    assert run("member", "replace", "node2", "h:2", "--force").code == 0
+    assert run("member", "replace", "node2", "h:2", "--force", "--yes").code == 0
     assert [each for each in node.asked if isinstance(each, RemoveMemberRequest)] == [
         RemoveMemberRequest(node="node2", force=True)
     ] * 2

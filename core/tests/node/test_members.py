@@ -80,6 +80,14 @@ async def add(at: Node, name: str, address: str) -> list[admin_pb2.MemberProgres
             return [each async for each in stub.AddMember(request, timeout=EVENTUALLY_S)]
 
 
+async def look(at: Node, name: str, address: str) -> admin_pb2.MeetMemberResponse:
+    with told():
+        async with admin(at) as stub:
+            request = admin_pb2.MeetMemberRequest(node=name, address=address)
+            met: admin_pb2.MeetMemberResponse = await stub.MeetMember(request, timeout=EVENTUALLY_S)
+            return met
+
+
 async def remove(at: Node, name: str, *, force: bool = False) -> list[admin_pb2.MemberProgress]:
     with told():
         async with admin(at) as stub:
@@ -324,6 +332,35 @@ async def test_a_node_that_lost_its_disk_is_replaced_under_its_name(nodes: Nodes
             # One of the others may go now: the new one votes.
             await nodes.end(members[1])
             assert await nodes.say(members[0].api, "b=2") == "b is 2"
+
+
+@pytest.mark.ci
+async def test_only_a_node_that_waits_takes_the_place_of_a_member(nodes: Nodes) -> None:
+    paths = nodes.files(3)
+    async with nodes.started(*paths) as members:
+        before = [metadata(node).membership for node in members]
+        with pytest.raises(Refused, match=r"IS_MEMBER.*there is nothing to replace"):
+            await look(members[0], "n3", address_of(members[2]))
+        with pytest.raises(Refused, match=r"SILENT.*n3 cannot be added"):
+            await look(members[0], "n3", "127.0.0.1:9")
+        path = nodes.joining("n4", *paths)
+        async with nodes.running(path) as new:
+            met = await look(members[1], "n4", address_of(new))
+            assert (met.replica, met.member, met.member_answers) == (new.me.replica, 0, False)
+            # While it is added, and when an addition goes on, it is met as before.
+            await add(members[0], "n4", address_of(new))
+        assert [metadata(node).membership for node in members] != before
+
+
+@pytest.mark.ci
+async def test_a_removed_node_is_not_added_with_the_data_that_it_has(nodes: Nodes) -> None:
+    paths = nodes.files(3)
+    async with nodes.started(*paths) as members:
+        await remove(members[0], "n3")
+        missing = members[2]._life.missing()
+        assert "this node is being removed from its cluster" in str(missing), missing
+        with pytest.raises(Refused, match=r"WAS_MEMBER.*has the data of a replica"):
+            await add(members[0], "n3", address_of(members[2]))
 
 
 @pytest.mark.ci

@@ -18,6 +18,7 @@ from quorate.v1.admin_pb2 import (
     DrainNodeRequest,
     EntriesRequest,
     ExplainKeyRequest,
+    MeetMemberRequest,
     MergeShardsRequest,
     MoveReplicaRequest,
     PauseControllerRequest,
@@ -273,6 +274,18 @@ ADMIN: Final = {
             (AddMemberRequest(node="n3"), "address"),
             (AddMemberRequest(node="n3", address="127.0.0.1"), "address"),
             (AddMemberRequest(node="n3", address="127.0.0.1:70000"), "address"),
+        ),
+    ),
+    "MeetMember": Row(
+        empty="node",
+        large=(
+            (MeetMemberRequest(node=TEXT, address="127.0.0.1:1"), "node"),
+            (MeetMemberRequest(node="n3", address=f"{TEXT}:1"), "address"),
+        ),
+        wrong=(
+            (MeetMemberRequest(node=STRANGE, address="127.0.0.1:1"), "node"),
+            (MeetMemberRequest(node="n3"), "address"),
+            (MeetMemberRequest(node="n3", address="127.0.0.1"), "address"),
         ),
     ),
     "RemoveMember": Row(

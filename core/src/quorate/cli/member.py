@@ -83,15 +83,40 @@ def remove(terminal: Terminal, name: str, force: bool, plan: bool, yes: bool) ->
 @click.argument("name")
 @click.argument("address")
 @FORCE
+@consent_options
 @click.pass_obj
-def replace(terminal: Terminal, name: str, address: str, force: bool) -> None:
+def replace(
+    terminal: Terminal, name: str, address: str, force: bool, plan: bool, yes: bool
+) -> None:
     """Remove the node NAME, whose data is lost, and add the one at ADDRESS under its name.
 
-    Start the new one first, with an empty directory and with [cluster] join in its file.
+    Start the new one first, with an empty directory and with [cluster] join in its file. The
+    cluster looks at it before anything is removed: it has to answer, to wait for this cluster, and
+    to be another replica than the member. What would be done is shown, and asked.
     """
 
+    async def look(client: AsyncClient) -> pb.MeetMemberResponse:
+        request = pb.MeetMemberRequest(node=name, address=address)
+        return await client.call(f"{ADMIN}/MeetMember", request, pb.MeetMemberResponse)
+
+    met, topology = terminal.ask(look), terminal.ask(lambda client: client.topology())
+    shown = {
+        "node": name,
+        "address": address,
+        "waits": f"{met.replica:016x}",
+        "leaves": f"{met.member:016x}" if met.member else "",
+        "leaves_answering": met.member_answers,
+        "shards": [name_of(each) for each in topology.shards if name in each.nodes],
+    }
+    question = f"Take the replica of {name} out of these shards, and the one that waits in?"
+    if not consent(terminal, question, [shown], plan=plan, yes=yes):
+        return
+
     async def replaced(client: AsyncClient) -> None:
-        await _remove(client, terminal, name, force)
+        # It may have gone since, or an earlier call may have come this far.
+        now = await look(client)
+        if now.member not in (0, now.replica):
+            await _remove(client, terminal, name, force)
         await _add(client, terminal, name, address)
 
     terminal.ask(replaced)

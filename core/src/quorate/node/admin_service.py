@@ -130,6 +130,14 @@ class AdminService:
         await self._leader_tasks.transfer(shard, request.node, timeout_s)
         return pb.TransferLeaderResponse()
 
+    async def MeetMember(
+        self, request: pb.MeetMemberRequest, context: object
+    ) -> pb.MeetMemberResponse:
+        """Say who would take the place of a member."""
+        _demand("node", request.node)
+        _demand("address", request.address)
+        return await self._members.look(request.node, request.address)
+
     async def AddMember(
         self, request: pb.AddMemberRequest, context: object
     ) -> AsyncIterator[pb.MemberProgress]:

@@ -14,7 +14,6 @@ from quorate.apply.control import METADATA
 from quorate.apply.members import OVER
 from quorate.config.addresses import split_address
 from quorate.config.sections import Name
-from quorate.consensus.formation import Introduction
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.control.placement import Placement
@@ -37,7 +36,7 @@ from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
 from quorate.v1 import control_pb2 as pb
-from quorate.v1.admin_pb2 import MemberProgress
+from quorate.v1.admin_pb2 import MeetMemberResponse, MemberProgress
 from quorate.v1.node_pb2 import NodeIntroduction
 
 #: How long one step may take, and how long it is tried again while none succeeds.
@@ -96,12 +95,7 @@ class Members:
         Replicas of placed shards move to it afterwards. With a number of replicas of metadata, as
         many nodes vote in metadata/0, and the others learn.
         """
-        _check_name(node)
-        try:
-            split_address(address)
-        except ValueError as error:
-            raise Invalid("address", str(error)) from None
-        newcomer = await self._meet(node, address)
+        newcomer = await self.meet(node, address)
         goal = Goal(node, newcomer.replica)
         # It raises for what no shard may do.
         await self._reached(goal)
@@ -137,6 +131,32 @@ class Members:
 
     # Before anything is changed.
 
+    async def meet(self, node: str, address: str) -> Peer:
+        """Return who answers at an address; raises `Rejected` for whom this cluster cannot take."""
+        _check_name(node)
+        try:
+            split_address(address)
+        except ValueError as error:
+            raise Invalid("address", str(error)) from None
+        return await self._meet(node, address)
+
+    async def look(self, node: str, address: str) -> MeetMemberResponse:
+        """Say who would take the place of a member; raises `Rejected` when that is the same."""
+        newcomer = await self.meet(node, address)
+        member = self._member(node)
+        if newcomer == member and not self._is_being_added(newcomer):
+            raise Rejected(
+                "IS_MEMBER",
+                f"{node} at {address} is the member itself, with its data, so there is nothing to"
+                " replace; to have it rebuilt, stop it, give it an empty node.dir and [cluster]"
+                " join, start it, and call again",
+            )
+        return MeetMemberResponse(
+            replica=newcomer.replica,
+            member=0 if member is None else member.replica,
+            member_answers=node in self._placement.places().answering,
+        )
+
     async def _meet(self, node: str, address: str) -> Peer:
         """Return who answers at an address; raises `Rejected` for whom this cluster cannot take."""
         waiting = Pause(self._loop)
@@ -163,14 +183,32 @@ class Members:
                 f"{node} at {address} belongs to another cluster; give it an empty node.dir, and"
                 " the nodes of this cluster in [cluster] join",
             )
-        self._check_plugins(node, answer)
+        try:
+            about = NodeIntroduction.FromString(answer.about)
+        except DecodeError:
+            about = NodeIntroduction()
+        self._check_plugins(node, about.declaration)
+        known = answer.peer == self._member(node) or self._is_being_added(answer.peer)
+        if about.has_been_member and not known:
+            raise Rejected(
+                "WAS_MEMBER",
+                f"{node} at {address} has the data of a replica that was removed; stop it, give it"
+                " an empty node.dir and [cluster] join, start it, and call again",
+            )
         return answer.peer
 
-    def _check_plugins(self, node: str, answer: Introduction) -> None:
-        try:
-            declared = NodeIntroduction.FromString(answer.about).declaration
-        except DecodeError:
-            declared = NodeIntroduction().declaration
+    def _member(self, node: str) -> Peer | None:
+        """Return the replica of that name that is a member of metadata/0, as far as is known."""
+        membership = self._shards.membership(METADATA)
+        return None if membership is None else membership.configuration.peer_of(node)
+
+    def _is_being_added(self, newcomer: Peer) -> bool:
+        metadata = self._shards.get(METADATA)
+        stored = None if metadata is None else metadata.data.get(MEMBERS, newcomer.node.encode())
+        row = pb.MemberRow() if stored is None else pb.MemberRow.FromString(value_of(stored))
+        return row.change == pb.MEMBER_CHANGE_ADD and row.replica == newcomer.replica
+
+    def _check_plugins(self, node: str, declared: pb.NodeDeclaration) -> None:
         old = levels.lacking(levels.by_feature(declared.levels), self._shards.levels)
         if old is not None:
             raise Rejected(

@@ -271,11 +271,13 @@ class Peers:
     def _introduction(self) -> Introduction:
         """Say who this node is, what it serves, and where the others are."""
         known = sorted(self.addresses.known.items())
+        metadata = self._shards.replica(METADATA)
         about = NodeIntroduction(
             declaration=self._shards.declaration,
             nodes=[NodeAddress(node=node, address=address) for node, address in known],
             lost=self.lost,
             levels=levels.rows_of(self._shards.levels),
+            has_been_member=metadata is not None and metadata.configuration is not None,
         )
         return replace(self._forming.introduction, about=about.SerializeToString())
 

@@ -248,6 +248,24 @@ class ResetFencesResponse(_message.Message):
     forgotten: int
     def __init__(self, forgotten: _Optional[int] = ...) -> None: ...
 
+class MeetMemberRequest(_message.Message):
+    __slots__ = ("node", "address")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    node: str
+    address: str
+    def __init__(self, node: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
+
+class MeetMemberResponse(_message.Message):
+    __slots__ = ("replica", "member", "member_answers")
+    REPLICA_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_FIELD_NUMBER: _ClassVar[int]
+    MEMBER_ANSWERS_FIELD_NUMBER: _ClassVar[int]
+    replica: int
+    member: int
+    member_answers: bool
+    def __init__(self, replica: _Optional[int] = ..., member: _Optional[int] = ..., member_answers: bool = ...) -> None: ...
+
 class AddMemberRequest(_message.Message):
     __slots__ = ("node", "address")
     NODE_FIELD_NUMBER: _ClassVar[int]

@@ -242,16 +242,18 @@ class ChangeMemberResponse(_message.Message):
     def __init__(self, step: _Optional[str] = ..., done: bool = ...) -> None: ...
 
 class NodeIntroduction(_message.Message):
-    __slots__ = ("declaration", "nodes", "lost", "levels")
+    __slots__ = ("declaration", "nodes", "lost", "levels", "has_been_member")
     DECLARATION_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     LOST_FIELD_NUMBER: _ClassVar[int]
     LEVELS_FIELD_NUMBER: _ClassVar[int]
+    HAS_BEEN_MEMBER_FIELD_NUMBER: _ClassVar[int]
     declaration: _control_pb2.NodeDeclaration
     nodes: _containers.RepeatedCompositeFieldContainer[_admin_pb2.NodeAddress]
     lost: _containers.RepeatedScalarFieldContainer[int]
     levels: _containers.RepeatedCompositeFieldContainer[_levels_pb2.FeatureLevel]
-    def __init__(self, declaration: _Optional[_Union[_control_pb2.NodeDeclaration, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[_admin_pb2.NodeAddress, _Mapping]]] = ..., lost: _Optional[_Iterable[int]] = ..., levels: _Optional[_Iterable[_Union[_levels_pb2.FeatureLevel, _Mapping]]] = ...) -> None: ...
+    has_been_member: bool
+    def __init__(self, declaration: _Optional[_Union[_control_pb2.NodeDeclaration, _Mapping]] = ..., nodes: _Optional[_Iterable[_Union[_admin_pb2.NodeAddress, _Mapping]]] = ..., lost: _Optional[_Iterable[int]] = ..., levels: _Optional[_Iterable[_Union[_levels_pb2.FeatureLevel, _Mapping]]] = ..., has_been_member: bool = ...) -> None: ...
 
 class ClockRequest(_message.Message):
     __slots__ = ()
