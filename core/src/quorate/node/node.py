@@ -49,6 +49,7 @@ from quorate.node.replacing import Replacing
 from quorate.node.replicas import Replicas
 from quorate.node.serving import NODE_SERVICES, Serving
 from quorate.node.splitting import Splitting
+from quorate.node.standing import Standing
 from quorate.node.starts import Starts
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
@@ -389,6 +390,9 @@ class Node:
             recorder=self.recorder,
             traces=traces,
         )
+        self._standing: Final = Standing(
+            self.shards, lambda: self._replicas.shortage, self._serving.report, self._loop
+        )
         self._life.refusal = lambda: self._serving.gate.closed
         self.peers.on_misplaced = lambda why: self._life.end(OtherClusterError(why))
         self.peers.on_outdated = self._outdated
@@ -462,7 +466,11 @@ class Node:
         if self.recorder is not None:
             self.recorder.event("start", node=self.me.node, version=self._version)
             self._recording = self._loop.create_task(self._record_alarms(self.recorder))
-        self._life.settle(self._settle(), self._readiness.missing, self._readiness.lacking)
+        self._life.settle(
+            self._settle(),
+            self._readiness.missing,
+            lambda: [*self._readiness.lacking(), *self._standing.lacking()],
+        )
         self._replacing.start()
         self.repairs.start()
         self.full_disk.start()
@@ -488,6 +496,7 @@ class Node:
         if self._audit_log is not None:
             self._audit_log.end_following()
         await self._life.stop_settling()
+        await self._standing.stop()
         await self.leader_tasks.stop()
         await self._usage.stop()
         for healing in (
@@ -598,7 +607,8 @@ class Node:
         await self._readiness.told(hosted)
         # What one shard lacks keeps nobody from the others.
         await self._readiness.tried(hosted)
-        await self._serving.welcome()
+        await self._serving.report(True)
+        self._standing.start()
         self._loop.call_later(_OTHERS_S, self.shards.unopened.open_all)
         await self._readiness.caught_up(hosted)
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)

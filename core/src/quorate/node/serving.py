@@ -168,9 +168,9 @@ class Serving:
         """Count forwarded commands as inside while they are carried out."""
         return self.gate.within(_FORWARD)
 
-    async def welcome(self) -> None:
-        """Report SERVING to the health service."""
-        await self._server.set_serving(True)
+    async def report(self, well: bool) -> None:
+        """Tell the health service whether the node can serve, unless it refuses calls anyway."""
+        await self._server.set_serving(well and self.gate.closed is None)
 
     async def refuse(self, why: str) -> None:
         """Refuse calls, report NOT_SERVING, and end the watches: their clients move on."""

@@ -466,6 +466,11 @@ class Shard:
         return known_at + max(self.settings.leaderless_s, self.settings.timing.election_max_s)
 
     @property
+    def majority_at(self) -> float:
+        """When a leader was last known to have a majority; not before this replica started."""
+        return max(self._started_at, self.replica.agreed[0])
+
+    @property
     def resting(self) -> bool:
         """Whether nothing has happened to the shard for a while, and nothing is under way."""
         return self.replica.resting

@@ -1,0 +1,91 @@
+"""Whether a node that became ready can still serve: majorities of its shards, room on its disk."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+from quorate.groups.node_shards import NodeShards
+from quorate.groups.shard.shard import Shard
+from quorate.groups.timing import end, every
+from quorate.plugin.shard_id import ShardId
+
+_log = logging.getLogger(__name__)
+
+#: How often it is looked, and how long a shard may be without a majority: elections are over then.
+_LOOK_S: Final = 2.0
+_PATIENCE_S: Final = 5.0
+_PATIENCE_ELECTIONS: Final = 5
+#: Shards that are named; of more there is the number.
+_MOST_NAMED: Final = 10
+
+
+class Standing:
+    """Looks at the shards and the disk; `changed` gets whether all is well, each time it differs.
+
+    `shortage` returns why writes are refused for lack of room, or None.
+    """
+
+    def __init__(
+        self,
+        shards: NodeShards,
+        shortage: Callable[[], str | None],
+        changed: Callable[[bool], Awaitable[None]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._shards: Final = shards
+        self._shortage: Final = shortage
+        self._changed: Final = changed
+        self._loop: Final = loop
+        self._without: frozenset[ShardId] = frozenset()
+        self._is_well = True
+        self._looking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Look from now on."""
+        failed = "cannot look whether this node can serve; trying again"
+        self._looking = self._loop.create_task(every(self._loop, _LOOK_S, self.look, failed))
+
+    async def stop(self) -> None:
+        """Look no more."""
+        await end(self._looking)
+
+    async def look(self) -> None:
+        """Look at every shard that is open here, log what changed, and report it."""
+        now = self._loop.time()
+        without = frozenset(
+            shard.id
+            for shard in self._shards.all()
+            if shard.stopped is None and now - shard.majority_at > _patience_s(shard)
+        )
+        if lost := without - self._without:
+            _log.warning("no majority of their nodes is heard of in %s", _listed(lost))
+        if found := self._without - without:
+            _log.warning("a majority of their nodes is there again in %s", _listed(found))
+        self._without = without
+        is_well = not self.lacking()
+        if is_well != self._is_well:
+            self._is_well = is_well
+            await self._changed(is_well)
+
+    def lacking(self) -> Sequence[str]:
+        """Say why the node cannot serve all of its shards, in a sentence each."""
+        shards = sorted(self._without)
+        lacking = [
+            f"shard {shard} has no majority: too few of its nodes answer"
+            for shard in shards[:_MOST_NAMED]
+        ]
+        if len(shards) > _MOST_NAMED:
+            lacking.append(f"nor have {len(shards) - _MOST_NAMED} more shards")
+        shortage = self._shortage()
+        return lacking if shortage is None else [*lacking, shortage]
+
+
+def _patience_s(shard: Shard) -> float:
+    return max(_PATIENCE_S, _PATIENCE_ELECTIONS * shard.settings.timing.election_max_s)
+
+
+def _listed(shards: frozenset[ShardId]) -> str:
+    named = ", ".join(map(str, sorted(shards)[:_MOST_NAMED]))
+    more = len(shards) - _MOST_NAMED
+    return f"shards {named}" if more <= 0 else f"shards {named} and {more} more"
