@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
@@ -58,6 +58,8 @@ class Parts:
     canary: Canary
     certificates: Certificates | None
     collector: Collector | None
+    #: Returns what an operator has to look after.
+    alarms: Callable[[], Iterable[str]]
 
 
 def expose(registry: CollectorRegistry, parts: Parts) -> None:
@@ -306,6 +308,9 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
            lambda node: [((node.replicas.shards.me.node, node.version), 1)]),
     Metric("quorate_node_ready", "gauge", (),
            "1 while /readyz answers 200.", lambda node: [((), node.ready())]),
+    Metric("quorate_alarms", "gauge", (),
+           "Alarms of the node; quorate status says what each of them is.",
+           lambda node: [((), len(set(node.alarms())))]),
     Metric("quorate_shard_stopped", "gauge", ("shard",),
            "1 when the replica has stopped or cannot be opened, and quorate status says why.",
            _stopped),

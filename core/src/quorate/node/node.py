@@ -411,6 +411,7 @@ class Node:
             canary=self.canary,
             certificates=self._certificates,
             collector=self._collector,
+            alarms=self._reports.alarms,
         )
         expose(self.metrics, parts)
         join = settings.cluster.join
