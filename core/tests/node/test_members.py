@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 import grpc.aio
@@ -17,17 +18,25 @@ from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.apply.control import METADATA
 from quorate.config import load
+from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.members import REMOVED
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import RemovedError, Shard
+from quorate.node.members import is_being_removed
 from quorate.node.node import Node
 from quorate.plugin import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.storage.rows import stored
 from quorate.v1 import admin_pb2
-from quorate.v1.control_pb2 import BeginMemberChange, FinishMemberChange
+from quorate.v1.control_pb2 import (
+    MEMBER_CHANGE_REMOVE,
+    BeginMemberChange,
+    FinishMemberChange,
+    MemberRow,
+)
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
@@ -332,6 +341,20 @@ async def test_a_node_that_lost_its_disk_is_replaced_under_its_name(nodes: Nodes
             # One of the others may go now: the new one votes.
             await nodes.end(members[1])
             assert await nodes.say(members[0].api, "b=2") == "b is 2"
+
+
+def test_a_replica_in_the_place_of_another_is_not_the_one_that_is_removed() -> None:
+    old, new = Peer("n3", 1), Peer("n3", 2)
+    row = MemberRow(node="n3", change=MEMBER_CHANGE_REMOVE).SerializeToString()
+    first, last = (Configuration.of([Member(Peer("n1", 1)), Member(each)]) for each in (old, new))
+    log = SimpleNamespace(configuration_at=lambda index: (1, first) if index < 9 else (9, last))
+    data = SimpleNamespace(get=lambda family, key: stored(1, row))
+    metadata = cast(Any, SimpleNamespace(data=data, applied=5, replica=SimpleNamespace(log=log)))
+    assert is_being_removed(metadata, old)
+    # The log of a new replica begins with what led to it.
+    assert not is_being_removed(metadata, new)
+    metadata.applied = 9
+    assert is_being_removed(metadata, new)
 
 
 @pytest.mark.ci

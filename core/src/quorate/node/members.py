@@ -61,11 +61,17 @@ _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 
 
-def is_being_removed(metadata: Shard, node: str) -> bool:
-    """Whether the removal of a node has begun."""
-    stored = metadata.data.get(MEMBERS, node.encode())
+def is_being_removed(metadata: Shard, me: Peer) -> bool:
+    """Whether the removal of a replica has begun.
+
+    One that takes the place of another hears of that one's removal, too, before it is a member.
+    """
+    stored = metadata.data.get(MEMBERS, me.node.encode())
     row = pb.MemberRow() if stored is None else pb.MemberRow.FromString(value_of(stored))
-    return row.change == pb.MEMBER_CHANGE_REMOVE
+    if row.change != pb.MEMBER_CHANGE_REMOVE:
+        return False
+    _, then = metadata.replica.log.configuration_at(metadata.applied)
+    return then is not None and me in then.peers
 
 
 class Members:

@@ -579,7 +579,7 @@ class Node:
 
         What it forwards is refused when it is over, and clients would learn of that late.
         """
-        if self._leaving is None and is_being_removed(metadata, self.me.node):
+        if self._leaving is None and is_being_removed(metadata, self.me):
             self._leaving = self._loop.create_task(self._serving.refuse(_LEAVING))
 
     async def _settle(self) -> None:
