@@ -104,7 +104,7 @@ async def by_zookeeper(address: str, tls: Tls) -> bool:
     found = b""
     with suppress(OSError, TimeoutError):
         found = await asyncio.wait_for(reader.read(4), 10)
-    writer.close()
+    writer.transport.abort()
     return bool(found)
 
 
@@ -113,7 +113,7 @@ async def by_rocketmq(address: str, tls: Tls) -> bool:
     host, _, port = address.rpartition(":")
     peer = Peer(*await asyncio.open_connection(host, int(port), ssl=context(tls)))
     answer = await peer.ask(PUT_CONFIG, namespace="abuse", key="borrowed", value="1")
-    peer.writer.close()
+    peer.writer.transport.abort()
     return answer.code == 0
 
 

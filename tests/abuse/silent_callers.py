@@ -29,7 +29,7 @@ async def _probe(host: str, port: str, path: str) -> str:
         async with asyncio.timeout(_ANSWER_S):
             return (await reader.readline()).decode().strip()
     finally:
-        writer.close()
+        writer.transport.abort()
 
 
 async def _trickle(writer: asyncio.StreamWriter) -> None:
@@ -77,7 +77,7 @@ async def run(target: Target) -> str:
             each.cancel()
         await asyncio.gather(*slow, return_exceptions=True)
         for _, writer in held:
-            writer.close()
+            writer.transport.abort()
     return f"{_PROBES} probes were answered beside {len(held)} silent and slow callers, all ended"
 
 

@@ -359,10 +359,13 @@ class FaultInjector:
         node.start()
         self._cluster.counts["older copies"] += 1
         assert node.process is not None
+        # A shard that is younger than the copy is not there at all.
+        hosted = node.process.hosted
+        ends = {shard: hosted[shard].replica.log.last.index for shard in known if shard in hosted}
         lost = [
-            facts.Forgotten(shard, copy.peer, match, last)
+            facts.Forgotten(shard, copy.peer, match, ends.get(shard, 0))
             for shard, match in known.items()
-            if (last := node.process.hosted[shard].replica.log.last.index) < match
+            if ends.get(shard, 0) < match
         ]
         self._find(node, terms, lost, self._cluster.world.now + _FIND_S)
 

@@ -70,6 +70,7 @@ def splitting(seed: int, seconds: float = USUAL_S) -> Profile:
             every_s=2 * profile.faults.every_s,
             membership=0,
             empty_disk=0,
+            older_copy=0,
             failpoint=0.01,
         ),
         limits=replace(

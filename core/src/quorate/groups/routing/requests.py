@@ -100,7 +100,10 @@ class Request:
         self._open -= 1
         if self._open:
             return
-        self._answered(self._joined() if self._batch else answered(command.shard, result))
+        answer = self._joined() if self._batch else answered(command.shard, result)
+        # What raises a failure may hold this request: neither is to hold the other.
+        self._settled.clear()
+        self._answered(answer)
 
     def _joined(self) -> Answer | Exception:
         failures = [result for _, result in self._settled if isinstance(result, Exception)]
