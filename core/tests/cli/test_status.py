@@ -4,6 +4,7 @@ from typing import Any
 
 from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import Silent, Status
+from quorate.observe.thresholds import FOLLOWER_LAG
 from quorate.v1.admin_pb2 import (
     ControllerReport,
     FollowerReport,
@@ -155,3 +156,15 @@ def test_what_is_empty_has_no_table() -> None:
 
     assert [title for title, _ in seen.tables()] == ["nodes", "shards", "controllers"]
     assert seen.rows["controllers"][0]["node"] == "n1"
+
+
+def test_a_follower_that_is_far_behind_is_an_alarm() -> None:
+    seen = view(
+        status(replica("leader", 4, FOLLOWER_LAG + 20)),
+        status(replica("follower", 4, 19)),
+        status(replica("follower", 4, 20)),
+    )
+
+    [alarm] = seen.rows["alarms"]
+    assert alarm["node"] == "n2"
+    assert str(alarm["alarm"]).startswith(f"its replica of metadata/0 lags by {FOLLOWER_LAG + 1} e")

@@ -45,6 +45,29 @@ def canary(stored: Stored) -> Canary:
     )
 
 
+def looking(replicas: dict[ShardId, Any], stored: Stored, *, period_s: float) -> Canary:
+    """Return a canary of these shards, and of one that is not open."""
+    unopened = ShardId("toy", 3)
+    shards: Any = SimpleNamespace(
+        me=Peer("n1", 1),
+        # Not for one that is not open: that would open it.
+        get=replicas.__getitem__,
+        is_unopened=lambda shard: shard == unopened,
+        slot_map=SimpleNamespace(all=lambda: [unopened, *replicas]),
+        level=lambda _: CHECKED_FROM,
+    )
+    census: Any = SimpleNamespace(load=lambda shard: 0.0)
+    return Canary(
+        shards,
+        census,
+        stored.propose,
+        asyncio.get_running_loop(),
+        wall_ms=lambda: 1_000,
+        period_s=period_s,
+        slow_s=60,
+    )
+
+
 async def test_a_lost_write_is_an_alarm_until_the_node_ends(stored: Stored) -> None:
     asked = canary(stored)
     for _ in range(2):
@@ -58,16 +81,39 @@ async def test_a_lost_write_is_an_alarm_until_the_node_ends(stored: Stored) -> N
     assert alarm == "the canary of n1: shard toy/0 had 0 stored and not 1002"
 
 
-async def test_no_answer_is_an_alarm_until_there_is_one(stored: Stored) -> None:
+async def test_a_second_miss_is_an_alarm_until_there_is_an_answer(stored: Stored) -> None:
     asked = canary(stored)
     stored.failure = ConnectionError("nobody leads")
-    await asked.ask(SHARD)
+    # An election explains one.
+    assert not await asked.ask(SHARD)
+    assert not list(asked.alarms())
+    assert not await asked.ask(SHARD)
     [alarm] = asked.alarms()
     assert "shard toy/0 did not answer: nobody leads" in alarm
     stored.failure = None
-    await asked.ask(SHARD)
+    assert await asked.ask(SHARD)
     assert not list(asked.alarms())
     assert asked.failures == 1
+
+
+async def test_a_miss_is_asked_again_at_once(
+    monkeypatch: pytest.MonkeyPatch, stored: Stored
+) -> None:
+    monkeypatch.setattr(canary_module, "_BREATH_S", 0.001)
+    asked = list[bool]()
+    again = asyncio.Event()
+
+    async def ask(shard: ShardId) -> bool:
+        asked.append(True)
+        if len(asked) == 2:
+            again.set()
+        return False
+
+    made = looking({SHARD: SimpleNamespace(resting=False)}, stored, period_s=3_600)
+    monkeypatch.setattr(made, "ask", ask)
+    made.start()
+    await asyncio.wait_for(again.wait(), 30)
+    await made.stop()
 
 
 async def test_a_shard_that_came_to_rest_meanwhile_is_left_alone(
@@ -78,33 +124,15 @@ async def test_a_shard_that_came_to_rest_meanwhile_is_left_alone(
     replicas = {ShardId("toy", n): SimpleNamespace(resting=False) for n in range(3)}
     done = asyncio.Event()
 
-    async def ask(shard: ShardId) -> None:
+    async def ask(shard: ShardId) -> bool:
         asked.append(shard)
         for other, replica in replicas.items():
             replica.resting = other != SHARD
         if len(asked) == 3:
             done.set()
+        return True
 
-    unopened = ShardId("toy", 3)
-    shards: Any = SimpleNamespace(
-        me=Peer("n1", 1),
-        # Not for one that is not open: that would open it.
-        get=replicas.__getitem__,
-        is_unopened=lambda shard: shard == unopened,
-        slot_map=SimpleNamespace(all=lambda: [unopened, *replicas]),
-        level=lambda _: CHECKED_FROM,
-    )
-    census: Any = SimpleNamespace(load=lambda shard: 0.0)
-    loop = asyncio.get_running_loop()
-    made = Canary(
-        shards,
-        census,
-        stored.propose,
-        loop,
-        wall_ms=lambda: 1_000,
-        period_s=0.003,
-        slow_s=60,
-    )
+    made = looking(replicas, stored, period_s=0.003)
     monkeypatch.setattr(made, "ask", ask)
     made.start()
     await asyncio.wait_for(done.wait(), 30)

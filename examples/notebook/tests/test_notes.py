@@ -31,7 +31,7 @@ def test_the_verb_alone() -> None:
     txn = MemoryTxn(at_ms=1_000, plugin="notebook")
 
     with pytest.raises(Rejected, match="NOT_FOUND: there is no note milk"):
-        append(txn, Addition(name="milk", text="of a litre"))
+        append(txn, Addition(name="milk", text="of a litre"), Note)
 
 
 def test_notes_through_the_client(node: MemoryNode) -> None:
@@ -47,7 +47,7 @@ def test_notes_through_the_client(node: MemoryNode) -> None:
         reply = await notes.create([MILK, BREAD, Note(name="eggs", text="six")])
         assert [(each.item, each.code) for each in reply.refusals] == [(0, "ALREADY_EXISTS")]
 
-        longer = await notes.do("Append", Addition(name="milk", text="of a litre"))
+        longer = await notes.do("Append", Addition(name="milk", text="of a litre"), Note)
         assert longer.text == "two bottles of a litre"
         node.now_ms = 2_000
         changed = await notes.update(Note(name="milk", text="none"), fields=["text", "color"])

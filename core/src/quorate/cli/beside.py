@@ -235,8 +235,7 @@ class Writer:
             kept = set(items[0].DESCRIPTOR.fields_by_name) - {UPDATE_MASK, *self._binding.fixed}
             mask = FieldMask(paths=sorted(kept))
         records = client.records(self._binding.resource)
-        reply: BatchReply = await records.do(verb, items, mask=mask)
-        return reply
+        return await records.do(verb, items, mask=mask)
 
 
 class Beside:

@@ -21,7 +21,7 @@ from quorate.cli.statuses import Silent, Status, look, quota_rows
 from quorate.cli.terminal import Terminal
 from quorate.client.errors import QuorateError
 from quorate.config.files import open_files, raise_open_files
-from quorate.observe.thresholds import FOLLOWER_LAG, FULL, LOOP_STOP_S
+from quorate.observe.thresholds import FULL, LOOP_STOP_S
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -134,10 +134,6 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
             [(machine, count)] = on.most_common(1)
             advice = "name the hosts by `[node] host`, and `quorate shard balance`"
             yield Finding(row["shard"], f"{count} of its replicas are on {machine}", advice)
-        for node, lag in row["lag"].items():
-            if lag is not None and lag > FOLLOWER_LAG:
-                advice = "compare the node's disk and processor with the leader's"
-                yield Finding(row["shard"], f"{node} lags by {lag} entries", advice)
     led = {row["node"]: row["leads"] for row in nodes if row["leads"] is not None and row["hosts"]}
     if led and max(led.values()) - min(led.values()) > 1 + sum(led.values()) // (4 * len(led)):
         most, least = (choose(led, key=led.__getitem__) for choose in (max, min))

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 from google.protobuf.message import Message
 
+from quorate.cli.failures import failure
 from quorate.cli.statuses import name_of
 from quorate.cli.terminal import ADMIN, Terminal
+from quorate.client.errors import RejectedError
 from quorate.plugin.console import consent, consent_options
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
+
+#: What a node answers that has no such method.
+_NOT_DECLARED: Final = "NOT_DECLARED"
 
 
 @click.group("member")
@@ -97,7 +102,14 @@ def replace(
 
     async def look(client: AsyncClient) -> pb.MeetMemberResponse:
         request = pb.MeetMemberRequest(node=name, address=address)
-        return await client.call(f"{ADMIN}/MeetMember", request, pb.MeetMemberResponse)
+        try:
+            return await client.call(f"{ADMIN}/MeetMember", request, pb.MeetMemberResponse)
+        except RejectedError as refused:
+            if refused.code != _NOT_DECLARED:
+                raise
+            what = "a node of an older release was asked, which replaces without a look"
+            fix = "finish the upgrade, or name a node of this release by --endpoints"
+            raise failure(what, fix) from None
 
     met, topology = terminal.ask(look), terminal.ask(lambda client: client.topology())
     shown = {

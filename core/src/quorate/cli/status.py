@@ -23,6 +23,7 @@ from quorate.cli.statuses import (
     report_of,
 )
 from quorate.cli.terminal import Terminal, show, table_of
+from quorate.observe.thresholds import FOLLOWER_LAG
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def view_of(
     ]
     nodes = [_node_row(each.node, each.address, statuses[each.node]) for each in topology.nodes]
     alarms += _absences(nodes, shards)
+    alarms += _laggards(shards)
     return ClusterView(
         cluster=topology.cluster_id.hex(),
         rows={
@@ -200,6 +202,19 @@ def _absences(nodes: Sequence[Row], shards: Sequence[Row]) -> Iterator[Row]:
             lack = f"; {lacking} of {len(shards)} shards lack a replica" if lacking else ""
         alarm = f"{row['state']}{lack}. Look at its process and its log; /readyz names the cause"
         yield {"node": row["node"], "alarm": alarm}
+
+
+def _laggards(shards: Sequence[Row]) -> Iterator[Row]:
+    """Yield an alarm for each follower that is far behind the leader of a shard."""
+    for row in shards:
+        lags: Any = row["lag"]
+        for node, lag in lags.items():
+            if lag is not None and lag > FOLLOWER_LAG:
+                alarm = (
+                    f"its replica of {row['shard']} lags by {lag} entries; compare the node's disk"
+                    " and processor with the leader's"
+                )
+                yield {"node": node, "alarm": alarm}
 
 
 def _most_answer(shard: Row, said: Container[str]) -> bool:

@@ -134,11 +134,47 @@ class Records(Generic[R]):
         like = write.command(missing_ok=missing_ok) if MISSING_OK in fields else None
         return await self._send(write, items, like, many is not None, timeout_s)
 
+    @overload
+    async def do(
+        self,
+        verb: str,
+        item: Message | str | bytes,
+        /,
+        answer: type[A],
+        *,
+        like: Message | None = None,
+        timeout_s: float | None = None,
+    ) -> A: ...
+    @overload
+    async def do(
+        self,
+        verb: str,
+        item: Message | str | bytes,
+        /,
+        answer: None = None,
+        *,
+        mask: FieldMask | None = None,
+        like: Message | None = None,
+        timeout_s: float | None = None,
+    ) -> Message | None: ...
+    @overload
+    async def do(
+        self,
+        verb: str,
+        items: Iterable[Message] | list[str] | list[bytes],
+        /,
+        answer: None = None,
+        *,
+        mask: FieldMask | None = None,
+        like: Message | None = None,
+        timeout_s: float | None = None,
+    ) -> BatchReply: ...
     async def do(
         self,
         verb: str,
         items: Any,
         /,
+        answer: type[Message] | None = None,
         *,
         mask: FieldMask | None = None,
         like: Message | None = None,
@@ -146,14 +182,20 @@ class Records(Generic[R]):
     ) -> Any:
         """Carry out any verb of the resource with one item or many.
 
-        `like` is a command with what it says beside its items.
+        One is answered with what its verb answers, or None; `answer` is its type, where the caller
+        relies on one. `like` is a command with what it says beside its items.
         """
         write = self._write(verb)
         one = isinstance(items, Message | str | bytes)
         given = [self._item(write, each, mask) for each in ([items] if one else items)]
         if mask is not None and write.masked:
             like = write.command(update_mask=mask)
-        return await self._send(write, given, like, not one, timeout_s)
+        answered = await self._send(write, given, like, not one, timeout_s)
+        if answer is None or isinstance(answered, answer):
+            return answered
+        if answered is None:
+            return answer()
+        raise TypeError(f"{verb} answers {type(answered).__name__}, not {answer.__name__}")
 
     async def get(
         self, /, *key: Any, stale: bool = False, timeout_s: float | None = None, **more: Any

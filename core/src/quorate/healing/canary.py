@@ -34,8 +34,9 @@ class WrongAnswerError(Exception):
 class Canary:
     """Asks each shard once per period, and says which did not answer rightly or in time.
 
-    A shard at rest is left out. What was wrong is said until the node ends; what was slow, or
-    failed, until the next good answer.
+    A shard at rest is left out. What was wrong is said until the node ends. What was slow or failed
+    is asked again at once, as an election or a start explains it; when that is slow or fails, too,
+    it is said until the next good answer.
     """
 
     def __init__(
@@ -62,7 +63,9 @@ class Canary:
         #: What each shard answered last; none after a write whose outcome is not known.
         self._stored: Final[dict[ShardId, int]] = {}
         self._wrong: Final[dict[ShardId, str]] = {}
+        #: What the last answer of a shard lacked, and the shards of which that is said.
         self._slow: Final[dict[ShardId, str]] = {}
+        self._said: Final[set[ShardId]] = set()
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -77,7 +80,7 @@ class Canary:
     def alarms(self) -> Iterator[str]:
         """Yield which shards answered wrongly, late or not at all."""
         yield from self._wrong.values()
-        yield from self._slow.values()
+        yield from (self._slow[shard] for shard in self._said)
 
     async def _run(self) -> None:
         while True:
@@ -86,7 +89,8 @@ class Canary:
                 shards.clear()
             for shard in shards:
                 # What was asked a while ago itself may have come to rest, and is not to be woken.
-                if self._is_active(shard):
+                if self._is_active(shard) and not await self.ask(shard):
+                    await pause(self._loop, _BREATH_S)
                     await self.ask(shard)
                 await pause(self._loop, max(_BREATH_S, self._period_s / len(shards)))
             if not shards:
@@ -99,8 +103,8 @@ class Canary:
             return not replica.resting
         return self._census.load(shard) > 0
 
-    async def ask(self, shard: ShardId) -> None:
-        """Ask one shard."""
+    async def ask(self, shard: ShardId) -> bool:
+        """Ask one shard; return False when the answer was slow or did not come."""
         began = self._loop.time()
         before = self._stored.pop(shard, None)
         self._number += 1
@@ -111,18 +115,20 @@ class Canary:
             self.failures += 1
             self._wrong[shard] = f"the canary of {self._shards.me.node}: {error}"
             _log.error("%s", self._wrong[shard])
-            return
+            return True
         except Exception as error:  # noqa: BLE001 - whatever it is, a client would see it
             self._complain(
                 shard, f"shard {shard} did not answer: {error!s} ({type(error).__name__})"
             )
-            return
+            return False
         took_s = self._loop.time() - began
         self.durations.observe(took_s)
         if took_s > self._slow_s:
             self._complain(shard, f"shard {shard} took {took_s:.1f} s for a write and a read")
-        else:
-            self._slow.pop(shard, None)
+            return False
+        self._slow.pop(shard, None)
+        self._said.discard(shard)
+        return True
 
     async def _write_and_read(self, shard: ShardId, before: int | None) -> None:
         command: Message = PutCanary(node=self._shards.me.node, number=self._number)
@@ -142,7 +148,9 @@ class Canary:
         self._stored[shard] = self._number
 
     def _complain(self, shard: ShardId, what: str) -> None:
-        self.failures += 1
-        if shard not in self._slow:
-            _log.warning("the canary of this node: %s", what)
+        if shard in self._slow:
+            self.failures += 1
+            if shard not in self._said:
+                self._said.add(shard)
+                _log.warning("the canary of this node: %s", what)
         self._slow[shard] = f"the canary of {self._shards.me.node}: {what}"

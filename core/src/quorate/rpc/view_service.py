@@ -13,6 +13,7 @@ from quorate.plugin.access import denied, needed
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import needs_of_core
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.splicing import encoded
 from quorate.rpc import callers, deadline
 from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
@@ -85,8 +86,8 @@ class ViewService:
 
     def _page(
         self, request: pb.ReadViewRequest, start: bytes, end: bytes | None, left: int | None
-    ) -> tuple[pb.ReadViewResponse, int, bytes] | None:
-        """Return a page, how many rows it has, and its last key; None at the end."""
+    ) -> tuple[bytes, int, bytes] | None:
+        """Return an encoded page, how many rows it has, and its last key; None at the end."""
         view = self._views.get(request.view, callers.caller().name)
         self._demand(view.family)
         response = pb.ReadViewResponse()
@@ -97,14 +98,14 @@ class ViewService:
             into = response.packed
             into.keys, into.key_ends = packed.keys, _packed(packed.key_ends)
             into.rows, into.row_ends = packed.rows, _packed(packed.row_ends)
-            return response, len(packed.key_ends), packed.last_key
+            return encoded(response), len(packed.key_ends), packed.last_key
         page = view.page(start, end, left)
         if not page:
             return None
         add = response.rows.add
         for key, value, revision in page:
             add(key=key, value=value, revision=revision)
-        return response, len(page), page[-1].key
+        return encoded(response), len(page), page[-1].key
 
     async def Close(self, request: pb.CloseViewRequest, context: object) -> pb.CloseViewResponse:
         """End a view; one that is not held is passed over."""

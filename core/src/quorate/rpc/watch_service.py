@@ -19,6 +19,7 @@ from quorate.plugin.access import EVERY, Authority, Rights, denied, needed
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import needs_of_core, readable
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.splicing import encoded
 from quorate.rpc import callers, deadline
 from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
@@ -182,8 +183,11 @@ class WatchService:
                 portion = replace(portion, events=self._shown(portion.events))
                 if not (portion.events or portion.token):
                     continue
-            for response in self._responses(watch, portion):
-                await context.write(response)
+            # While a slow client is waited for, its rows are held once.
+            waiting = deque(map(encoded, self._responses(watch, portion)))
+            del portion
+            while waiting:
+                await context.write(waiting.popleft())
         if self._stopping is not None:
             raise UnreadableError(self._stopping)
 

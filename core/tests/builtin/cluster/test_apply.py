@@ -123,6 +123,15 @@ def test_who_is_not_registered_is_told_to_register(txn: MemoryTxn) -> None:
     assert (txn.deadlines, txn.events) == ({}, [])
 
 
+def test_who_has_left_already_is_no_failure_if_that_is_asked_for(txn: MemoryTxn) -> None:
+    unregister(txn, UnregisterBroker(name="ada", epoch=1, missing_ok=True))
+    register(txn, ADA)
+
+    # It is there, under another registration.
+    with pytest.raises(Rejected, match="FENCED"):
+        unregister(txn, UnregisterBroker(name="ada", epoch=7, missing_ok=True))
+
+
 def test_who_unregisters_leaves_nothing(txn: MemoryTxn) -> None:
     register(txn, ADA)
     later = txn.then(at_ms=1_100)

@@ -31,10 +31,11 @@ from quorate_mqtt.v1.shared_groups_pb2 import (
     DeleteSharedGroupReply,
     JoinSharedGroup,
     LeaveSharedGroup,
+    LeaveSharedGroupReply,
     SharedGroup,
     UpdateSharedGroup,
 )
-from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription
+from quorate_mqtt.v1.subscriptions_pb2 import SetSubscription, SetSubscriptionReply
 from quorate_mqtt.v1.topics_pb2 import (
     GrowTopicRequest,
     Topic,
@@ -168,7 +169,7 @@ async def test_topics(q: AsyncClient) -> None:
     made = await topics.create(Topic(tenant="north", name="a/b", partitions=1, replication=1))
     assert await topics.get("north", "a/b") == made
     growth = GrowTopicRequest(tenant="north", name="a/b", partitions=4)
-    assert (await topics.do("Grow", growth)).partitions == 4
+    assert (await topics.do("Grow", growth, Topic)).partitions == 4
     update = Topic(tenant="north", name="a/b", description="new")
     assert (await topics.update(update)).description == "new"
     updates = [
@@ -294,8 +295,12 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         subscription = SetSubscription(
             tenant="north", client_id="c1", filter="a/+", generation=first.generation, qos=1
         )
-        assert (await mqtt.subscriptions.do("Set", subscription)).created
-        assert await mqtt.subscriptions.do("Set", subscription) is None
+        with pytest.raises(TypeError, match="Set answers SetSubscriptionReply, not Topic"):
+            await mqtt.subscriptions.do("Set", subscription, Topic)
+        subscription.filter = "a/b/+"
+        assert (await mqtt.subscriptions.do("Set", subscription, SetSubscriptionReply)).created
+        again = await mqtt.subscriptions.do("Set", subscription, SetSubscriptionReply)
+        assert not again.created
         more = [
             SetSubscription(tenant="north", client_id="c1", filter=name) for name in ("x", "y", "z")
         ]
@@ -311,7 +316,7 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
             each.filter
             async for each in mqtt.subscriptions.list(tenant="north", client_id="c1", page_size=1)
         ]
-        assert listed == ["a/+", "z"]
+        assert listed == ["a/+", "a/b/+", "z"]
 
         member = JoinSharedGroup(
             tenant="north",
@@ -321,7 +326,7 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
             broker="b1",
             broker_epoch=epoch,
         )
-        group = await mqtt.shared_group_members.do("Join", member)
+        group = await mqtt.shared_group_members.do("Join", member, SharedGroup)
         assert (group.leader, group.leader_epoch) == ("b1", epoch)
         created = await mqtt.shared_groups.create(CreateSharedGroup(tenant="north", name="g"))
         assert created == group
@@ -339,7 +344,7 @@ async def test_sessions_subscriptions_and_groups(q: AsyncClient) -> None:
         leaving = LeaveSharedGroup(
             tenant="north", group="g", client_id="c1", filter="a/#", broker_epoch=epoch
         )
-        assert (await mqtt.shared_group_members.do("Leave", leaving)).left
+        assert (await mqtt.shared_group_members.do("Leave", leaving, LeaveSharedGroupReply)).left
         assert not (await mqtt.shared_group_members.do("Leave", [leaving])).refusals
         assert (await mqtt.shared_groups.delete("north", "g")).deleted
         made = await mqtt.shared_groups.create(

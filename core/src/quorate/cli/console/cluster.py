@@ -36,6 +36,8 @@ _RECENT_S: Final = 60.0
 #: A map of more nodes would be too wide.
 _COLUMNS: Final = 12
 _TIMERS: Final = "quorate_timer_next_seconds"
+#: An alarm is about what has failed.
+_MORE: Final = "What to do lists quotas, certificates, disks and settings that want attention, too."
 #: What a replica reports, by the columns of its table.
 _REPLICA_COLUMNS: Final = {
     "role": "role",
@@ -70,7 +72,7 @@ class Cluster:
         ready = {str(row["node"]): row["state"] == "ready" for row in view.rows["nodes"]}
         shards = [self._shard(row, ready) for row in view.rows["shards"]]
         alarms = [{**row, "alarm": Bad(row["alarm"])} for row in view.rows["alarms"]]
-        foot = "" if alarms else note("There are no alarms.")
+        foot = "" if alarms else note(f"There are no alarms. {_MORE}")
         tables: Tables = [
             ("Alarms", alarms),
             ("Shards", shards),

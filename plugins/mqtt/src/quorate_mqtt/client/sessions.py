@@ -34,16 +34,14 @@ class Sessions:
         broker has ended.
         """
         like = pb.ConnectSessions(broker=broker, broker_epoch=broker_epoch)
-        reply: pb.ConnectReply = await self._records.do("Connect", connection, like=like)
-        return reply
+        return await self._records.do("Connect", connection, pb.ConnectReply, like=like)
 
     async def connect_many(
         self, broker: str, broker_epoch: int, connections: Iterable[pb.SessionConnect]
     ) -> BatchReply:
         """Connect many clients of a broker; each reply in the reply is a `ConnectReply`."""
         like = pb.ConnectSessions(broker=broker, broker_epoch=broker_epoch)
-        reply: BatchReply = await self._records.do("Connect", connections, like=like)
-        return reply
+        return await self._records.do("Connect", connections, like=like)
 
     async def update(
         self,
@@ -66,8 +64,7 @@ class Sessions:
 
     async def update_many(self, updates: Iterable[pb.UpdateSession]) -> BatchReply:
         """Change many; the reply names those that were refused by their positions."""
-        reply: BatchReply = await self._records.do("Update", updates)
-        return reply
+        return await self._records.do("Update", updates)
 
     async def disconnect(
         self,
@@ -90,8 +87,7 @@ class Sessions:
 
     async def disconnect_many(self, ended: Iterable[pb.DisconnectSession]) -> BatchReply:
         """Report the end of many; each reply in the reply is a `DisconnectReply`."""
-        reply: BatchReply = await self._records.do("Disconnect", ended)
-        return reply
+        return await self._records.do("Disconnect", ended)
 
     async def delete(self, tenant: str, client_id: str, *, generation: int | None = None) -> bool:
         """Delete a session with its subscriptions and its will; tell whether there was one."""
@@ -100,8 +96,7 @@ class Sessions:
 
     async def delete_many(self, deletions: Iterable[pb.DeleteSession]) -> BatchReply:
         """Delete many; each reply in the reply is a `DeleteSessionReply`."""
-        reply: BatchReply = await self._records.do("Delete", deletions)
-        return reply
+        return await self._records.do("Delete", deletions)
 
     async def import_one(self, session: pb.ImportSession) -> None:
         """Bring a session here from elsewhere, whose client is not connected.
@@ -112,8 +107,7 @@ class Sessions:
 
     async def import_many(self, sessions: Iterable[pb.ImportSession]) -> BatchReply:
         """Import many; the reply names those that were refused by their positions."""
-        reply: BatchReply = await self._records.do("Import", sessions)
-        return reply
+        return await self._records.do("Import", sessions)
 
     async def get(self, tenant: str, client_id: str) -> pb.KeyedSession | None:
         """Return the session of a client; None if there is none."""

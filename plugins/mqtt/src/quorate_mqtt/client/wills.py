@@ -56,10 +56,7 @@ class Wills:
 
     async def acknowledge_many(self, deliveries: Iterable[pb.KeyedWillDelivery]) -> BatchReply:
         """Record it of many; each reply in the reply is an `AcknowledgeWillReply`."""
-        reply: BatchReply = await self._deliveries.do(
-            "Acknowledge", map(_acknowledgement, deliveries)
-        )
-        return reply
+        return await self._deliveries.do("Acknowledge", map(_acknowledgement, deliveries))
 
     def deliveries(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedWillDelivery, None]:
         """Yield the wills that brokers have to publish; `conditions` as in `Records.list`."""
