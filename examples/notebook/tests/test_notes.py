@@ -31,7 +31,7 @@ def test_the_verb_alone() -> None:
     txn = MemoryTxn(at_ms=1_000, plugin="notebook")
 
     with pytest.raises(Rejected, match="NOT_FOUND: there is no note milk"):
-        append(txn, Addition(name="milk", text="of a litre"), Note)
+        append(txn, Addition(name="milk", text="of a litre"))
 
 
 def test_notes_through_the_client(node: MemoryNode) -> None:
