@@ -90,6 +90,8 @@ class Connection:
         self._resize_encoder: Final = resize_encoder
         self.sending: Final = Sending(ready, self._sent_end)
         self.streams: Final[dict[int, Stream]] = {}
+        #: Whether it has ended: `lose` was called.
+        self.over = False
         #: How many streams the other end lets this one open.
         self.allowed_streams = frames.LARGEST_STREAM
         self._decoder: Final = Decoder(Headers, limits.header_table_bytes, limits.header_list_bytes)
@@ -202,6 +204,7 @@ class Connection:
 
     def lose(self, why: str) -> None:
         """Tell the owners of all streams that the connection has ended."""
+        self.over = True
         streams = list(self.streams.values())
         self.streams.clear()
         for stream in streams:
@@ -395,7 +398,9 @@ class Connection:
         if stream is None:
             if self._is_idle(number):
                 raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "RST_STREAM of an idle stream")
-            self._count_control()
+            # Both ends may reset a stream at a time: then nothing comes after this frame.
+            if self._reset.pop(number, self) is self:
+                self._count_control()
             return
         self.sending.forget(stream)
         code = frames.number(content[at:end])

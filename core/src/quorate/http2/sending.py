@@ -13,7 +13,9 @@ from quorate.http2.stream import Stream
 _DATA: Final = frames.DATA
 _END: Final = frames.END_STREAM
 _END_HEADERS: Final = frames.END_HEADERS
+_HEADERS: Final = frames.HEADERS
 _head: Final = frames.head
+_pack: Final = frames.HEAD.pack
 #: Answers to control frames that may wait for a socket.
 _ACKNOWLEDGEMENTS: Final = 1_000
 
@@ -83,6 +85,37 @@ class Sending:
                 self.put(_head(len(part), frames.CONTINUATION, last, stream.number) + part)
         if ends:
             self._end(stream)
+
+    def whole(self, stream: Stream, block: bytes, content: bytes) -> None:
+        """Send a header block, bytes, and the end of the stream."""
+        size, length, most = len(block), len(content), self.frame_bytes
+        if (
+            self.paused
+            or length > stream.send_window
+            or length > self.window
+            or length > most
+            or size > most
+        ):
+            self.headers(stream, block)
+            self.data(stream, content, ends=True)
+            return
+        stream.send_window -= length
+        self.window -= length
+        number = stream.number
+        self._parts.extend(
+            (
+                _pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS, number),
+                block,
+                _pack(length >> 8, length & 0xFF, _DATA, _END, number),
+                content,
+            )
+        )
+        stream.local_closed = True
+        if not self._told:
+            self._told = True
+            self._ready()
+        if stream.remote_closed:
+            self._ended(stream)
 
     def data(
         self, stream: Stream, content: bytes, *, ends: bool = False, trailers: bytes | None = None

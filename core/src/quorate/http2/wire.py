@@ -87,7 +87,8 @@ class Wire(asyncio.BufferedProtocol):
                 with memoryview(rest) as view:
                     used = connection.receive(view, len(view))
                 del rest[:used]
-        except ConnectionFault:
+        except ConnectionFault as fault:
+            connection.lose(str(fault))
             self._end()
             return
         self.flush()
@@ -108,7 +109,7 @@ class Wire(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the streams."""
-        why = str(exc) if exc else "the connection was closed"
+        why = (str(exc) or type(exc).__name__) if exc else "the connection was closed"
         self.connection.lose(why)
         self._owner.lost(self, why)
 

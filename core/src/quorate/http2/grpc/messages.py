@@ -116,3 +116,11 @@ def unpack_gzip(content: bytes, most_bytes: int) -> bytes:
     if not unpacking.eof:
         raise MessageError("a compressed message ends too early")
     return message
+
+
+#: What unpacks messages, by the values of grpc-encoding.
+ENCODINGS: Final[dict[bytes, Callable[[bytes, int], bytes] | None]] = {
+    b"": None,
+    b"identity": None,
+    b"gzip": unpack_gzip,
+}

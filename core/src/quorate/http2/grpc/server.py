@@ -15,8 +15,9 @@ from quorate.http2.connection import Connection, ConnectionLimits
 from quorate.http2.errors import ErrorCode
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.deadlines import Deadlines
+from quorate.http2.grpc.messages import ENCODINGS
 from quorate.http2.grpc.metadata import CallHead
-from quorate.http2.grpc.server_call import ENCODINGS, Method, ServerCall
+from quorate.http2.grpc.server_call import Method, ServerCall
 from quorate.http2.headers import Headers
 from quorate.http2.hpack import plain_block
 from quorate.http2.stream import Stream, StreamOwner

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from quorate.http2.errors import ErrorCode
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.messages import (
+    ENCODINGS,
     MessageError,
     MessageReader,
     MessageTooLargeError,
     framed,
-    unpack_gzip,
 )
 from quorate.http2.grpc.metadata import CallHead, Metadata, fields_of, message_of
 from quorate.http2.grpc.running import Running
@@ -38,8 +38,6 @@ _BEGIN: Final[tuple[Field, ...]] = (
 )
 _BEGIN_BLOCK: Final = plain_block((*_BEGIN, (b"grpc-accept-encoding", b"identity, gzip")))
 _OK_BLOCK: Final = plain_block([(b"grpc-status", b"0")])
-#: What unpacks messages, by the values of grpc-encoding.
-ENCODINGS: Final = {b"": None, b"identity": None, b"gzip": unpack_gzip}
 
 
 class AbortError(Exception):

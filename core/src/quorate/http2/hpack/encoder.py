@@ -23,10 +23,15 @@ _SIZE_UPDATE: Final = 0x20
 _NEVER: Final = 0x10
 
 
-def plain_block(fields: Iterable[Field]) -> bytes:
-    """Return a block that needs and changes no table: the same bytes on every connection."""
+def plain_block(fields: Iterable[Field], secret: Collection[bytes] = ()) -> bytes:
+    """Return a block that needs and changes no table: the same bytes on every connection.
+
+    The values of names in `secret` are never put into any table, on the way either.
+    """
     return b"".join(
-        encode_integer(_FIELDS[field], 7, _INDEXED) if field in _FIELDS else _literal(field, 0)
+        encode_integer(_FIELDS[field], 7, _INDEXED)
+        if field in _FIELDS
+        else _literal(field, _NEVER if field[0] in secret else 0)
         for field in fields
     )
 
