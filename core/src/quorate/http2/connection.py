@@ -55,7 +55,7 @@ class ConnectionOwner(Protocol):
         """Take note of a fault of the other end's, of a stream or of the connection."""
 
     def configured(self) -> None:
-        """The first settings of the other end are in force."""
+        """Settings of the other end are in force: the first, or later ones."""
 
     def going_away(self, last: int, code: int, why: bytes) -> None:
         """The other end takes no more streams, and none above `last`."""
@@ -427,9 +427,8 @@ class Connection:
         self.sending.acknowledge(frames.frame(frames.SETTINGS, frames.ACK, 0))
         for name, value in frames.settings_in(bytes(content[at:end])):
             self._set(name, value)
-        if not self._configured:
-            self._configured = True
-            self._owner.configured()
+        self._configured = True
+        self._owner.configured()
 
     def _set(self, name: int, value: int) -> None:
         if name == frames.HEADER_TABLE_SIZE:

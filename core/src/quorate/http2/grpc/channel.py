@@ -160,8 +160,9 @@ class Channel:
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace_s):
                     while any(link.busy for link in self._links):
-                        self._quiet = self.loop.create_future()
-                        await self._quiet
+                        if self._quiet is None or self._quiet.done():
+                            self._quiet = self.loop.create_future()
+                        await asyncio.wait((self._quiet,))
         links = list(self._links)
         for link in links:
             link.close("the channel was closed")
@@ -209,6 +210,10 @@ class Channel:
             self.loop.call_soon(self._serve_waiting)
 
     # --- as its connections see it
+
+    def allowed(self) -> None:
+        """Begin calls that wait."""
+        self.look_again()
 
     def left(self, link: Link, why: str) -> None:
         """Begin no more calls on a connection."""
@@ -285,13 +290,12 @@ class Channel:
         try:
             async with asyncio.timeout(attempt_s) as bound:
                 await link.connect(self._target, self.context)
-        except (OSError, ValueError) as error:
-            # ValueError: a name that no server can have.
-            if not bound.expired():
-                why = _reason(error)
         except asyncio.CancelledError:
             self._drop(link)
             raise
+        except Exception as error:  # noqa: BLE001 - whatever it is, calls wait for another attempt
+            if not bound.expired():
+                why = _reason(error)
         else:
             # It may have ended in the turn of the loop in which it stood.
             why = link.why

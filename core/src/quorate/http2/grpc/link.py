@@ -71,6 +71,9 @@ class Target:
 class LinkOwner(Protocol):
     """Takes what concerns a connection as a whole. It must not raise."""
 
+    def allowed(self) -> None:
+        """The server may allow more calls at a time."""
+
     def left(self, link: Link, why: str) -> None:
         """No call may be begun on it any more; called once, or more often."""
 
@@ -107,6 +110,7 @@ class Link:
         self._settled: Final[asyncio.Future[None]] = loop.create_future()
         self._leaving = False
         self._looking: asyncio.TimerHandle | None = None
+        self._pinged = False
         #: How often something had been read when it was looked at last.
         self._reads = 0
 
@@ -191,6 +195,8 @@ class Link:
         """The server has said what it allows."""
         if not self._settled.done():
             self._settled.set_result(None)
+        else:
+            self._owner.allowed()
 
     def going_away(self, last: int, code: int, why: bytes) -> None:
         """Begin no more calls."""
@@ -204,7 +210,10 @@ class Link:
         self._loop.call_soon(self._close_if_idle)
 
     def answered(self, payload: bytes) -> None:
-        """The server is there, as `Wire.reads` says."""
+        """Look again after a while: the server is there."""
+        if self._pinged and self._looking is not None:
+            self._looking.cancel()
+            self._look()
 
     def idle(self) -> None:
         """Its last call has ended."""
@@ -248,11 +257,13 @@ class Link:
         """Ping a server that has said nothing since the last look."""
         assert self._wire is not None
         assert self._keepalive_s is not None
+        self._pinged = False
         asked = self._limits.keepalive_always or self.busy
         if self._reads != self._wire.reads or not asked:
             self._reads = self._wire.reads
             self._looking = self._loop.call_later(self._keepalive_s, self._look)
             return
+        self._pinged = True
         self.connection.ping(_PING)
         self._looking = self._loop.call_later(self._limits.keepalive_timeout_s, self._judge_silence)
 
