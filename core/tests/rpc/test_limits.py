@@ -436,7 +436,7 @@ class Bounded:
 
         async def call() -> None:
             callers.begin(Caller(name=name))
-            await served(None, context)  # type: ignore[arg-type]
+            await served(None, context)
 
         self.open.append(asyncio.ensure_future(call()))
         await until(lambda: bool(refused))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,9 @@ from quorate.cli.authority import make_authority, sign
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.plugin import Stub
 from quorate.rpc import server as serving
+from quorate.rpc.engines.engine import Encryption
 from quorate.rpc.reflection import STABLE
-from quorate.rpc.server import RpcServer, ServingRefusedError
+from quorate.rpc.server import EngineName, RpcServer, ServingRefusedError
 
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import Node
@@ -114,15 +116,21 @@ async def test_what_is_larger_than_the_server_reads_is_refused(nodes: dict[str, 
     assert failed.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+@pytest.mark.parametrize("engine", ["http2", "grpcio"])
 async def test_a_caller_that_stalls_before_its_connection_stands_is_cut_off(
-    limits: LimitsSection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    engine: EngineName, limits: LimitsSection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     make_authority(tmp_path)
     sign(tmp_path, "n1", ["n1"])
-    pair = ((tmp_path / "n1.key").read_bytes(), (tmp_path / "n1.pem").read_bytes())
-    monkeypatch.setattr(serving, "HANDSHAKE_MS", 200)
-    server = RpcServer(limits)
-    port = server.bind("127.0.0.1", 0, TlsSection(), grpc.ssl_server_credentials([pair]))
+    key, chain = tmp_path / "n1.key", tmp_path / "n1.pem"
+    monkeypatch.setattr(serving, "HANDSHAKE_S", 0.2)
+    server = RpcServer(limits, engine=engine)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(chain, key)
+    encryption = Encryption(
+        context, lambda: grpc.ssl_server_credentials([(key.read_bytes(), chain.read_bytes())])
+    )
+    port = server.bind("127.0.0.1", 0, TlsSection(), encryption)
     await server.start()
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

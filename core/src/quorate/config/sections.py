@@ -643,6 +643,16 @@ class TlsSection(Section):
         return self.cert_file is not None
 
 
+class RpcSection(Section):
+    """How calls are served."""
+
+    engine: Literal["http2", "grpcio"] = Field(
+        default="http2",
+        description="What serves gRPC: `http2`, which is the node's own, or `grpcio`, which served "
+        "it before and goes with the next release. Callers see no difference.",
+    )
+
+
 class AuditSection(Section):
     """Who did what to which key, when, from where, and how it ended."""
 
@@ -780,6 +790,7 @@ class CoreSections(Section):
     traces: TracesSection = TracesSection()
     limits: LimitsSection = LimitsSection()
     tls: TlsSection = Field(default=TlsSection(), validate_default=True)
+    rpc: RpcSection = RpcSection()
     audit: AuditSection = AuditSection()
     console: ConsoleSection = ConsoleSection()
     auth: AuthSection = AuthSection()

@@ -174,8 +174,7 @@ class Connection:
         self.sending.forget(stream)
         self.sending.put(frames.rst_stream(number, code))
         self._remember_reset(number)
-        if not self.streams:
-            self._owner.idle()
+        self._left(stream)
 
     def consumed(self, stream: Stream, size: int) -> None:
         """Let the other end send as many bytes more on a stream."""
@@ -210,6 +209,7 @@ class Connection:
         for stream in streams:
             self.sending.forget(stream)
             stream.owner.lost(ErrorCode.CANCEL, why)
+            stream.leave()
 
     def _receive(self, content: bytes | memoryview, end: int) -> int:
         at = 0
@@ -408,8 +408,7 @@ class Connection:
         if not self._client or code != ErrorCode.NO_ERROR:
             self._count_reset()
         stream.owner.lost(code, "the other end has reset the stream")
-        if not self.streams:
-            self._owner.idle()
+        self._left(stream)
 
     def _on_settings(
         self, number: int, flags: int, content: bytes | memoryview, at: int, end: int
@@ -490,6 +489,7 @@ class Connection:
                 del self.streams[stream.number]
                 self.sending.forget(stream)
                 stream.owner.lost(ErrorCode.REFUSED_STREAM, "the server has stopped")
+                stream.leave()
         self._owner.going_away(last, code, why)
 
     def _on_window_update(
@@ -542,7 +542,13 @@ class Connection:
             self.reset(stream, ErrorCode.NO_ERROR)
 
     def _drop(self, stream: Stream) -> None:
-        if self.streams.pop(stream.number, None) is not None and not self.streams:
+        if self.streams.pop(stream.number, None) is not None:
+            self._left(stream)
+
+    def _left(self, stream: Stream) -> None:
+        if stream.on_end is not None:
+            stream.leave()
+        if not self.streams:
             self._owner.idle()
 
     def _remember_reset(self, number: int) -> None:

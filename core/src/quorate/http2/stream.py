@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import Protocol
 
 from quorate.http2.errors import ErrorCode
@@ -33,6 +34,7 @@ class Stream:
         "content_length",
         "local_closed",
         "number",
+        "on_end",
         "owner",
         "queued",
         "receive_window",
@@ -47,6 +49,8 @@ class Stream:
     def __init__(self, number: int, send_window: int, receive_window: int) -> None:
         self.number = number
         self.owner: StreamOwner
+        #: Called once, when nothing more is sent or received on the stream, for whatever reason.
+        self.on_end: Callable[[], None] | None = None
         self.send_window = send_window
         self.receive_window = receive_window
         #: Bytes that its owner has consumed, and the other end does not know of.
@@ -61,3 +65,9 @@ class Stream:
         #: What is sent behind them: the end of the stream, with trailers or without.
         self.closing = False
         self.trailers: bytes | None = None
+
+    def leave(self) -> None:
+        """Tell that the stream is over."""
+        if self.on_end is not None:
+            ended, self.on_end = self.on_end, None
+            ended()

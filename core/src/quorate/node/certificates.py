@@ -93,9 +93,12 @@ class Certificates:
         self.http: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
         #: For ports at which plugins serve clients.
         self.clients: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
+        #: The same for gRPC.
+        self.grpc: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
+        self.grpc.set_alpn_protocols(["h2"])
         if self._requires_client:
-            self.clients.verify_mode = ssl.CERT_REQUIRED
-            self._trust(self._paths[2:], self.clients)
+            self.clients.verify_mode = self.grpc.verify_mode = ssl.CERT_REQUIRED
+            self._trust(self._paths[2:], self.clients, self.grpc)
         self._following: asyncio.Task[None] | None = None
         #: What was wrong at the last look, so that it is logged once.
         self._wrong = ""
@@ -192,7 +195,7 @@ class Certificates:
             read = files.read()
             if why := certified.untimely(read.chain[0]):
                 raise CertificateError(f"{self._paths[0]} {why}; it is not used")
-            for context in (self._incoming, self._outgoing, self.http, self.clients):
+            for context in (self._incoming, self._outgoing, self.http, self.clients, self.grpc):
                 _load(context, self._paths)
         except CertificateError as error:
             if str(error) != self._wrong:
@@ -203,7 +206,7 @@ class Certificates:
         if files.ca != self._files.ca:
             self._trust(self._paths[2:3], self._incoming, self._outgoing)
         if self._requires_client and files[2:] != self._files[2:]:
-            self._trust(self._paths[2:], self.clients)
+            self._trust(self._paths[2:], self.clients, self.grpc)
         self._files, self._certificates, self._wrong = files, read, ""
         self._known.clear()
         self._reminded_at = float("-inf")

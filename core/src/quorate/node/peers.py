@@ -184,8 +184,8 @@ class Peers:
 
     def add_to(self, server: RpcServer) -> None:
         """Serve what other nodes send."""
-        self.network.add_to_server(server.server)
-        self._transfers.add_to_server(server.server, self._receiver.begin)
+        self.network.add_to(server)
+        self._transfers.add_to(server, self._receiver.begin)
 
     # Life.
 

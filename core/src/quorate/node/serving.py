@@ -25,6 +25,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.rpc.auditing import Audit
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.engines.engine import Encryption
 from quorate.rpc.file_service import PEERS as FILE_PEERS
 from quorate.rpc.identities import Guard, Identities
 from quorate.rpc.limits import CallLimits
@@ -128,6 +129,7 @@ class Serving:
             outermost,
             self.limits,
             guard,
+            engine=settings.rpc.engine,
             shares_port=client_port is not None,
         )
         self._probes: Final = Probes(loop, registry, missing)
@@ -139,11 +141,13 @@ class Serving:
             service.add_to(self._server)
         self._server.add_plugins(self._catalog, lambda _: self._api)
         certificates = self._certificates
-        credentials = None if certificates is None else certificates.server_credentials()
+        encryption = None
+        if certificates is not None:
+            encryption = Encryption(certificates.grpc, certificates.server_credentials)
         demand_secret(self._settings)
         for port in (node.port, self._client_port):
             if port is not None:
-                self._server.bind(node.host, port, self._settings.tls, credentials)
+                self._server.bind(node.host, port, self._settings.tls, encryption)
         try:
             # Before it answers over gRPC where that is.
             await self._listen(node.host, node.peer_port)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -27,6 +28,7 @@ from quorate.groups.routing.quotas import (
 )
 from quorate.groups.shard.capacity import FairShare
 from quorate.groups.timing import end, every
+from quorate.http2.grpc.server_call import ServerCall
 from quorate.plugin.access import Authority, Open
 from quorate.rpc import callers
 from quorate.rpc.connections import Connections, address_of
@@ -48,14 +50,15 @@ _LAST_S: Final = 1.0
 class _Held:
     """What a call holds, and since when its answer is being sent."""
 
-    __slots__ = ("sent_from", "shares", "task", "watchers", "who")
+    __slots__ = ("break_off", "sent_from", "shares", "watchers", "who")
 
     def __init__(self, who: str) -> None:
         self.who: Final = who
         #: In turn a share and how much of it.
         self.shares: list[tuple[FairShare, int]] = []
         self.sent_from = 0.0
-        self.task: asyncio.Task[Any] | None = None
+        #: Ends the call whose answer is not read; None: it was called.
+        self.break_off: Callable[[], object] | None = None
         #: Whose quotas a watch counts for.
         self.watchers: Sequence[Account] = ()
 
@@ -125,8 +128,8 @@ class CallLimits:
         self.slow_readers = 0
         #: The methods whose calls `ended` is called for.
         self._late: frozenset[str] = frozenset()
-        #: The calls whose answers are being sent, by the tasks that do it.
-        self._sent: Final[dict[asyncio.Task[Any], _Held]] = {}
+        #: The calls whose answers are being sent, by the tasks or the calls themselves.
+        self._sent: Final[dict[object, _Held]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     def start(self, ports: Collection[int], late: Collection[str] = ()) -> None:
@@ -161,9 +164,9 @@ class CallLimits:
         if self.connections.on:
             self.connections.trust(context.peer())
 
-    def ended(self, task: asyncio.Task[Any]) -> None:
-        """Take back what the call held that was answered in a task: its answer was sent."""
-        if (held := self._sent.pop(task, None)) is not None:
+    def ended(self, sent_by: object) -> None:
+        """Take back what a call held whose answer was sent."""
+        if (held := self._sent.pop(sent_by, None)) is not None:
             held.release()
 
     async def _serve(self, path: str, serve: Behaviour, request: Any, context: Context) -> Any:
@@ -185,9 +188,7 @@ class CallLimits:
             return await fail(path, refusal, context)
         late = path in self._late
         if not late and (self._bytes is not None or self._slow_s is not None):
-            context = _BoundedContext(  # type: ignore[assignment]
-                context, held.who, self._room, self._slow_s, self._count_slow
-            )
+            context = _BoundedContext(context, held.who, self._room, self._slow_s, self._count_slow)
         answer: Any = None
         try:
             answer = await serve(request, context)
@@ -195,7 +196,7 @@ class CallLimits:
         finally:
             self.connections.left(connection)
             if late and answer is not None:
-                self._sends(held, answer)
+                self._sends(held, answer, context)
             else:
                 held.release()
 
@@ -238,12 +239,18 @@ class CallLimits:
         if self.quotas.counts_connections:
             self.connections.look()
 
-    def _sends(self, held: _Held, answer: Any) -> None:
+    def _sends(self, held: _Held, answer: Any, context: Context) -> None:
         if self._bytes is not None and (size := _size(answer)) > _SMALL_BYTES:
             held.charge(self._bytes, size)
+        held.sent_from = self._loop.time()
+        if isinstance(context, ServerCall):
+            held.break_off = context.reset
+            self._sent[context] = held
+            context.when_ended(partial(self.ended, context))
+            return
         task = asyncio.current_task()
         assert task is not None
-        held.sent_from, held.task = self._loop.time(), task
+        held.break_off = task.cancel
         self._sent[task] = held
 
     def _end_unread(self) -> None:
@@ -251,10 +258,10 @@ class CallLimits:
         full = self._bytes is not None and self._bytes.total >= self._bytes.most
         latest = self._loop.time() - (min(_CROWDED_S, self._slow_s) if full else self._slow_s)
         for held in [each for each in self._sent.values() if each.sent_from < latest]:
-            if held.task is not None:
+            if (break_off := held.break_off) is not None:
+                held.break_off = None
                 self._count_slow()
-                held.task.cancel()
-                held.task = None
+                break_off()
 
     def _count_slow(self) -> None:
         self.slow_readers += 1

@@ -17,6 +17,8 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from quorate.config.sections import LimitsSection
 from quorate.consensus.peer.streams import end_call
 from quorate.groups.routing.routes import check_size
+from quorate.http2.grpc.context import CallContext
+from quorate.http2.grpc.server_call import AbortError
 from quorate.observe import requests
 from quorate.observe.frames import drop_frames
 from quorate.plugin import Invalid, Rejected
@@ -29,9 +31,11 @@ _log = logging.getLogger(__name__)
 #: The field that is blamed when it is the whole request.
 REQUEST: Final = "request"
 
+#: A servicer has ended its call itself.
+_ABORTED: Final = (grpc.aio.AbortError, AbortError)
 _CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
+Context: TypeAlias = CallContext
 #: What serves a method, streams included: it is given the request, or the requests, and the
 #: context of the call. Its answer is None where it has written messages itself.
 Behaviour: TypeAlias = Callable[[Any, Context], Awaitable[Any]]
@@ -91,8 +95,7 @@ def answering(
             if demand is not None:
                 demand(request)
             return await serve(request, context) if waits else serve(request, context)
-        except grpc.aio.AbortError as aborted:
-            # The servicer ended the call itself.
+        except _ABORTED as aborted:
             drop_frames(aborted)
         except Exception as error:  # noqa: BLE001 - each one becomes a status
             await fail(path, error, context)
@@ -130,7 +133,7 @@ def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = 
                 # What it holds is not left to the collector of garbage.
                 if isinstance(found, AsyncGenerator):
                     await found.aclose()
-        except grpc.aio.AbortError as aborted:
+        except _ABORTED as aborted:
             drop_frames(aborted)
         except Exception as error:  # noqa: BLE001 - each one becomes a status
             await fail(path, error, context)

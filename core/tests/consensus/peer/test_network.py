@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from quorate.cli import authority
 from quorate.cli.authority import make_authority, sign
 from quorate.client import Tls
-from quorate.config.sections import TlsSection
+from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import (
     Append,
@@ -57,7 +57,6 @@ from quorate.consensus.peer.streams import (
     SERVICE,
     StreamLimits,
     ask,
-    server_options,
 )
 from quorate.consensus.peer.wire import (
     LENGTH,
@@ -78,6 +77,8 @@ from quorate.consensus.peer.wire import (
 )
 from quorate.node import certified
 from quorate.node.certificates import Certificates
+from quorate.rpc.engines.engine import Encryption
+from quorate.rpc.server import RpcServer
 
 LIMITS = StreamLimits(entry_bytes=1 << 20, bulk_queue_bytes=4 << 20, retry_max_s=0.1)
 HURRIED = replace(LIMITS, answer_s=0.1)
@@ -171,19 +172,19 @@ class Station:
 
     @asynccontextmanager
     async def serving(self, address: str = "127.0.0.1:0") -> AsyncIterator[None]:
-        server = grpc.aio.server(options=server_options(LIMITS))
-        if self.tls is None:
-            port = server.add_insecure_port(address)
-        else:
-            port = server.add_secure_port(address, self.tls.server_credentials())
+        server = RpcServer(LimitsSection(), LIMITS)
+        tls = self.tls
+        encryption = None if tls is None else Encryption(tls.grpc, tls.server_credentials)
+        host, _, wanted = address.rpartition(":")
+        port = server.bind(host, int(wanted), TlsSection(), encryption)
         self.address = f"127.0.0.1:{port}"
-        self.network.add_to_server(server)
+        self.network.add_to(server)
         await self.network.listen("127.0.0.1")
         await server.start()
         try:
             yield
         finally:
-            await server.stop(None)
+            await server.stop(0)
             await self.network._incoming.stop()
 
     def handshake(self, target: str, cluster: bytes = CLUSTER) -> Handshake:
@@ -425,12 +426,10 @@ class Silent:
             mine = Introduction(Peer("b", 2), (), b"")
             return encode_introduction(mine, token_hash("token"), taken)
 
-        server = grpc.aio.server(options=server_options(LIMITS))
+        server = RpcServer(LimitsSection(), LIMITS)
         # As a node of a release that knows no challenges.
-        methods = {INTRODUCE: grpc.unary_unary_rpc_method_handler(introduce)}
-        handler = grpc.method_handlers_generic_handler(SERVICE, methods)
-        server.add_generic_rpc_handlers([handler])
-        bound = server.add_insecure_port("127.0.0.1:0")
+        server.add_bytes(f"/{SERVICE}/{INTRODUCE}", introduce)
+        bound = server.bind("127.0.0.1", 0, TlsSection())
         await server.start()
         try:
             asked_by.network.know({"b": f"127.0.0.1:{bound}"})
@@ -438,7 +437,7 @@ class Silent:
             yield
         finally:
             await asked_by.network.stop()
-            await server.stop(None)
+            await server.stop(0)
             streams.close()
             for writer in self.writers:
                 writer.transport.abort()

@@ -7,8 +7,8 @@ import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import grpc.aio
 import pytest
+from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.formation import Introduction
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Message, Peer
@@ -19,7 +19,7 @@ from quorate.consensus.peer.network import (
     OTHER_TOKEN,
     PeerNetwork,
 )
-from quorate.consensus.peer.streams import StreamLimits, open_channel, read, server_options
+from quorate.consensus.peer.streams import StreamLimits, open_channel, read
 from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.groups.snapshots.transfer import (
     Chunk,
@@ -30,6 +30,7 @@ from quorate.groups.snapshots.transfer import (
     decode_answer,
 )
 from quorate.plugin.shard_id import ShardId
+from quorate.rpc.server import RpcServer
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord
 
@@ -76,7 +77,7 @@ class Station:
         self.receptions: list[Taken] = []
         self.refuses_at = ""
         self.waits_at_finish: asyncio.Event | None = None
-        self.server: grpc.aio.Server
+        self.server: RpcServer
         self.admits = True
         self.network = PeerNetwork(
             me,
@@ -94,14 +95,14 @@ class Station:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
-        server = self.server = grpc.aio.server(options=server_options(LIMITS))
-        port = server.add_insecure_port("127.0.0.1:0")
-        self.snapshots.add_to_server(server, self._receive)
+        server = self.server = RpcServer(LimitsSection(), LIMITS)
+        port = server.bind("127.0.0.1", 0, TlsSection())
+        self.snapshots.add_to(server, self._receive)
         await server.start()
         try:
             yield f"127.0.0.1:{port}"
         finally:
-            await server.stop(None)
+            await server.stop(0)
 
     def _receive(self, offer: Offer) -> Taken:
         self.offers.append(offer)
@@ -274,7 +275,7 @@ async def test_a_node_that_goes_in_the_middle_breaks_the_transfer() -> None:
             async with asyncio.timeout(10):
                 while not (b.receptions and b.receptions[0].finishing):
                     await asyncio.sleep(0)
-            await b.server.stop(None)
+            await b.server.stop(0)
             with pytest.raises(TransferError, match="the connection to b was lost"):
                 await transfer.finish()
         finally:

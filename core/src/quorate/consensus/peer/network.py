@@ -18,11 +18,14 @@ from quorate.consensus.peer.incoming import Incoming, Refused
 from quorate.consensus.peer.link import Link, LinkRefusedError, ended
 from quorate.consensus.peer.proofs import Purpose, TokenProofs
 from quorate.consensus.peer.streams import (
+    CHALLENGE,
     CLIENT_CERTIFICATE,
+    INTRODUCE,
+    SERVICE,
     Context,
     PeerTls,
+    Serves,
     StreamLimits,
-    add_service,
     ask,
     ask_challenge,
     certificate,
@@ -171,9 +174,10 @@ class PeerNetwork:
 
     # Life.
 
-    def add_to_server(self, server: grpc.aio.Server) -> None:
+    def add_to(self, server: Serves) -> None:
         """Serve introductions, from which other nodes learn this node's port."""
-        add_service(server, self._serve_introduction, self._serve_challenge)
+        server.add_bytes(f"/{SERVICE}/{INTRODUCE}", self._serve_introduction)
+        server.add_bytes(f"/{SERVICE}/{CHALLENGE}", self._serve_challenge)
 
     async def listen(self, host: str, port: int = 0) -> None:
         """Accept connections of other nodes, by default at a free port; raises `OSError`."""
@@ -398,7 +402,7 @@ class PeerNetwork:
         return self._judge(other, proven)
 
     def judge_caller(
-        self, asker: Handshake, context: Context[bytes, bytes], *, of_old: bool = False
+        self, asker: Handshake, context: Context, *, of_old: bool = False
     ) -> str | None:
         """Return why the caller that sends a handshake is refused, or None.
 
@@ -475,7 +479,7 @@ class PeerNetwork:
                 # Of the nodes that create a shard together one is always first.
                 self._refused.record(peer.node, UNDELIVERABLE, shard, logging.INFO)
 
-    async def _serve_introduction(self, content: bytes, context: Context[bytes, bytes]) -> bytes:
+    async def _serve_introduction(self, content: bytes, context: Context) -> bytes:
         try:
             asker, shown, _, asked = decode_introduction(content)
         except MalformedMessageError as error:
@@ -502,6 +506,6 @@ class PeerNetwork:
             answer, proofs.make("introduced", over, answer.peer), self.port, challenge
         )
 
-    async def _serve_challenge(self, _: bytes, context: Context[bytes, bytes]) -> bytes:
+    async def _serve_challenge(self, _: bytes, context: Context) -> bytes:
         challenge = self._proofs.of_connection(context.peer())
         return PeerChallenge(challenge=challenge).SerializeToString()

@@ -3,12 +3,14 @@
 import ssl
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import grpc
 import grpc.aio
 
 from quorate.consensus.messages import Lane
+from quorate.http2.grpc.context import CallContext
+from quorate.http2.grpc.server_call import AbortError
 from quorate.observe.frames import drop_frames
 from quorate.v1 import peer_pb2
 
@@ -35,6 +37,8 @@ _SELF_SIGNED: Final = "its certificate is self-signed; let an authority sign it 
 _TLS_FAULTS: Final = (
     ("certificate has expired", "its certificate has ended; replace it there"),
     ("certificate is not yet valid", "its certificate begins later; compare both clocks"),
+    # That of its authority, which it sends along.
+    ("certificate in certificate chain", FOREIGN_CERTIFICATE),
     ("self signed certificate", _SELF_SIGNED),
     ("self-signed certificate", _SELF_SIGNED),
     ("local issuer certificate", FOREIGN_CERTIFICATE),
@@ -50,8 +54,7 @@ _TLS_FAULTS: Final = (
 )
 
 Call = grpc.aio.StreamStreamCall
-Context = grpc.aio.ServicerContext
-Options = list[tuple[str, int]]
+Context = CallContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,18 +112,6 @@ class PeerTls:
     certified: Callable[[bytes], Certified]
 
 
-def server_options(limits: StreamLimits) -> Options:
-    """Return the options of a server for other nodes."""
-    return [
-        # Above the frame limit: a frame over that is refused by name, and the stream continues.
-        ("grpc.max_receive_message_length", 2 * limits.received_bytes),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.so_reuseport", 0),
-        ("grpc.http2.min_ping_interval_without_data_ms", 1_000),
-        ("grpc.keepalive_permit_without_calls", 1),
-    ]
-
-
 def open_channel(
     address: str,
     limits: StreamLimits,
@@ -154,7 +145,7 @@ def open_channel(
     return grpc.aio.secure_channel(address, credentials, options=options)
 
 
-def certificate(context: Context[bytes, bytes]) -> bytes | None:
+def certificate(context: Context) -> bytes | None:
     """Return the certificate of a caller, as PEM; None if it was not asked for one."""
     shown: Iterable[bytes] = context.auth_context().get("x509_pem_cert", ())
     return next(iter(shown), None)
@@ -170,22 +161,29 @@ def tls_fault(text: str) -> str | None:
 
 
 async def end_call(
-    context: Context[Any, Any],
+    context: Context,
     code: grpc.StatusCode,
     text: str,
     metadata: Sequence[tuple[str, bytes]] = (),
 ) -> None:
     """End a call with a status, and return.
 
-    gRPC raises an exception that the call itself refers to: it would keep the request in a cycle.
+    grpcio raises an exception that the call itself refers to: it would keep the request in a cycle.
     """
     try:
         await context.abort(code, text, tuple(metadata))
-    except grpc.aio.AbortError as aborted:
+    except (grpc.aio.AbortError, AbortError) as aborted:
         drop_frames(aborted)
 
 
-async def read(stream: Call[bytes, bytes] | Context[bytes, bytes]) -> bytes | None:
+class Serves(Protocol):
+    """A server whose methods may be added."""
+
+    def add_bytes(self, path: str, serve: Any, *, streams: bool = False) -> None:
+        """Serve a method whose messages are bytes, and which lets its callers in by itself."""
+
+
+async def read(stream: Call[bytes, bytes] | Context) -> bytes | None:
     """Return the next message of a stream; None at its end."""
     content: object = await stream.read()
     return content if isinstance(content, bytes) else None
@@ -203,14 +201,3 @@ async def ask_challenge(channel: grpc.aio.Channel, timeout_s: float) -> bytes:
     call = channel.unary_unary(f"/{SERVICE}/{CHALLENGE}", None, peer_pb2.PeerChallenge.FromString)
     answer: peer_pb2.PeerChallenge = await call(b"", timeout=timeout_s)
     return answer.challenge
-
-
-def add_service(
-    server: grpc.aio.Server, introduce: Callable[..., object], challenge: Callable[..., object]
-) -> None:
-    """Add the service with raw bytes, so that this module refuses invalid messages, not gRPC."""
-    methods = {
-        name: grpc.unary_unary_rpc_method_handler(behaviour)
-        for name, behaviour in ((INTRODUCE, introduce), (CHALLENGE, challenge))
-    }
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, methods)])

@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 
 from quorate.consensus.peer.network import PeerNetwork
-from quorate.consensus.peer.streams import Call, Context, StreamLimits, read
+from quorate.consensus.peer.streams import Call, Context, Serves, StreamLimits, read
 from quorate.consensus.peer.wire import MalformedMessageError
 from quorate.groups.snapshots.transfer import (
     Chunk,
@@ -62,10 +62,10 @@ class NetworkSnapshots:
             raise
         return transfer
 
-    def add_to_server(self, server: grpc.aio.Server, receive: Receive) -> None:
+    def add_to(self, server: Serves, receive: Receive) -> None:
         """Receive the snapshots of other nodes."""
 
-        async def serve(_: object, context: Context[bytes, bytes]) -> None:
+        async def serve(_: object, context: Context) -> None:
             refusal, busy = "", False
             try:
                 await self._receive(context, receive)
@@ -80,11 +80,9 @@ class NetworkSnapshots:
                     while await read(context) is not None:
                         pass
 
-        method = grpc.stream_stream_rpc_method_handler(serve)
-        handler = grpc.method_handlers_generic_handler(_SERVICE, {_INSTALL: method})
-        server.add_generic_rpc_handlers([handler])
+        server.add_bytes(f"/{_SERVICE}/{_INSTALL}", serve, streams=True)
 
-    async def _receive(self, context: Context[bytes, bytes], receive: Receive) -> None:
+    async def _receive(self, context: Context, receive: Receive) -> None:
         content = await read(context)
         if content is None:
             return

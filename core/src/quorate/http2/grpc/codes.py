@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Final
 
 from quorate.http2.errors import ErrorCode
@@ -48,6 +48,13 @@ _OF_HTTP: Final = {
     b"503": Code.UNAVAILABLE,
     b"504": Code.UNAVAILABLE,
 }
+
+
+def code_of(given: int | Enum) -> Code:
+    """Return a code that is given as its number, or as grpcio has it: first in a pair."""
+    if type(given) is Code:
+        return given
+    return Code(given.value[0] if isinstance(given, Enum) and not isinstance(given, int) else given)
 
 
 def of_reset(code: int) -> Code:

@@ -24,6 +24,7 @@ class Running:
         "_cancelling",
         "_context",
         "_coroutine",
+        "_done",
         "_ended",
         "_future",
         "_loop",
@@ -41,6 +42,8 @@ class Running:
         self._context: Final = context
         self._coroutine: Final = coroutine
         self._ended: Ended | None = ended
+        #: For those that wait for the end of a call that they did not begin.
+        self._done: list[Callable[[Any], object]] = []
         #: What it waits for.
         self._future: asyncio.Future[Any] | None = None
         self._must_cancel = False
@@ -75,6 +78,21 @@ class Running:
     def cancelled(self) -> bool:
         """Whether it has ended by being cancelled; its caller takes the cancellation."""
         return False
+
+    def add_done_callback(
+        self, called: Callable[[Any], object], *, context: Context | None = None
+    ) -> None:
+        """Call a function in a later turn of the loop once the coroutine has ended."""
+        if self._ended is None:
+            self._loop.call_soon(called, self, context=context)
+        else:
+            self._done.append(called)
+
+    def remove_done_callback(self, called: Callable[[Any], object]) -> int:
+        """Do not call a function; return how often it would have been called."""
+        kept = [each for each in self._done if each != called]
+        removed, self._done = len(self._done) - len(kept), kept
+        return removed
 
     def get_coro(self) -> Coroutine[Any, None, Any]:
         """Return the coroutine."""
@@ -116,6 +134,9 @@ class Running:
         ended, self._ended = self._ended, None
         assert ended is not None
         ended(result, error)
+        for called in self._done:
+            self._loop.call_soon(called, self)
+        self._done.clear()
 
     def _wait(self, found: Any) -> None:
         if found is None:

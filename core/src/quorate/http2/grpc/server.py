@@ -6,10 +6,10 @@ import asyncio
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from quorate.http2.connection import Connection, ConnectionLimits
 from quorate.http2.errors import ErrorCode
@@ -25,6 +25,8 @@ from quorate.http2.wire import Wire, scratch
 
 #: How often connections are looked at.
 _LOOK_S: Final = 1.0
+#: How long a client may take to read the end of its connection when the server stops.
+_LAST_S: Final = 0.1
 _WRONG_TYPE: Final = plain_block([(b":status", b"415"), (b"content-type", b"text/plain")])
 _WRONG_TYPE_TEXT: Final = b"this port serves gRPC: POST with content-type application/grpc\n"
 _UNPACKED: Final = "identity, gzip"
@@ -35,6 +37,8 @@ class ServerLimits:
     """Bounds of a server; None: there is none."""
 
     connection: ConnectionLimits = field(default_factory=ConnectionLimits)
+    #: Connections at a time; None: as many as there are files.
+    connections: int | None = None
     #: The largest request.
     message_bytes: int = 16 << 20
     #: Until the first settings of a client.
@@ -68,6 +72,8 @@ class Server:
         self._listening: Final[list[asyncio.AbstractServer]] = []
         self._looking: asyncio.TimerHandle | None = None
         self._draining = False
+        #: Is done once a connection is closed that `stop` waits for.
+        self._lost: asyncio.Future[None] | None = None
 
     async def listen(
         self,
@@ -91,6 +97,17 @@ class Server:
         found: int = server.sockets[0].getsockname()[1]
         return found
 
+    async def listen_at(self, sock: socket.socket, context: ssl.SSLContext | None = None) -> None:
+        """Accept connections at a socket that has its address."""
+        server = await self.loop.create_server(
+            self._accept,
+            sock=sock,
+            ssl=context,
+            backlog=1_024,
+            ssl_handshake_timeout=self.limits.handshake_s if context is not None else None,
+        )
+        self._listens(server)
+
     async def listen_unix(self, path: str) -> None:
         """Accept connections at a socket in the file system; raises `OSError`."""
         self._listens(await self.loop.create_unix_server(self._accept, path))
@@ -110,6 +127,23 @@ class Server:
             accepted.close(ErrorCode.NO_ERROR, "the server stops")
         if self._looking is not None:
             self._looking.cancel()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                await self._all_lost()
+        for accepted in self.connections:
+            accepted.abort()
+        await self._all_lost()
+
+    def forget(self, accepted: Accepted) -> None:
+        """Take note that a connection is closed."""
+        self.connections.discard(accepted)
+        if self._lost is not None and not self._lost.done():
+            self._lost.set_result(None)
+
+    async def _all_lost(self) -> None:
+        while self.connections:
+            self._lost = self.loop.create_future()
+            await self._lost
 
     def _listens(self, server: asyncio.AbstractServer) -> None:
         self._listening.append(server)
@@ -135,7 +169,8 @@ class Accepted:
         self.deadlines: Final = server.deadlines
         self.most_bytes: Final = server.limits.message_bytes
         self.peer = ""
-        self.certificate: bytes | None = None
+        #: What the certificate of the client shows.
+        self.shown: Mapping[str, Sequence[bytes]] = {}
         self.connection: Connection
         self._wire: Wire
         self._began_at = self._idle_from = server.loop.time()
@@ -155,19 +190,24 @@ class Accepted:
         self.peer = peer_of(wire.transport)
         tls = wire.transport.get_extra_info("ssl_object")
         if tls is not None:
-            self.certificate = tls.getpeercert(binary_form=True)
+            self.shown = shown_by(tls)
             if tls.selected_alpn_protocol() != "h2":
                 self._server.faults[ErrorCode.INADEQUATE_SECURITY] += 1
                 wire.transport.close()
         self.connection = Connection(
             self, self._server.limits.connection, client=False, ready=wire.ready
         )
-        self._server.connections.add(self)
+        most = self._server.limits.connections
+        if most is not None and len(self._server.connections) >= most:
+            self._server.faults[ErrorCode.ENHANCE_YOUR_CALM] += 1
+            wire.transport.abort()
+        else:
+            self._server.connections.add(self)
         return self.connection
 
     def lost(self, wire: Wire, why: str) -> None:
         """Forget a connection that is closed."""
-        self._server.connections.discard(self)
+        self._server.forget(self)
         self._tell_quiet()
 
     # --- its protocol
@@ -240,6 +280,10 @@ class Accepted:
         """End the connection, and its calls."""
         self.connection.close(code, why)
         self._wire.close()
+
+    def abort(self) -> None:
+        """End the connection without a word."""
+        self._wire.transport.abort()
 
     def look(self, now: float) -> None:
         """Keep to the bounds in time."""
@@ -323,3 +367,18 @@ def peer_of(transport: asyncio.BaseTransport) -> str:
     if isinstance(name, tuple) and len(name) >= 2:
         return f"ipv4:{name[0]}:{name[1]}"
     return "unix:"
+
+
+def shown_by(tls: ssl.SSLObject) -> Mapping[str, Sequence[bytes]]:
+    """Return what the certificate of the other end shows, as gRPC names it."""
+    content = tls.getpeercert(binary_form=True)
+    if content is None:
+        return {}
+    fields: Any = tls.getpeercert() or {}
+    parts = [pair for name in fields.get("subject", ()) for pair in name]
+    others = fields.get("subjectAltName", ())
+    return {
+        "x509_common_name": [value.encode() for key, value in parts if key == "commonName"],
+        "x509_subject_alternative_name": [value.encode() for _, value in others],
+        "x509_pem_cert": [ssl.DER_cert_to_PEM_cert(content).encode()],
+    }

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.http2.errors import ErrorCode
-from quorate.http2.grpc.codes import Code
+from quorate.http2.grpc.codes import Code, code_of
 from quorate.http2.grpc.messages import (
     ENCODINGS,
     MessageError,
@@ -32,6 +33,9 @@ _log = logging.getLogger(__name__)
 
 #: Bytes of a stream that may wait until `write` waits as well.
 _HIGH_WATER: Final = 1 << 16
+#: How long the status of a refused stream waits for the first request. Clients of grpcio that are
+#: refused while they send take that for an error of their own, and do not look at the status.
+_PARTING_S: Final = 0.1
 _BEGIN: Final[tuple[Field, ...]] = (
     (b":status", b"200"),
     (b"content-type", b"application/grpc"),
@@ -70,6 +74,7 @@ class ServerCall:
         "_cancelled",
         "_code",
         "_deadline",
+        "_details",
         "_drained",
         "_ended",
         "_grain",
@@ -78,6 +83,7 @@ class ServerCall:
         "_messages",
         "_method",
         "_over",
+        "_parting",
         "_reader",
         "_reading",
         "_running",
@@ -100,7 +106,10 @@ class ServerCall:
         self._over = False
         self._cancelled = False
         self._code: Code | None = None
+        self._details = ""
         self._trailing: Metadata = ()
+        #: A status that waits for the first request.
+        self._parting: bytes | None = None
         #: Requests that were not read yet, and whether no more come.
         self._messages: deque[bytes] | None = None
         self._ended = False
@@ -118,9 +127,9 @@ class ServerCall:
         """Return the other end of the connection, as gRPC names it."""
         return self._accepted.peer
 
-    def certificate(self) -> bytes | None:
-        """Return the certificate of the caller (DER), if it has shown one."""
-        return self._accepted.certificate
+    def auth_context(self) -> Mapping[str, Sequence[bytes]]:
+        """Return what the certificate of the caller shows, as gRPC names it."""
+        return self._accepted.shown
 
     def invocation_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         """Return the metadata of the caller."""
@@ -144,9 +153,17 @@ class ServerCall:
         """Return the status that was set; None: none was."""
         return self._code
 
-    def set_code(self, code: int) -> None:
+    def set_code(self, code: int | Enum) -> None:
         """Set the status that the call ends with when its servicer returns."""
-        self._code = Code(code)
+        self._code = code_of(code)
+
+    def details(self) -> str:
+        """Return the text of the status that was set."""
+        return self._details
+
+    def set_details(self, details: str) -> None:
+        """Set the text of the status that the call ends with when its servicer returns."""
+        self._details = details
 
     def set_trailing_metadata(self, metadata: Metadata) -> None:
         """Set what is sent with the status."""
@@ -162,6 +179,8 @@ class ServerCall:
         messages = self._messages
         assert messages is not None, "this method takes one request"
         while not messages:
+            if self._over:
+                raise AbortError("the call has ended")
             if self._held:
                 self._accepted.connection.consumed(self._stream, self._held)
                 self._held = 0
@@ -195,10 +214,24 @@ class ServerCall:
             finally:
                 self._drained = None
 
-    async def abort(self, code: int, details: str = "", trailing_metadata: Metadata = ()) -> None:
+    async def abort(
+        self, code: int | Enum, details: str = "", trailing_metadata: Metadata = ()
+    ) -> None:
         """End the call with a status; raises `AbortError`."""
-        self.finish(Code(code), details, trailing_metadata)
+        self.finish(code_of(code), details, trailing_metadata)
         raise AbortError(details)
+
+    def reset(self) -> None:
+        """End the call and drop what its caller has not taken of the answer."""
+        self._accepted.connection.reset(self._stream, ErrorCode.CANCEL)
+        self._cancel()
+
+    def when_ended(self, ended: Callable[[], None]) -> None:
+        """Call a function once, when all of the answer has left or is dropped."""
+        if self._stream.number in self._accepted.connection.streams:
+            self._stream.on_end = ended
+        else:
+            ended()
 
     # --- as its stream sees it
 
@@ -209,6 +242,7 @@ class ServerCall:
     def data(self, content: bytes, ended: bool) -> None:
         """Take bytes of requests."""
         if self._over:
+            self._part()
             return
         if self._messages is None:
             size = len(content)
@@ -276,7 +310,17 @@ class ServerCall:
             if block is _OK_BLOCK:
                 block = plain_block((*_BEGIN, (b"grpc-status", b"0")))
             self._began = True
-            sending.headers(stream, block, ends=True)
+            if self._messages is None or self._ended or self._reader is not None:
+                sending.headers(stream, block, ends=True)
+            else:
+                self._parting = block
+                self._accepted.loop.call_later(_PARTING_S, self._part)
+
+    def _part(self) -> None:
+        """Send the status of a stream that was refused before its first request came."""
+        block, self._parting = self._parting, None
+        if block is not None and self._stream.number in self._accepted.connection.streams:
+            self._accepted.connection.sending.headers(self._stream, block, ends=True)
 
     def _collect(self, content: bytes, ended: bool) -> None:
         """Take bytes of the one request that did not come at once."""
@@ -346,7 +390,7 @@ class ServerCall:
             return
         if error is None:
             if self._code:
-                self.finish(self._code, "", self._trailing)
+                self.finish(self._code, self._details, self._trailing)
             elif self._method.answers_stream:
                 if not self._began:
                     self._begin()

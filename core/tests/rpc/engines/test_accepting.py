@@ -14,7 +14,7 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.plugin import Rejected
-from quorate.rpc import accepting
+from quorate.rpc.engines import accepting
 from quorate.rpc.server import RpcServer
 
 METHOD = "/echo.Echo/unary_unary"
@@ -82,7 +82,7 @@ class Echo:
 async def served(
     limits: LimitsSection, service: ServiceDescriptor, echo: Echo
 ) -> AsyncIterator[tuple[RpcServer, Any]]:
-    server = RpcServer(limits)
+    server = RpcServer(limits, engine="grpcio")
     server.add(service, echo)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()
@@ -200,7 +200,7 @@ async def test_streams_are_open_together_until_their_callers_have_gone(
     here: bool,
 ) -> None:
     monkeypatch.setattr(accepting, "supported", lambda: KNOWN and here)
-    echo, server = Echo(), RpcServer(limits)
+    echo, server = Echo(), RpcServer(limits, engine="grpcio")
     server.add(four_kinds("echo.Echo"), echo)
     port = server.bind("127.0.0.1", 0, TlsSection())
     await server.start()

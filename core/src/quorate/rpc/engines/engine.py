@@ -1,0 +1,50 @@
+"""What a node asks of an engine, and what bounds it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import grpc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineLimits:
+    """Bounds of connections and messages; 0: there is none."""
+
+    message_bytes: int
+    streams_per_connection: int
+    #: Until a connection stands.
+    handshake_s: float
+    connections: int = 0
+    idle_s: int = 0
+    #: Whether other processes may listen at the addresses, too.
+    shares_port: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """What connections of clients are encrypted with, as each engine takes it."""
+
+    context: ssl.SSLContext
+    credentials: Callable[[], grpc.ServerCredentials]
+
+
+class Engine(Protocol):
+    """Accepts connections, and serves the calls on them."""
+
+    @property
+    def ends_tasks(self) -> bool:
+        """Whether `ended` tells when an answer has left; otherwise `ServerCall.when_ended` does."""
+
+    def bind(self, host: str, port: int, encryption: Encryption | None) -> int:
+        """Take an address, and return its port; raises `OSError`."""
+
+    async def start(self, ended: Callable[[asyncio.Task[Any]], None] | None) -> None:
+        """Serve; `ended` may be called with the task of each call once its answer was sent."""
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, and end those that are open after a while."""

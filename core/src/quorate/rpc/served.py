@@ -1,0 +1,80 @@
+"""What a server serves: methods by their paths, and a refusal for every other path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from quorate.plugin.services import Kind
+from quorate.rpc.methods import Behaviour, Context, Read, fail
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A method: what serves it, and how its messages are read and written; None: as bytes."""
+
+    kind: Kind
+    serve: Behaviour
+    read: Read | None = None
+    write: Callable[[Any], bytes] | None = None
+
+    @property
+    def takes_stream(self) -> bool:
+        """Whether its requests are a stream."""
+        return self.kind.startswith("stream")
+
+    @property
+    def answers_stream(self) -> bool:
+        """Whether its answers are a stream."""
+        return self.kind.endswith("stream")
+
+
+class Methods:
+    """The methods of a server by their paths."""
+
+    def __init__(self) -> None:
+        self.by_path: Final[dict[str, Served]] = {}
+        #: The full names of the services, in the order in which they came.
+        self.services: Final[list[str]] = []
+        #: Installed plugins that are not enabled here, by their modules.
+        self._disabled: dict[str, str] = {}
+
+    def put(self, path: str, method: Served) -> None:
+        """Serve a method."""
+        self.by_path[path] = method
+
+    def know_plugins(self, owners: Mapping[str, str], enabled: Collection[str]) -> None:
+        """Record which plugins are installed, by their modules, and which of them are served."""
+        self._disabled = {
+            module: plugin for module, plugin in owners.items() if plugin not in enabled
+        }
+
+    def refusal(self, path: str) -> Served:
+        """Return the method that says why nobody serves a path, and what to do about it."""
+
+        async def refuse(_: object, context: Context) -> None:
+            await fail(path, LookupError(self._lack(path)), context)
+
+        # Streams both ways: it does not wait for a request.
+        return Served(kind="stream_stream", serve=refuse)
+
+    def _lack(self, path: str) -> str:
+        service, _, method = path.strip("/").partition("/")
+        own = f"/{service}/"
+        if names := [each.removeprefix(own) for each in self.by_path if each.startswith(own)]:
+            return (
+                f"service {service} has no method {method!r} on this node; it has "
+                f"{', '.join(names)}: call one of these, or bring caller and node to one version"
+            )
+        plugin = self._disabled.get(service.partition(".")[0])
+        if plugin is not None:
+            return (
+                f"service {service} belongs to the plugin {plugin}, which is installed on this "
+                f"node and not enabled: add {plugin!r} to [plugins] enabled on every node, and "
+                "restart them"
+            )
+        return (
+            f"no plugin of this node serves {service}: correct the name, or install the plugin "
+            "that has it on every node and add it to [plugins] enabled"
+        )
