@@ -87,7 +87,7 @@ def test_schema_describes_the_whole_file(sections: Sections) -> None:
     plugins = document["$defs"]["PluginsSection"]["properties"]
     assert set(document["properties"]) == {
         "node", "cluster", "groups", "storage", "timing", "limits", "tls", "audit", "auth",
-        "plugins", "scrub", "canary", "recorder", "traces", "console",
+        "plugins", "scrub", "canary", "recorder", "traces", "console", "rpc",
     }  # fmt: skip
     assert set(plugins) == {"enabled", "retired", "greeting", "needy", "plain"}
     assert document["additionalProperties"] is False

@@ -24,7 +24,7 @@ from quorate.groups.timing import end
 from quorate.plugin import Caller, Grant, keys
 from quorate.plugin.access import Open, Rights
 from quorate.rpc import callers
-from quorate.rpc.connections import address_of, peer_name
+from quorate.rpc.connections import address_of
 from quorate.rpc.limits import WATCH, CallLimits, Room
 from quorate.rpc.methods import Behaviour
 from quorate.rpc.server import RpcServer
@@ -299,20 +299,21 @@ async def test_an_address_gets_half_of_the_connections(serve: Serve) -> None:
                 pass
 
         excess.close()
-        assert site.limits.connections.closed == {"share": 1, "idle": 0}
+        assert site.limits.connections.ended == {"share": 1, "idle": 0}
         for channel in channels:
             await site.call("hello", channel=channel)
 
 
 async def test_a_connection_of_a_node_is_not_counted(serve: Serve) -> None:
     async with serve(connections=2) as site:
-        of_node, other = (socket.create_connection(("127.0.0.1", site.port)) for _ in range(2))
         connections = site.limits.connections
-        connections.trust(peer_name(*of_node.getsockname()))
-
+        of_node = socket.create_connection(("127.0.0.1", site.port))
+        await until(lambda: len(connections) == 1)
+        connections.trust("ipv4:{}:{}".format(*of_node.getsockname()))
+        other = socket.create_connection(("127.0.0.1", site.port))
         await until(lambda: len(connections) == 2 and site.limits.shares["connections"].total == 1)
 
-        assert connections.closed == {"share": 0, "idle": 0}
+        assert connections.ended == {"share": 0, "idle": 0}
         of_node.close()
         other.close()
         await until(lambda: not len(connections))
@@ -331,16 +332,13 @@ async def test_what_has_no_whole_request_is_closed(serve: Serve) -> None:
                 pass
 
         half.close()
-        assert site.limits.connections.closed["idle"] == 1
+        assert site.limits.connections.ended["idle"] == 1
         # Whoever waits for an answer is not idle.
         assert site.service.waiting == 1
         waiting.cancel()
 
 
-def test_ends_of_connections_are_named_as_grpc_names_them() -> None:
-    assert peer_name("10.0.0.1", 5) == "ipv4:10.0.0.1:5"
-    assert peer_name("::ffff:10.0.0.1", 5) == "ipv4:10.0.0.1:5"
-    assert peer_name("::1", 5) == "ipv6:%5B::1%5D:5"
+def test_the_address_of_a_connection_is_read_from_its_name() -> None:
     assert address_of("ipv4:10.0.0.1:5") == "10.0.0.1"
     assert address_of("ipv6:%5B::1%5D:5") == "::1"
     assert address_of("unix:/a:b") == "unix:/a:b"
@@ -438,6 +436,9 @@ class Bounded:
             callers.begin(Caller(name=name))
             await served(None, context)
 
+        peer = context.peer()
+        if peer not in self.limits.connections:
+            self.limits.connections.opened(peer, lambda: None)
         self.open.append(asyncio.ensure_future(call()))
         await until(lambda: bool(refused))
         return refused[0]

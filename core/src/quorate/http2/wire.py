@@ -36,6 +36,7 @@ class Wire(asyncio.BufferedProtocol):
         "_owner",
         "_rest",
         "_scratch",
+        "_stands",
         "_turn",
         "connection",
         "reads",
@@ -55,6 +56,8 @@ class Wire(asyncio.BufferedProtocol):
         self._ended = False
         #: How often something has come.
         self.reads = 0
+        #: Whether the socket stands; what comes with the end of its handshake comes before.
+        self._stands = False
         self.transport: asyncio.Transport
         self.connection: Connection
 
@@ -64,6 +67,9 @@ class Wire(asyncio.BufferedProtocol):
         self.transport.set_write_buffer_limits(_HIGH_WATER)
         self.connection = self._owner.connected(self)
         self.connection.begin()
+        self._stands = True
+        if self._rest:
+            self._receive(len(self._rest))
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return where the next bytes go."""
@@ -74,23 +80,35 @@ class Wire(asyncio.BufferedProtocol):
         self.reads += 1
         if self._ended:
             return
-        connection, rest = self.connection, self._rest
-        sending = connection.sending
-        sending.hold()
+        rest = self._rest
+        if rest or not self._stands:
+            rest += self._scratch[:nbytes]
+            if self._stands:
+                self._receive(len(rest))
+            return
+        connection = self.connection
+        connection.sending.hold()
         try:
-            if not rest:
-                used = connection.receive(self._scratch, nbytes)
-                if used != nbytes:
-                    rest += self._scratch[used:nbytes]
-            else:
-                rest += self._scratch[:nbytes]
-                with memoryview(rest) as view:
-                    used = connection.receive(view, len(view))
-                del rest[:used]
+            used = connection.receive(self._scratch, nbytes)
         except ConnectionFault as fault:
             connection.lose(str(fault))
             self._end()
             return
+        if used != nbytes:
+            rest += self._scratch[used:nbytes]
+        self.flush()
+
+    def _receive(self, size: int) -> None:
+        """Take in what is whole of the bytes that were kept."""
+        self.connection.sending.hold()
+        try:
+            with memoryview(self._rest) as view:
+                used = self.connection.receive(view, size)
+        except ConnectionFault as fault:
+            self.connection.lose(str(fault))
+            self._end()
+            return
+        del self._rest[:used]
         self.flush()
 
     def eof_received(self) -> bool:
@@ -109,6 +127,8 @@ class Wire(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the streams."""
+        if not self._stands:
+            return
         why = (str(exc) or type(exc).__name__) if exc else "the connection was closed"
         self.connection.lose(why)
         self._owner.lost(self, why)

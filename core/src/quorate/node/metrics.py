@@ -348,7 +348,10 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_rpc_closed_connections_total", "counter", ("reason",),
            "Connections that were closed: too many of an address (`share`), or unused (`idle`).",
            lambda node: [((why,), count)
-                         for why, count in node.serving.limits.connections.closed.items()]),
+                         for why, count in node.serving.limits.connections.ended.items()]),
+    Metric("quorate_rpc_faults_total", "counter", ("code",),
+           "Streams and connections of clients that broke the rules of HTTP/2, or a bound of it.",
+           lambda node: [((code,), count) for code, count in node.serving.faults.items()]),
     Metric("quorate_controller_runs_total", "counter", ("controller",),
            "Runs of a controller on this node that came to their end.",
            lambda node: [((name,), of.runs) for name, of in node.runner.counters.items()]),

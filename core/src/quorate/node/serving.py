@@ -168,6 +168,11 @@ class Serving:
                 f" it, or set node.http_port to another one ({error})"
             ) from None
 
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Faults of clients against HTTP/2, by the names of their codes."""
+        return self._server.faults
+
     def forwarding(self) -> AbstractContextManager[None]:
         """Count forwarded commands as inside while they are carried out."""
         return self.gate.within(_FORWARD)

@@ -132,12 +132,10 @@ class CallLimits:
         self._sent: Final[dict[object, _Held]] = {}
         self._looking: asyncio.Task[None] | None = None
 
-    def start(self, ports: Collection[int], late: Collection[str] = ()) -> None:
-        """Look after connections at ports; `ended` is called for calls of the methods `late`."""
+    def start(self, late: Collection[str] = ()) -> None:
+        """Look at what goes on; `ended` is called for calls of the methods `late`."""
         self._late = frozenset(late)
-        self.connections.listen(ports)
-        self.quotas.on_change = self._go_by_quotas
-        self._go_by_quotas()
+        self.connections.start()
         if self._slow_s is not None:
             look = every(self._loop, LOOK_S, self._end_unread, "looking at answers failed")
             self._looking = self._loop.create_task(look)
@@ -213,8 +211,9 @@ class CallLimits:
         now = self._loop.time()
         for account in accounts:
             account.check_rate(CALLS, now)
+        counted = self.quotas.counts_connections and peer in self.connections
         for account in accounts:
-            if self.quotas.counts_connections and account.connect(peer):
+            if counted and account.connect(peer):
                 self.connections.on_close(peer, account.peers.discard)
             if path == WATCH:
                 account.open_watch()
@@ -234,10 +233,6 @@ class CallLimits:
             # Its answer may be large: so a small one counts, too, once much is under way.
             if size > _SMALL_BYTES or share.total > share.most // 4:
                 held.take(share, max(1, size))
-
-    def _go_by_quotas(self) -> None:
-        if self.quotas.counts_connections:
-            self.connections.look()
 
     def _sends(self, held: _Held, answer: Any, context: Context) -> None:
         if self._bytes is not None and (size := _size(answer)) > _SMALL_BYTES:

@@ -14,6 +14,7 @@ from quorate.config.addresses import is_loopback, join_address
 from quorate.config.files import open_files
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.peer.streams import StreamLimits
+from quorate.http2.grpc.server import Observer
 from quorate.plugin import Access, NodeApi
 from quorate.plugin.access import OPERATIONS
 from quorate.plugin.catalog import Catalog
@@ -38,7 +39,7 @@ _SLACK_BYTES: Final = 1 << 20
 HANDSHAKE_S: Final = 10.0
 _ONE_ANSWER: Final[Kind] = "unary_unary"
 EngineName = Literal["http2", "grpcio"]
-_ENGINES: Final[Mapping[EngineName, Callable[[Methods, EngineLimits], Engine]]] = {
+_ENGINES: Final[Mapping[EngineName, Callable[[Methods, EngineLimits, Observer | None], Engine]]] = {
     "http2": Http2Engine,
     "grpcio": GrpcioEngine,
 }
@@ -74,7 +75,6 @@ class RpcServer:
         self._outermost: Final = (*outermost, *(() if bounds is None else (bounds.around,)))
         self._bounds: Final = bounds
         self._guard: Final = guard
-        self._ports: Final[list[int]] = []
         self._methods: Final = Methods()
         streams = streams or StreamLimits()
         bound = EngineLimits(
@@ -87,7 +87,9 @@ class RpcServer:
             handshake_s=HANDSHAKE_S,
             shares_port=shares_port,
         )
-        self._engine: Final = _ENGINES[engine](self._methods, bound)
+        self._engine: Final = _ENGINES[engine](
+            self._methods, bound, None if bounds is None else bounds.connections
+        )
         self._health: Final = health.HealthServicer()
 
     def bind(
@@ -107,13 +109,12 @@ class RpcServer:
                 "address, or set tls.insecure = true if the network is trusted"
             )
         try:
-            self._ports.append(self._engine.bind(host, port, encryption))
+            return self._engine.bind(host, port, encryption)
         except OSError as error:
             raise ServingRefusedError(
                 f"{join_address(host, port)} cannot be listened on; end what holds it, or set "
                 f"node.port and node.host to another one ({error})"
             ) from None
-        return self._ports[-1]
 
     def add(
         self,
@@ -176,7 +177,12 @@ class RpcServer:
                 path for path, each in self._methods.by_path.items() if each.kind == _ONE_ANSWER
             ]
             told = ended is not None or not self._engine.ends_tasks
-            bounds.start(self._ports, late if told else ())
+            bounds.start(late if told else ())
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Faults of clients against HTTP/2, by the names of their codes."""
+        return self._engine.faults
 
     async def set_serving(self, serving: bool) -> None:
         """Report the status of the node and of each service to the health service."""

@@ -193,8 +193,6 @@ class Quotas:
         #: Whether a quota bounds what tenants have stored, and one connections.
         self.measures = False
         self.counts_connections = False
-        #: Called when quotas have changed.
-        self.on_change: Callable[[], None] = lambda: None
         self._clock: Final = clock
         self._quotas: Final[dict[Subject, pb.Quota]] = {}
         self._accounts: Final[dict[Subject, Account]] = {}
@@ -243,7 +241,6 @@ class Quotas:
         self.measures = any(each.rows or each.bytes for each in quotas)
         self.counts_connections = any(each.connections for each in quotas)
         self.on = bool(quotas)
-        self.on_change()
 
     # What is used.
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol, cast
 
 from quorate.http2.connection import Connection, ConnectionLimits
 from quorate.http2.errors import ErrorCode
@@ -23,6 +23,8 @@ from quorate.http2.hpack import plain_block
 from quorate.http2.stream import Stream, StreamOwner
 from quorate.http2.wire import Wire, scratch
 
+#: Connections that wait to be accepted.
+_BACKLOG: Final = 1_024
 #: How often connections are looked at.
 _LOOK_S: Final = 1.0
 #: How long a client may take to read the end of its connection when the server stops.
@@ -52,6 +54,16 @@ class ServerLimits:
     keepalive_timeout_s: float = 20.0
 
 
+class Observer(Protocol):
+    """Is told of connections by their other ends, as gRPC names these."""
+
+    def opened(self, peer: str, close: Callable[[], object]) -> bool:
+        """Let a connection in, which `close` ends at once; False: it is closed instead."""
+
+    def closed(self, peer: str) -> None:
+        """A connection that was let in is gone."""
+
+
 class Server:
     """Serves what `find` returns for the path of a call; None: nobody serves it."""
 
@@ -60,12 +72,17 @@ class Server:
         find: Callable[[str], Method | None],
         limits: ServerLimits,
         loop: asyncio.AbstractEventLoop,
+        observer: Observer | None = None,
     ) -> None:
         self.find: Final = find
         self.limits: Final = limits
         self.loop: Final = loop
+        self._observer: Final = observer
+        #: Connections, with those that do not stand yet.
+        self._count = 0
         self.deadlines: Final = Deadlines(loop)
         self.connections: Final[set[Accepted]] = set()
+        self.arriving: Final[set[Arrival]] = set()
         #: Faults of clients, by their codes.
         self.faults: Final = Counter[ErrorCode]()
         self._scratch: Final = scratch()
@@ -75,23 +92,10 @@ class Server:
         #: Is done once a connection is closed that `stop` waits for.
         self._lost: asyncio.Future[None] | None = None
 
-    async def listen(
-        self,
-        host: str,
-        port: int,
-        context: ssl.SSLContext | None = None,
-        *,
-        shares_port: bool = False,
-    ) -> int:
+    async def listen(self, host: str, port: int, context: ssl.SSLContext | None = None) -> int:
         """Accept connections at an address, and return its port; raises `OSError`."""
         server = await self.loop.create_server(
-            self._accept,
-            host,
-            port,
-            ssl=context,
-            reuse_port=shares_port,
-            backlog=1_024,
-            ssl_handshake_timeout=self.limits.handshake_s if context is not None else None,
+            lambda: self._accept(context), host, port, backlog=_BACKLOG
         )
         self._listens(server)
         found: int = server.sockets[0].getsockname()[1]
@@ -99,24 +103,25 @@ class Server:
 
     async def listen_at(self, sock: socket.socket, context: ssl.SSLContext | None = None) -> None:
         """Accept connections at a socket that has its address."""
-        server = await self.loop.create_server(
-            self._accept,
-            sock=sock,
-            ssl=context,
-            backlog=1_024,
-            ssl_handshake_timeout=self.limits.handshake_s if context is not None else None,
+        self._listens(
+            await self.loop.create_server(
+                lambda: self._accept(context), sock=sock, backlog=_BACKLOG
+            )
         )
-        self._listens(server)
 
     async def listen_unix(self, path: str) -> None:
         """Accept connections at a socket in the file system; raises `OSError`."""
-        self._listens(await self.loop.create_unix_server(self._accept, path))
+        self._listens(await self.loop.create_unix_server(lambda: self._accept(None), path))
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and end those that are open after a while."""
         self._draining = True
         for server in self._listening:
             server.close()
+        for arrival in self.arriving:
+            arrival.abort()
+        if self.arriving:
+            await asyncio.wait([each.shaking for each in self.arriving])
         for accepted in list(self.connections):
             accepted.drain()
         with suppress(TimeoutError):
@@ -150,8 +155,29 @@ class Server:
         if self._looking is None:
             self._looking = self.loop.call_later(_LOOK_S, self._look)
 
-    def _accept(self) -> Wire:
-        return Wire(Accepted(self), self._scratch, self.loop)
+    def _accept(self, context: ssl.SSLContext | None) -> asyncio.BaseProtocol:
+        accepted = Accepted(self)
+        wire = Wire(accepted, self._scratch, self.loop)
+        return wire if context is None else Arrival(self, wire, accepted, context)
+
+    def admit(self, transport: asyncio.Transport) -> bool:
+        """Count a connection; False: it is closed, as there are too many."""
+        most = self.limits.connections
+        if (most is not None and self._count >= most) or (
+            self._observer is not None
+            and not self._observer.opened(peer_of(transport), transport.abort)
+        ):
+            self.faults[ErrorCode.ENHANCE_YOUR_CALM] += 1
+            transport.abort()
+            return False
+        self._count += 1
+        return True
+
+    def leave(self, peer: str) -> None:
+        """Take note that a connection is gone that was counted."""
+        self._count -= 1
+        if self._observer is not None:
+            self._observer.closed(peer)
 
     def _look(self) -> None:
         self._looking = self.loop.call_later(_LOOK_S, self._look)
@@ -169,6 +195,8 @@ class Accepted:
         self.deadlines: Final = server.deadlines
         self.most_bytes: Final = server.limits.message_bytes
         self.peer = ""
+        #: Whether it counts as a connection of the server's.
+        self.counted = False
         #: What the certificate of the client shows.
         self.shown: Mapping[str, Sequence[bytes]] = {}
         self.connection: Connection
@@ -197,17 +225,15 @@ class Accepted:
         self.connection = Connection(
             self, self._server.limits.connection, client=False, ready=wire.ready
         )
-        most = self._server.limits.connections
-        if most is not None and len(self._server.connections) >= most:
-            self._server.faults[ErrorCode.ENHANCE_YOUR_CALM] += 1
-            wire.transport.abort()
-        else:
-            self._server.connections.add(self)
+        self.counted = self.counted or self._server.admit(wire.transport)
+        self._server.connections.add(self)
         return self.connection
 
     def lost(self, wire: Wire, why: str) -> None:
         """Forget a connection that is closed."""
         self._server.forget(self)
+        if self.counted:
+            self._server.leave(self.peer)
         self._tell_quiet()
 
     # --- its protocol
@@ -319,6 +345,54 @@ class Accepted:
     def _tell_quiet(self) -> None:
         if self._quiet is not None and not self._quiet.done():
             self._quiet.set_result(None)
+
+
+class Arrival(asyncio.Protocol):
+    """A connection whose TLS does not stand yet; it counts from now on."""
+
+    def __init__(
+        self, server: Server, wire: Wire, accepted: Accepted, context: ssl.SSLContext
+    ) -> None:
+        self._server: Final = server
+        self._wire: Final = wire
+        self._accepted: Final = accepted
+        self._context: Final = context
+        self._plain: asyncio.Transport
+        self.shaking: asyncio.Task[None]
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Shake hands."""
+        self._plain = plain = cast(asyncio.Transport, transport)
+        plain.pause_reading()
+        if self._server.admit(plain):
+            self._server.arriving.add(self)
+            self.shaking = self._server.loop.create_task(self._shake(plain))
+
+    def abort(self) -> None:
+        """End the connection."""
+        self._plain.abort()
+
+    async def _shake(self, plain: asyncio.Transport) -> None:
+        server = self._server
+        peer = peer_of(plain)
+        try:
+            made = await server.loop.start_tls(
+                plain,
+                self._wire,
+                self._context,
+                server_side=True,
+                ssl_handshake_timeout=server.limits.handshake_s,
+            )
+        except OSError:
+            made = None
+        finally:
+            server.arriving.discard(self)
+        if made is None or made.is_closing():
+            plain.abort()
+            server.leave(peer)
+            return
+        self._accepted.counted = True
+        self._wire.connection_made(made)
 
 
 class Foreign:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -39,6 +39,10 @@ class Engine(Protocol):
     @property
     def ends_tasks(self) -> bool:
         """Whether `ended` tells when an answer has left; otherwise `ServerCall.when_ended` does."""
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Faults of clients against HTTP/2, by the names of their codes."""
 
     def bind(self, host: str, port: int, encryption: Encryption | None) -> int:
         """Take an address, and return its port; raises `OSError`."""

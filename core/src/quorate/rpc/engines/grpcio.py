@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
@@ -21,9 +21,16 @@ else:
 
 
 class GrpcioEngine:
-    """Serves methods with grpcio."""
+    """Serves methods with grpcio, which does not say who connects.
 
-    def __init__(self, methods: Methods, limits: EngineLimits) -> None:
+    So connections are bounded in number, and not by address.
+    """
+
+    def __init__(
+        self, methods: Methods, limits: EngineLimits, observer: object | None = None
+    ) -> None:
+        #: It knows none.
+        self.faults: Final[Mapping[str, int]] = {}
         self._methods: Final = methods
         options: dict[str, int] = {
             "grpc.max_receive_message_length": limits.message_bytes,

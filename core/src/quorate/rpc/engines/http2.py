@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Final, cast
 
 from quorate.http2.connection import ConnectionLimits
-from quorate.http2.grpc.server import Server, ServerLimits
+from quorate.http2.grpc.server import Observer, Server, ServerLimits
 from quorate.http2.grpc.server_call import Method
 from quorate.rpc.engines.engine import Encryption, EngineLimits
 from quorate.rpc.served import Methods, Served
@@ -23,7 +23,10 @@ class Http2Engine:
 
     ends_tasks: Final = False
 
-    def __init__(self, methods: Methods, limits: EngineLimits) -> None:
+    def __init__(
+        self, methods: Methods, limits: EngineLimits, observer: Observer | None = None
+    ) -> None:
+        self._observer: Final = observer
         self._methods: Final = methods
         self._limits: Final = limits
         self._known: Final[dict[str, Method]] = {}
@@ -65,7 +68,9 @@ class Http2Engine:
             handshake_s=limits.handshake_s,
             idle_s=limits.idle_s or None,
         )
-        server = self._server = Server(self._find, bounds, asyncio.get_running_loop())
+        server = self._server = Server(
+            self._find, bounds, asyncio.get_running_loop(), self._observer
+        )
         while self._bound:
             bound, encryption = self._bound.pop()
             await server.listen_at(bound, None if encryption is None else encryption.context)
@@ -77,6 +82,12 @@ class Http2Engine:
         self._bound.clear()
         if self._server is not None:
             await self._server.stop(grace_s)
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        """Faults of clients, by the names of their codes."""
+        found = {} if self._server is None else self._server.faults
+        return {code.name: count for code, count in found.items()}
 
     def _find(self, path: str) -> Method:
         return self._known.get(path) or _method(self._methods.refusal(path))
