@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import grpc.aio
-from quorate.client.connections import _OPTIONS, CONNECT_S, Connection
+from quorate.client.connections import CONNECT_S, Connection
 from quorate.testing.waiting import PATIENCE_S
 
-#: Longer than the shortest time that gRPC gives an attempt.
 BUSY_S = CONNECT_S / 3
 
 
@@ -42,9 +41,3 @@ async def test_a_busy_node_may_take_a_while_to_accept_a_connection() -> None:
         for writer in opened:
             writer.transport.abort()
         await server.stop(None)
-
-
-def test_pings_time_out_and_not_only_the_wait_for_them() -> None:
-    # gRPC gives a ping a minute by itself, whatever the keepalive's own timeout says.
-    found = dict(_OPTIONS)
-    assert found["grpc.http2.ping_timeout_ms"] == found["grpc.keepalive_timeout_ms"]

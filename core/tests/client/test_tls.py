@@ -88,10 +88,10 @@ def test_a_certificate_and_its_key_go_together(files: dict[str, str]) -> None:
 def test_a_file_that_cannot_be_used_is_named(tls: Tls, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("nothing")
     with pytest.raises(InvalidError, match=name):
-        tls.credentials()
+        tls.context()
     (tmp_path / name).unlink()
     with pytest.raises(InvalidError, match=f"{name} cannot be read: No such file"):
-        tls.credentials()
+        tls.context()
 
 
 def test_nobody_is_asked_for_the_password_of_a_key(tls: Tls, tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_nobody_is_asked_for_the_password_of_a_key(tls: Tls, tmp_path: Path) -> 
     form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
     key.write_bytes(private.private_bytes(*form, locked))
     with pytest.raises(InvalidError, match=r"client\.key has a password, .* openssl pkey -in "):
-        tls.credentials()
+        tls.context()
 
 
 async def test_files_that_do_not_belong_together_keep_those_of_before(
@@ -112,9 +112,13 @@ async def test_files_that_do_not_belong_together_keep_those_of_before(
         assert await asked(connections, first) == "n1"
         (tmp_path / "client.key").write_bytes((tmp_path / "node.key").read_bytes())
         with pytest.raises(InvalidError, match="KEY_VALUES_MISMATCH"):
-            tls.credentials()
+            tls.context()
         assert await asked(connections, second) == "n1"
         await connections.close()
+
+
+def test_programs_with_grpcio_use_the_same_files(tls: Tls) -> None:
+    assert isinstance(tls.credentials(), grpc.ChannelCredentials)
 
 
 async def test_replaced_files_repair_a_connection_that_failed(tls: Tls, tmp_path: Path) -> None:

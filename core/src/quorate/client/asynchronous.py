@@ -20,7 +20,7 @@ from quorate.client.connections import Connections
 from quorate.client.errors import ClosedError, InvalidError
 from quorate.client.failures import AttemptError
 from quorate.client.fencing import Fencing
-from quorate.client.home import Home, check_fork
+from quorate.client.home import Home
 from quorate.client.kv import Kv
 from quorate.client.node_queues import NodeQueues
 from quorate.client.records import Records
@@ -74,7 +74,6 @@ class AsyncClient:
     ) -> None:
         if timeout_s <= 0:
             raise InvalidError("timeout_s", f"must be more than 0, not {timeout_s}")
-        check_fork()
         self._home: Final = Home()
         self._timeout_s: Final = timeout_s
         #: How connections are encrypted; None: they are not.

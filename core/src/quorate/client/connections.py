@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-import grpc
-import grpc.aio
 from google.protobuf.message import Message
 
 from quorate.client import failures
 from quorate.client.errors import ClosedError, InvalidError
-from quorate.client.home import begin_connections
 from quorate.client.tls import Files, Tls, why_refused
 from quorate.client.tokens import BearerToken
+from quorate.http2.grpc.channel import Channel, State, UnaryUnary
+from quorate.http2.grpc.client_call import CallError, ChannelClosedError
+from quorate.http2.grpc.codes import Code
+from quorate.http2.grpc.link import ChannelLimits
 from quorate.observe.requests import SPAN_KEY
 from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
 
@@ -27,29 +29,19 @@ R = TypeVar("R", bound=Message)
 _MESSAGE_BYTES: Final = 17 << 20
 #: How long a node may take to accept a connection.
 CONNECT_S: Final = 1.0
-_OPTIONS: Final = [
-    ("grpc.max_send_message_length", _MESSAGE_BYTES),
-    ("grpc.max_receive_message_length", _MESSAGE_BYTES),
-    ("grpc.initial_reconnect_backoff_ms", 50),
-    # The least that gRPC gives an attempt: a busy node is not one that is away.
-    ("grpc.min_reconnect_backoff_ms", int(CONNECT_S * 1_000)),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
+_LIMITS: Final = ChannelLimits(
+    message_bytes=_MESSAGE_BYTES,
+    attempt_s=CONNECT_S,
+    first_pause_s=0.05,
+    longest_pause_s=1.0,
     # A node that stands still is noticed while a call waits for it.
-    ("grpc.keepalive_time_ms", 2_000),
-    ("grpc.keepalive_timeout_ms", 3_000),
-    # Of the pings themselves, which gRPC gives a minute: the timeout above alone ends nothing.
-    ("grpc.http2.ping_timeout_ms", 3_000),
-    ("grpc.http2.max_pings_without_data", 0),
-]
-
-_READY: Final = grpc.ChannelConnectivity.READY
-_FAILED: Final = frozenset(
-    {grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN}
+    keepalive_s=2.0,
+    keepalive_timeout_s=3.0,
 )
 
+_FAILED: Final = frozenset({State.TRANSIENT_FAILURE, State.SHUTDOWN})
+
 _REFUSED: Final = "the connection was refused"
-#: Any method does: a channel that has failed says why.
-_ASK_WHY: Final = "/grpc.health.v1.Health/Check"
 _TOPOLOGY: Final = "/quorate.v1.AdminService/Topology"
 #: How long a busy node may take to say which cluster it belongs to.
 _PATIENCE_S: Final = 10.0
@@ -71,12 +63,11 @@ class Connection:
     def __init__(
         self,
         address: str,
-        credentials: grpc.ChannelCredentials | None = None,
+        context: ssl.SSLContext | None = None,
         token: BearerToken | None = None,
         traces: Traces | None = None,
         pin: Pin | None = None,
     ) -> None:
-        begin_connections()
         self._token: Final = token
         self._traces: Final = traces
         self._pin: Final = pin or Pin()
@@ -84,12 +75,10 @@ class Connection:
         self._found = b""
         self._checking: asyncio.Task[bytes] | None = None
         self.address: Final = address
-        self.credentials: Final = credentials
-        self._channel: Final = (
-            grpc.aio.insecure_channel(address, options=_OPTIONS)
-            if credentials is None
-            else grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
-        )
+        self.context: Final = context
+        self._channel: Final = Channel(address, context=context, limits=_LIMITS)
+        #: The methods that were called, by their paths and the types of their answers.
+        self._methods: Final[dict[tuple[str, type[Message]], UnaryUnary]] = {}
         self._closed = False
 
     @property
@@ -110,17 +99,16 @@ class Connection:
         `span` is the name of the span that it is part of, if any; None: the caller's.
         """
         timeout_s = await self.stands(timeout_s)
-        calling = self._channel.unary_unary(
-            method, type(request).SerializeToString, response.FromString
-        )
+        calling = self._methods.get((method, response))
+        if calling is None:
+            calling = self._channel.unary_unary(method, _encoded, response.FromString)
+            self._methods[method, response] = calling
         try:
             answer: R = await calling(request, timeout=timeout_s, metadata=self._metadata(span))
-        except grpc.aio.AioRpcError as error:
+        except CallError as error:
             raise self._failed(error) from None
-        except grpc.aio.UsageError:
+        except ChannelClosedError:
             raise ClosedError from None
-        except asyncio.CancelledError:
-            raise self._end() from None
         return answer
 
     async def stream(
@@ -133,19 +121,15 @@ class Connection:
     ) -> AsyncGenerator[R, None]:
         """Ask once, and yield what is answered; raises `AttemptError`."""
         await self.stands(CONNECT_S if timeout_s is None else timeout_s)
-        calling: Any = self._channel.unary_stream(
-            method, type(request).SerializeToString, response.FromString
-        )
+        calling = self._channel.unary_stream(method, _encoded, response.FromString)
         answers = calling(request, timeout=timeout_s, metadata=self._metadata(span))
         try:
             async for answer in answers:
                 yield answer
-        except grpc.aio.AioRpcError as error:
+        except CallError as error:
             raise self._failed(error) from None
-        except grpc.aio.UsageError:
+        except ChannelClosedError:
             raise ClosedError from None
-        except asyncio.CancelledError:
-            raise self._end() from None
         finally:
             answers.cancel()
 
@@ -169,24 +153,24 @@ class Connection:
         if self._closed:
             raise ClosedError
         state = self._channel.get_state(try_to_connect=True)
-        if state is _READY:
+        if state is State.READY:
             return timeout_s if self._found == self._pin.cluster else await self._check(timeout_s)
         self._found = b""
         if state in _FAILED:
-            # gRPC reconnects after a while; do not wait for that here.
-            raise failures.unreachable(self.address, await self._why())
+            # The channel reconnects after a while; do not wait for that here.
+            raise failures.unreachable(self.address, self._why())
         loop = asyncio.get_running_loop()
         begun = loop.time()
         try:
             async with asyncio.timeout(min(timeout_s, CONNECT_S)):
-                while state is not _READY:
+                while state is not State.READY:
                     await self._channel.wait_for_state_change(state)
                     state = self._channel.get_state(try_to_connect=True)
                     if state in _FAILED:
-                        raise failures.unreachable(self.address, await self._why())
+                        raise failures.unreachable(self.address, self._why())
         except TimeoutError:
             raise failures.unreachable(self.address, "no connection in time") from None
-        except grpc.aio.UsageError:
+        except ChannelClosedError:
             raise ClosedError from None
         return await self._check(timeout_s - (loop.time() - begun))
 
@@ -222,35 +206,29 @@ class Connection:
             answer: TopologyResponse = await asking(
                 TopologyRequest(), timeout=_PATIENCE_S, metadata=self._metadata("")
             )
-        except (grpc.aio.AioRpcError, grpc.aio.UsageError, asyncio.CancelledError):
+        except (CallError, ChannelClosedError):
             return b""
         if answer.cluster_id == met:
             self._found = met
         return answer.cluster_id
 
-    async def _why(self) -> str:
+    def _why(self) -> str:
         """Return why the connection has failed."""
-        if self.credentials is not None:
-            try:
-                await self._channel.unary_unary(_ASK_WHY, None, None)(b"", timeout=CONNECT_S)
-            except grpc.aio.AioRpcError as error:
-                return why_refused(error.details() or "")
-            except grpc.aio.UsageError:
-                raise ClosedError from None
-        return _REFUSED
+        if self._closed:
+            raise ClosedError
+        return _REFUSED if self.context is None else why_refused(self._channel.why)
 
-    def _failed(self, error: grpc.aio.AioRpcError) -> failures.AttemptError:
-        if error.code() is grpc.StatusCode.UNAVAILABLE:
+    def _failed(self, error: CallError) -> BaseException:
+        if self._closed:
+            return ClosedError()
+        if error.code() is Code.UNAVAILABLE:
             # Another node may listen there by now.
             self._found = b""
-        return failures.of_rpc(self.address, error)
+        return failures.of_call(self.address, error)
 
-    def _end(self) -> BaseException:
-        """Distinguish a cancelled caller from a channel that was closed."""
-        task = asyncio.current_task()
-        if self._closed and not (task is not None and task.cancelling()):
-            return ClosedError()
-        return asyncio.CancelledError()
+
+def _encoded(request: Message) -> bytes:
+    return request.SerializeToString()
 
 
 class Connections:
@@ -269,7 +247,7 @@ class Connections:
         self._tls: Final = tls
         self._token: Final = token
         #: The last ones that could be used.
-        self._credentials: grpc.ChannelCredentials | None = None
+        self._context: ssl.SSLContext | None = None
         self._files: Files | None = None
         self._known: Final[dict[str, Connection]] = {}
         self._closed = False
@@ -281,25 +259,25 @@ class Connections:
             return known
         if self._closed:
             raise ClosedError
-        credentials = self._newest_credentials()
-        if known is None or known.credentials is not credentials:
+        context = self._newest_context()
+        if known is None or known.context is not context:
             # One that has failed is closed with the last call that waits on it.
             known = self._known[address] = Connection(
-                address, credentials, self._token, self.traces, self.pin
+                address, context, self._token, self.traces, self.pin
             )
         return known
 
-    def _newest_credentials(self) -> grpc.ChannelCredentials | None:
+    def _newest_context(self) -> ssl.SSLContext | None:
         """Return what the files say; while they are being replaced, what they said before."""
         if self._tls is not None:
             try:
                 files = self._tls.files()
                 if files != self._files:
-                    self._credentials, self._files = self._tls.credentials(), files
+                    self._context, self._files = self._tls.context(), files
             except InvalidError:
-                if self._credentials is None:
+                if self._context is None:
                     raise
-        return self._credentials
+        return self._context
 
     async def close(self) -> None:
         """End all of them."""

@@ -1,9 +1,7 @@
 """What a failed attempt says about trying again: read from gRPC's rich errors."""
 
-from typing import Any, Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
-import grpc
-import grpc.aio
 from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
@@ -17,6 +15,8 @@ from quorate.client.errors import (
     UnansweredError,
     UnavailableError,
 )
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 
 M = TypeVar("M", bound=Message)
 
@@ -30,19 +30,14 @@ _WRONG_SHARD: Final = "WRONG_SHARD"
 
 _DETAILS_KEY: Final = "grpc-status-details-bin"
 _INVALID: Final = "INVALID"
-_NAMES: Final = {code.value[0]: code.name for code in grpc.StatusCode}
-_TIMED_OUT: Final[int] = grpc.StatusCode.DEADLINE_EXCEEDED.value[0]
-#: gRPC's message if it had no connection for a call, which was never sent.
-_NEVER_SENT: Final = "failed to connect to all addresses"
-#: gRPC's message if an answer is larger than this client accepts.
-_TOO_LARGE_HERE: Final = "CLIENT: Received message larger than max"
+_NAMES: Final = {code.value: code.name for code in Code}
 #: Without details from the server, these mean that the connection broke during the call.
 _BROKEN: Final = frozenset(
     {
-        grpc.StatusCode.UNAVAILABLE,
-        grpc.StatusCode.CANCELLED,
-        grpc.StatusCode.UNKNOWN,
-        grpc.StatusCode.INTERNAL,
+        Code.UNAVAILABLE,
+        Code.CANCELLED,
+        Code.UNKNOWN,
+        Code.INTERNAL,
     }
 )
 
@@ -117,7 +112,7 @@ def _of_status(status: status_pb2.Status, info: error_details_pb2.ErrorInfo) -> 
     if not advice:
         admission = info.metadata.get("stage") == "admission"
         return AttemptError("never", _refusal(status, info.reason), unlogged=admission)
-    timed_out = status.code == _TIMED_OUT
+    timed_out = status.code == Code.DEADLINE_EXCEEDED
     if advice != "safe":
         unknown = UnansweredError if timed_out else OutcomeUnknownError
         return AttemptError("unknown", unknown(status.message))
@@ -134,20 +129,20 @@ def _of_status(status: status_pb2.Status, info: error_details_pb2.ErrorInfo) -> 
     )
 
 
-def of_rpc(address: str, error: grpc.aio.AioRpcError) -> AttemptError:
-    """Read a failed call that had been sent."""
+def of_call(address: str, error: CallError) -> AttemptError:
+    """Read a failed call."""
     details = _details_of(error)
     if details is not None:
         return of_status(details)
-    code, text = error.code(), error.details() or ""
-    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+    code, text = error.code(), error.details()
+    if not error.sent:
+        return unreachable(address, text)
+    if code is Code.DEADLINE_EXCEEDED:
         return _lost(UnansweredError, f"{address} did not answer in time")
-    if code is grpc.StatusCode.UNAVAILABLE and text.startswith(_NEVER_SENT):
-        return unreachable(address, "the connection was refused")
     if code in _BROKEN:
         why = f"the connection to {address} was lost before the answer ({text})"
         return _lost(OutcomeUnknownError, why)
-    if _TOO_LARGE_HERE in text:
+    if code is Code.RESOURCE_EXHAUSTED and not error.told:
         why = f"{address} answered with more than a client reads ({text}): it was not refused"
         return AttemptError("never", OutcomeUnknownError(f"{why}, so read before trying again"))
     return AttemptError("never", RejectedError(code.name, f"{address}: {text}"))
@@ -158,9 +153,8 @@ def _lost(kind: type[OutcomeUnknownError], why: str) -> AttemptError:
     return AttemptError("unknown", error, unreachable=True, why=why)
 
 
-def _details_of(error: grpc.aio.AioRpcError) -> status_pb2.Status | None:
-    metadata: Any = error.trailing_metadata()
-    for key, value in metadata or ():
+def _details_of(error: CallError) -> status_pb2.Status | None:
+    for key, value in error.trailing_metadata():
         if key == _DETAILS_KEY and isinstance(value, bytes):
             try:
                 return status_pb2.Status.FromString(value)

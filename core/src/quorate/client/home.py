@@ -8,31 +8,7 @@ from typing import Final
 
 from quorate.client.errors import ClosedError
 
-#: The process in which gRPC was first used. Its threads do not come along with a fork, and what
-#: they held stays held: a connection of a child would never stand.
-_grpc_process: int | None = None
-
-_FORK: Final = (
-    'start processes with multiprocessing.get_context("spawn") or "forkserver", or fork before '
-    "the first client is used, and make a client in each"
-)
-
-
-def begin_connections() -> None:
-    """Remember that this process uses gRPC; raises `ClosedError` if one that it came of did."""
-    global _grpc_process
-    if _grpc_process is None:
-        _grpc_process = os.getpid()
-    check_fork()
-
-
-def check_fork() -> None:
-    """Raise `ClosedError` in a process that was forked from one that had used a client."""
-    if _grpc_process not in (None, os.getpid()):
-        raise ClosedError(
-            f"process {os.getpid()} was forked from {_grpc_process}, which had used a client by "
-            f"then: gRPC works in no such process; {_FORK}"
-        )
+_FORK: Final = "make a client in each process"
 
 
 class Home:

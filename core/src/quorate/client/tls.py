@@ -6,25 +6,31 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
-
-import grpc
+from typing import TYPE_CHECKING, Final, Self
 
 from quorate.client.errors import InvalidError
+
+if TYPE_CHECKING:
+    import grpc
 
 _CA: Final = "QUORATE_TLS_CA"
 _CERT: Final = "QUORATE_TLS_CERT"
 _KEY: Final = "QUORATE_TLS_KEY"
 
-#: By words of gRPC's library for TLS: what is wrong, on which side.
+#: By words of OpenSSL and of the system: what is wrong, on which side.
 _REASONS: Final = (
     ("certificate has expired", "its certificate has ended, and has to be replaced there"),
     ("certificate is not yet valid", "its certificate begins later; compare both clocks"),
-    ("self signed certificate", "its certificate is self-signed, and not in the CA's file here"),
-    ("local issuer certificate", "the CA of its certificate is not in the file that is named here"),
-    ("Hostname", "its certificate is not for this host; use a name that it is for"),
     (
-        "Socket closed",
+        "certificate in certificate chain",
+        "the CA of its certificate is not in the file that is named here",
+    ),
+    ("self-signed certificate", "its certificate is self-signed, and not in the CA's file here"),
+    ("local issuer certificate", "the CA of its certificate is not in the file that is named here"),
+    ("mismatch", "its certificate is not for this host; use a name that it is for"),
+    (
+        # TLS stood, and the node read the client's side of it afterwards.
+        "the connection was closed",
         "it ended the connection: it asks for a certificate, or refuses the one of this client, "
         "which may have ended or be of another CA",
     ),
@@ -66,17 +72,19 @@ class Tls:
             )
         return None
 
-    def credentials(self) -> grpc.ChannelCredentials:
-        """Return what a gRPC channel needs, from the files as they are now.
+    def context(self) -> ssl.SSLContext:
+        """Return what a connection is encrypted with, from the files as they are now.
 
-        Raises `InvalidError` for files that cannot be used, which would end the process in gRPC.
+        Raises `InvalidError` for files that cannot be used.
         """
         files = self.files()
-        checked = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.set_alpn_protocols(["h2"])
         try:
-            checked.load_verify_locations(cafile=str(self.ca))
+            context.load_verify_locations(cafile=str(self.ca))
             if self.cert is not None and self.key is not None:
-                checked.load_cert_chain(self.cert, self.key, no_password(self.key))
+                context.load_cert_chain(self.cert, self.key, no_password(self.key))
         except PasswordError as error:
             raise InvalidError("tls", str(error)) from None
         except ssl.SSLError as error:
@@ -84,7 +92,17 @@ class Tls:
             raise InvalidError("tls", f"{named}: {error.reason or error}") from error
         if self.files() != files:
             raise InvalidError("tls", f"{self.cert} is being replaced; try again")
-        return grpc.ssl_channel_credentials(*files)
+        return context
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Return what a channel of grpcio needs, for programs that call nodes with that.
+
+        Raises `InvalidError` for files that cannot be used, which would end the process in gRPC.
+        """
+        import grpc
+
+        self.context()
+        return grpc.ssl_channel_credentials(*self.files())
 
     def files(self) -> Files:
         """Return what the files hold; raises `InvalidError` if one cannot be read."""
@@ -92,7 +110,7 @@ class Tls:
 
 
 def why_refused(details: str) -> str:
-    """Return why an encrypted connection cannot be made, of which gRPC gives these details."""
+    """Return why an encrypted connection cannot be made, of which the channel says this."""
     return next((said for word, said in _REASONS if word in details), _UNKNOWN)
 
 

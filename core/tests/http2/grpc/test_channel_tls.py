@@ -24,7 +24,8 @@ _LIMITS = ChannelLimits(first_pause_s=0.01, longest_pause_s=0.05)
 
 
 async def who(request: bytes, call: ServerCall) -> bytes:
-    return call.certificate() or b"nobody"
+    shown = call.auth_context().get("x509_common_name", [b"nobody"])
+    return shown[0]
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,8 @@ class ChannelClosedError(Exception):
 class CallError(Exception):
     """A call that failed.
 
-    Where `sent` is False, nothing of it can have reached a servicer: it can be called again.
+    Where `sent` is False, nothing of it can have reached a servicer: it can be called again. Where
+    `told` is False, this end found the failure and the server has not said it.
     """
 
     def __init__(
@@ -52,13 +53,15 @@ class CallError(Exception):
         initial_metadata: Received = (),
         trailing_metadata: Received = (),
         sent: bool = True,
+        told: bool = True,
     ) -> None:
-        super().__init__(code, details, initial_metadata, trailing_metadata, sent)
+        super().__init__(code, details, initial_metadata, trailing_metadata, sent, told)
         self._code: Final = code
         self._details: Final = details
         self._initial: Final = initial_metadata
         self._trailing: Final = trailing_metadata
         self.sent: Final = sent
+        self.told: Final = told
 
     def __str__(self) -> str:
         """Return the code and the text."""
@@ -222,7 +225,8 @@ class Call(asyncio.Future[Any]):
         self._leave(reset)
         initial = () if self._beginning is None else self._beginning.metadata
         trailing = () if self._ending is None else self._ending.metadata
-        self.set_exception(CallError(code, details, initial, trailing, sent))
+        told = self._ending is not None
+        self.set_exception(CallError(code, details, initial, trailing, sent, told))
         # A call that nobody waits for may fail.
         self.exception()
 
