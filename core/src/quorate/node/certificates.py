@@ -89,6 +89,8 @@ class Certificates:
         self._incoming: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, self._paths[2])
         self._incoming.verify_mode = ssl.CERT_REQUIRED
         self._outgoing: Final = _context(ssl.PROTOCOL_TLS_CLIENT, self._paths, self._paths[2])
+        self._calls: Final = _context(ssl.PROTOCOL_TLS_CLIENT, self._paths, self._paths[2])
+        self._calls.set_alpn_protocols(["h2"])
         #: For metrics and probes, which show no certificate of their own.
         self.http: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
         #: For ports at which plugins serve clients.
@@ -108,7 +110,7 @@ class Certificates:
         return PeerTls(
             self._incoming,
             self._outgoing,
-            self._channel_credentials,
+            self._calls,
             lambda: self._replaced,
             self.certified,
         )
@@ -195,7 +197,14 @@ class Certificates:
             read = files.read()
             if why := certified.untimely(read.chain[0]):
                 raise CertificateError(f"{self._paths[0]} {why}; it is not used")
-            for context in (self._incoming, self._outgoing, self.http, self.clients, self.grpc):
+            for context in (
+                self._incoming,
+                self._outgoing,
+                self.http,
+                self.clients,
+                self.grpc,
+                self._calls,
+            ):
                 _load(context, self._paths)
         except CertificateError as error:
             if str(error) != self._wrong:
@@ -204,7 +213,7 @@ class Certificates:
             return
         # The former ones stay accepted until the next start: nodes are replaced one at a time.
         if files.ca != self._files.ca:
-            self._trust(self._paths[2:3], self._incoming, self._outgoing)
+            self._trust(self._paths[2:3], self._incoming, self._outgoing, self._calls)
         if self._requires_client and files[2:] != self._files[2:]:
             self._trust(self._paths[2:], self.clients, self.grpc)
         self._files, self._certificates, self._wrong = files, read, ""
@@ -278,10 +287,6 @@ class Certificates:
         return grpc.ssl_server_certificate_configuration(
             [(files.key, files.chain)], root_certificates=authority
         )
-
-    def _channel_credentials(self) -> grpc.ChannelCredentials:
-        files = self._files
-        return grpc.ssl_channel_credentials(files.ca, files.key, files.chain)
 
 
 _Paths = tuple[Path, Path, Path, Path]

@@ -6,9 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing, suppress
 from typing import Final
 
-import grpc
-import grpc.aio
-
 from quorate.apply import cuts, effects, file_sets, levels, publications
 from quorate.apply.control import METADATA
 from quorate.consensus.messages import Entry, EntryKind
@@ -17,6 +14,7 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.snapshots.backup import Backup, parts
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, FilePart
+from quorate.http2.grpc.client_call import CallError
 from quorate.node.replicas import Replicas
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected, Stub
@@ -188,7 +186,7 @@ class Backups:
                 return
             except UnreachableError as error:
                 reason = str(error)
-            except grpc.aio.AioRpcError as error:
+            except CallError as error:
                 reason = f"{node}: {error.details()}"
             except ValueError as error:
                 reason = f"the manifest of {node} cannot be read: {error}"
@@ -351,7 +349,7 @@ async def _serves(channels: NodeChannels, plugin: str, node: str) -> bool:
         status = await Stub(route.channel, _SERVICE).Status(
             admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S, metadata=route.metadata
         )
-    except (UnreachableError, grpc.aio.AioRpcError):
+    except (UnreachableError, CallError):
         return False
     return any(each.name == plugin for each in status.plugins)
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import grpc
     import grpc.aio
 
+    from quorate.http2.grpc.channel import Channel
+
 Kind = Literal["unary_unary", "unary_stream", "stream_unary", "stream_stream"]
 
 
@@ -34,12 +36,12 @@ class Method(NamedTuple):
 class Stub:
     """Calls the methods of a service on a channel: `Stub(channel, service).Get(request)`.
 
-    What calls a method is made when it is used first, and is gRPC's own: asynchronous on a channel
-    of `grpc.aio`.
+    What calls a method is made when it is used first, and is the channel's own: asynchronous on a
+    channel of `quorate.http2` or of `grpc.aio`.
     """
 
     def __init__(
-        self, channel: grpc.Channel | grpc.aio.Channel, service: ServiceDescriptor
+        self, channel: Channel | grpc.Channel | grpc.aio.Channel, service: ServiceDescriptor
     ) -> None:
         self._channel: Final = channel
         self._service: Final = service

@@ -5,8 +5,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-import grpc
-import grpc.aio
 from google.rpc import status_pb2
 
 from quorate.consensus.membership import Configuration
@@ -14,6 +12,8 @@ from quorate.consensus.messages import Peer
 from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
 from quorate.groups.shard.removal import Membership
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.status import DETAILS_KEY, error_of
@@ -103,7 +103,7 @@ class NodeClocks:
             answer: node_pb2.ClockResponse = await route.stub.Clock(
                 node_pb2.ClockRequest(), timeout=_ANSWER_S, metadata=route.metadata
             )
-        except (UnreachableError, grpc.aio.AioRpcError):
+        except (UnreachableError, CallError):
             return None
         # It was read about halfway between asking and hearing.
         self._readings[node] = _Heard(answer.wall_ms, (asked_at + self._loop.time()) / 2)
@@ -149,7 +149,7 @@ class NodeMembership:
                 timeout=_ANSWER_S,
                 metadata=route.metadata,
             )
-        except (UnreachableError, grpc.aio.AioRpcError):
+        except (UnreachableError, CallError):
             return None
         try:
             # One that knows of none says so by a configuration without members.
@@ -181,18 +181,18 @@ class NodeMemberSteps:
             )
         except UnreachableError as error:
             raise NotProposedError(f"{error}; nothing was changed") from None
-        except grpc.aio.AioRpcError as error:
+        except CallError as error:
             raise _raised(node, asked, error) from None
         return StepTaken(answer.step, answer.done)
 
 
-def _raised(node: str, asked: AskedStep, error: grpc.aio.AioRpcError) -> Exception:
+def _raised(node: str, asked: AskedStep, error: CallError) -> Exception:
     metadata: Any = error.trailing_metadata()
     for key, value in metadata or ():
         if key == DETAILS_KEY:
             return error_of(status_pb2.Status.FromString(value), asked.shard)
-    if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+    if error.code() is Code.PERMISSION_DENIED:
         return NotProposedError(f"{node} refuses this node: {error.details()}; nothing was changed")
-    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+    if error.code() is Code.DEADLINE_EXCEEDED:
         return UnansweredInTimeError(f"the deadline passed before {node} had changed a member")
     return OutcomeUnknownError(f"the way to {node} broke under a change: {error.details()}")

@@ -8,9 +8,10 @@ from collections.abc import Collection
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-import grpc
 from google.protobuf import descriptor_pool
 
+from quorate.http2.grpc import codes
+from quorate.http2.grpc.codes import Code
 from quorate.observe import requests
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.observe.recorder import Recorder
@@ -19,11 +20,6 @@ from quorate.rpc.methods import Behaviour
 
 if TYPE_CHECKING:
     from quorate.observe.traces import Traces
-
-_NAMES: Final[dict[object, str]] = {
-    **{code: code.name for code in grpc.StatusCode},
-    **{code.value[0]: code.name for code in grpc.StatusCode},
-}
 
 
 class CallTally:
@@ -112,11 +108,11 @@ def _takes_stream(path: str) -> bool:
 
 def code_of(context: Any) -> str:
     """Return the name of the status that a call ended with."""
-    return gone(context) if context.cancelled() else _NAMES.get(context.code() or 0, "UNKNOWN")
+    return gone(context) if context.cancelled() else codes.code_of(context.code() or 0).name
 
 
 def gone(context: Any) -> str:
     """Return why a caller stopped waiting."""
     left_s = context.time_remaining()
     late = left_s is not None and left_s <= 0
-    return (grpc.StatusCode.DEADLINE_EXCEEDED if late else grpc.StatusCode.CANCELLED).name
+    return (Code.DEADLINE_EXCEEDED if late else Code.CANCELLED).name

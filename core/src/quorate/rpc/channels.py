@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Final, NamedTuple
 
-import grpc
-import grpc.aio
-
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.wire import encode_handshake
 from quorate.groups.timing import end
+from quorate.http2.grpc.channel import Channel, State
+from quorate.http2.grpc.client_call import CallError
 from quorate.plugin import Stub
 from quorate.v1 import node_pb2
 
@@ -27,9 +26,9 @@ _FRESH_S: Final = 5.0
 
 _SETTLED: Final = frozenset(
     {
-        grpc.ChannelConnectivity.READY,
-        grpc.ChannelConnectivity.TRANSIENT_FAILURE,
-        grpc.ChannelConnectivity.SHUTDOWN,
+        State.READY,
+        State.TRANSIENT_FAILURE,
+        State.SHUTDOWN,
     }
 )
 
@@ -41,7 +40,7 @@ class UnreachableError(Exception):
 class Route(NamedTuple):
     """A connection that stands, and what this node says of itself on it."""
 
-    channel: grpc.aio.Channel
+    channel: Channel
     #: The other node's `NodeService`.
     stub: Stub
     metadata: tuple[tuple[str, bytes], ...]
@@ -52,7 +51,7 @@ class _Known:
     address: str
     #: The certificates that it was opened with.
     certificates: int
-    channel: grpc.aio.Channel
+    channel: Channel
     stub: Stub
     #: What this node proves the token over, on the connection that stands; None: not asked yet.
     challenge: bytes | None = None
@@ -62,8 +61,8 @@ class _Known:
 
     async def follow(self) -> None:
         """Forget the challenge whenever the connection is lost: another one has its own."""
-        while (state := self.channel.get_state()) is not grpc.ChannelConnectivity.SHUTDOWN:
-            if state is not grpc.ChannelConnectivity.READY:
+        while (state := self.channel.get_state()) is not State.SHUTDOWN:
+            if state is not State.READY:
                 self.challenge = None
             await self.channel.wait_for_state_change(state)
 
@@ -96,7 +95,7 @@ class NodeChannels:
         if challenge is None or known.asked_at < monotonic() - _FRESH_S:
             try:
                 challenge = await self._network.challenge(known.channel, timeout_s)
-            except grpc.aio.AioRpcError as error:
+            except CallError as error:
                 raise UnreachableError(f"{node} does not answer: {error.details()}") from None
             known.challenge, known.asked_at = challenge, monotonic()
         shown = encode_handshake(self._network.handshake(node, challenge))
@@ -114,7 +113,7 @@ class NodeChannels:
         known = self._known.get(node)
         if known is not None and known.address == address:
             # A connection that stands goes on with the certificates that it began with.
-            ready = known.channel.get_state() is grpc.ChannelConnectivity.READY
+            ready = known.channel.get_state() is State.READY
             if ready or known.certificates == certificates:
                 return known
         if known is not None:
@@ -125,16 +124,16 @@ class NodeChannels:
         if address is None:
             raise UnreachableError(f"no address of {node} is known")
         # What is too large was refused where it came from.
-        channel = self._network.open_channel(node, address, largest=-1)
+        channel = self._network.open_channel(node, address, largest=None)
         made = self._known[node] = _Known(address, certificates, channel, Stub(channel, SERVICE))
         made.following = asyncio.create_task(made.follow())
         return made
 
 
-async def _connected(channel: grpc.aio.Channel) -> bool:
+async def _connected(channel: Channel) -> bool:
     """Wait until a channel stands, or has failed once: the caller tries again."""
     state = channel.get_state(try_to_connect=True)
     while state not in _SETTLED:
         await channel.wait_for_state_change(state)
         state = channel.get_state(try_to_connect=True)
-    return state is grpc.ChannelConnectivity.READY
+    return state is State.READY

@@ -7,12 +7,12 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import grpc.aio
-
 from quorate.groups.refusals import ReadTimeoutError, UnreadableError
 from quorate.groups.timing import Pause
 from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start, emitted
 from quorate.groups.watching.watches import ReadPoint, Watches
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
@@ -82,9 +82,9 @@ class NodeFeeds:
                     return await self._read_point_on(node, shard, left_s)
                 except UnreachableError as error:
                     reason = str(error)
-                except grpc.aio.AioRpcError as error:
+                except CallError as error:
                     # That the time is over says less than what came before it.
-                    if not reason or error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                    if not reason or error.code() is not Code.DEADLINE_EXCEEDED:
                         reason = f"{node} gave no answer: {error.details()}"
             if not await pause.until(deadline):
                 raise ReadTimeoutError(
@@ -205,7 +205,7 @@ class RemoteFeed:
                     await self._read(node)
                 except UnreachableError as error:
                     reason = str(error)
-                except grpc.aio.AioRpcError as error:
+                except CallError as error:
                     reason = f"{node} ended it: {error.details()}"
                 except asyncio.CancelledError:
                     # A connection that is closed cancels its calls, and this goes on.
@@ -229,7 +229,7 @@ class RemoteFeed:
         call = route.stub.Feed(metadata=route.metadata)
         try:
             await call.write(node_pb2.FeedRequest(start=self._beginning()))
-            while (response := await call.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+            while (response := await call.read()) is not None:
                 self._hear(response)
                 if self._ended():
                     return

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import grpc.aio
-
 from quorate.consensus.peer.wire import Handshake
 from quorate.groups.files.file_sets import FETCH_S, FileSets
 from quorate.groups.files.publications import Publications
 from quorate.groups.refusals import ExhaustedError
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 from quorate.plugin import Access, Invalid, Stub
 from quorate.plugin.access import OPERATIONS, Authority, denied, needed
 from quorate.plugin.catalog import Catalog
@@ -181,8 +181,8 @@ class NodeFilePeers:
             )
         except UnreachableError:
             return None
-        except grpc.aio.AioRpcError as error:
-            gone = grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED
+        except CallError as error:
+            gone = Code.UNAVAILABLE, Code.DEADLINE_EXCEEDED
             return None if error.code() in gone else str(error.details())
         return answer.lacking
 
@@ -198,7 +198,7 @@ class NodeFilePeers:
             answer: pb.ReadFileResponse = await Stub(route.channel, PEERS).Read(
                 request, timeout=_READ_S, metadata=route.metadata
             )
-        except (UnreachableError, grpc.aio.AioRpcError):
+        except (UnreachableError, CallError):
             return None
         return answer.content if answer.found else None
 
@@ -209,7 +209,7 @@ class NodeFilePeers:
             answer: pb.AppliedResponse = await Stub(route.channel, PEERS).Applied(
                 pb.AppliedRequest(shard=str(shard)), timeout=_ANSWER_S, metadata=route.metadata
             )
-        except (UnreachableError, grpc.aio.AioRpcError):
+        except (UnreachableError, CallError):
             return None
         return answer.durable_index
 

@@ -8,9 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any, Final
 
-import grpc
-import grpc.aio
-
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.groups.refusals import (
@@ -21,6 +18,7 @@ from quorate.groups.refusals import (
 )
 from quorate.groups.routing.forwarding import weight
 from quorate.groups.routing.proposing import Result, Timed
+from quorate.http2.grpc.client_call import CallError
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, UnreachableError
@@ -176,7 +174,7 @@ class ForwardStream:
             error = NotProposedError(f"{failed}; nothing was proposed")
         except TimeoutError:
             error = NotProposedError(f"{self._node} let no stream in; nothing was proposed")
-        except grpc.aio.AioRpcError as failed:
+        except CallError as failed:
             why = failed.details()
             error = NotProposedError(f"{self._node} takes no forwarded commands: {why}")
             broken = OutcomeUnknownError(f"the stream to {self._node} broke under a command: {why}")
@@ -207,7 +205,7 @@ class ForwardStream:
             while (request := self._next_request()) is not None:
                 try:
                     await call.write(request)
-                except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+                except (asyncio.InvalidStateError, CallError):
                     # The reader hears why.
                     return
             await self._news.wait()

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-import grpc
-import grpc.aio
 from google.rpc import status_pb2
 
 from quorate.config.sections import LimitsSection
@@ -25,6 +23,8 @@ from quorate.groups.routing.proposing import Result, Timed
 from quorate.groups.shard.capacity import Admission
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.timing import Alarm
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 from quorate.observe import requests
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
@@ -119,7 +119,7 @@ class NodeForwarder:
             failure = "unread" if as_of is None else ""
         except UnreachableError as error:
             raise UnreadableError(str(error)) from None
-        except grpc.aio.AioRpcError as error:
+        except CallError as error:
             _raise_unread(node, request.shard, error)
         finally:
             if span is not None:
@@ -162,11 +162,11 @@ def _failure(results: Iterable[Result | None]) -> str:
     return ""
 
 
-def _raise_unread(node: str, shard: ShardId, error: grpc.aio.AioRpcError) -> NoReturn:
+def _raise_unread(node: str, shard: ShardId, error: CallError) -> NoReturn:
     metadata: Any = error.trailing_metadata()
     for key, value in metadata or ():
         if key == DETAILS_KEY:
             raise error_of(status_pb2.Status.FromString(value), shard) from None
-    if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
+    if error.code() is Code.DEADLINE_EXCEEDED:
         raise ReadTimeoutError(f"the deadline passed before {node} answered a query") from None
     raise UnreadableError(f"{node} did not answer a query: {error.details()}") from None

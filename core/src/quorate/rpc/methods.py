@@ -17,6 +17,7 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from quorate.config.sections import LimitsSection
 from quorate.consensus.peer.streams import end_call
 from quorate.groups.routing.routes import check_size
+from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.context import CallContext
 from quorate.http2.grpc.server_call import AbortError
 from quorate.observe import requests
@@ -33,7 +34,6 @@ REQUEST: Final = "request"
 
 #: A servicer has ended its call itself.
 _ABORTED: Final = (grpc.aio.AbortError, AbortError)
-_CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
 Context: TypeAlias = CallContext
 #: What serves a method, streams included: it is given the request, or the requests, and the
@@ -149,7 +149,7 @@ async def fail(method: str, error: Exception, context: Context) -> None:
         return
     status = failed_status(method, error)
     details = ((DETAILS_KEY, status.SerializeToString()),)
-    await end_call(context, _CODES[status.code], status.message, details)
+    await end_call(context, Code(status.code), status.message, details)
 
 
 def _says_stopped(error: Exception) -> bool:

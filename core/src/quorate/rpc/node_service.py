@@ -5,9 +5,6 @@ from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Final
 
-import grpc
-import grpc.aio
-
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import certificate
 from quorate.consensus.peer.wire import Handshake, MalformedMessageError, decode_handshake
@@ -17,6 +14,7 @@ from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.forwarding import ForwardedQuery
 from quorate.groups.shard.removal import Membership
 from quorate.groups.watching.watches import Watches
+from quorate.http2.grpc.codes import Code
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import deadline, feed_serving
@@ -158,7 +156,7 @@ class NodeService:
             raise Invalid(PEER_KEY, "it is missing; only nodes of the cluster may call this")
         reason = self._network.judge_caller(handshake, context, of_old=of_old)
         if reason is not None:
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, reason)
+            await context.abort(Code.PERMISSION_DENIED, reason)
         self._trust(context)
         return handshake
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
-import grpc
-import grpc.aio
 from google.protobuf import descriptor_pool
 
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.watching import watches
 from quorate.groups.watching.feeds import Seen
 from quorate.groups.watching.tokens import InvalidTokenError, WatchToken
+from quorate.http2.grpc.codes import Code
 from quorate.plugin import Access, Invalid, RowEvent
 from quorate.plugin.access import EVERY, Authority, Rights, denied, needed
 from quorate.plugin.catalog import Catalog
@@ -126,7 +125,7 @@ class WatchService:
             if self._stopping is None:
                 raise
             # It was `stop`: the reason comes after what the client has yet to read.
-            context.set_code(grpc.StatusCode.UNAVAILABLE)
+            context.set_code(Code.UNAVAILABLE)
             context.set_details(self._stopping)
         finally:
             del self._open[call]

@@ -7,12 +7,12 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING
 
-import grpc
-import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.groups.refusals import ReadTimeoutError, UnreadableError
 from quorate.groups.watching.feeds import Lost, Page, Seen, Start
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import feed_serving, feeds
@@ -447,10 +447,7 @@ async def test_a_mark_that_nobody_has_is_told_with_its_reason(nodes: Nodes) -> N
 async def test_that_the_time_is_over_is_the_reason_only_where_there_is_no_other(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch, before: bool, told: str
 ) -> None:
-    nothing = grpc.aio.Metadata()
-    late = grpc.aio.AioRpcError(
-        grpc.StatusCode.DEADLINE_EXCEEDED, nothing, nothing, "too late", "too late"
-    )
+    late = CallError(Code.DEADLINE_EXCEEDED, "too late")
     failures: list[Exception] = [UnreachableError("a is not known")] if before else []
 
     async def fail(*_: object) -> None:

@@ -9,9 +9,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-import grpc
-import grpc.aio
-
 from quorate.consensus.formation import FormationRefusedError, Introduction
 from quorate.consensus.messages import Alive, Lane, Message, Peer, lane
 from quorate.consensus.peer.incoming import Incoming, Refused
@@ -41,6 +38,9 @@ from quorate.consensus.peer.wire import (
     decode_introduction,
     encode_introduction,
 )
+from quorate.http2.grpc.channel import Channel
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 from quorate.v1.peer_pb2 import PeerChallenge
 
 OTHER_TOKEN: Final = "its [cluster] token is another one"
@@ -216,10 +216,10 @@ class PeerNetwork:
         """How often the certificates were replaced."""
         return 0 if self._tls is None else self._tls.replaced()
 
-    def open_channel(self, node: str, address: str, largest: int = 0) -> grpc.aio.Channel:
+    def open_channel(self, node: str, address: str, largest: int | None = 0) -> Channel:
         """Return a channel to a node, as `streams.open_channel` does."""
-        credentials = None if self._tls is None else self._tls.credentials()
-        return open_channel(address, self._limits, largest, credentials=credentials, node=node)
+        tls = None if self._tls is None else self._tls.calls
+        return open_channel(address, self._limits, largest, tls=tls, node=node)
 
     def reconnect(self) -> None:
         """Connect anew to every node, and judge it anew."""
@@ -256,15 +256,15 @@ class PeerNetwork:
         """
         return (await self._introduce(node, introduction, address or self._addresses[node]))[0]
 
-    async def challenge(self, channel: grpc.aio.Channel, timeout_s: float) -> bytes:
+    async def challenge(self, channel: Channel, timeout_s: float) -> bytes:
         """Return what calls on a connection prove the token over; empty: its node takes the hash.
 
-        Raises `grpc.aio.AioRpcError`.
+        Raises `CallError`.
         """
         try:
             return await ask_challenge(channel, timeout_s)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+        except CallError as error:
+            if error.code() is Code.UNIMPLEMENTED:
                 return b""
             raise
 
@@ -283,9 +283,9 @@ class PeerNetwork:
             answer, shown, port, challenge = decode_introduction(answered)
         except TimeoutError:
             raise IntroductionRefusedError(f"{node}: it does not answer") from None
-        except grpc.aio.AioRpcError as error:
+        except CallError as error:
             why, reason = error.details() or "", ""
-            if error.code() is grpc.StatusCode.PERMISSION_DENIED:
+            if error.code() is Code.PERMISSION_DENIED:
                 reason = _REFUSED + why
             elif fault := tls_fault(why):
                 # What gRPC says of it is about sockets, and long.
@@ -484,7 +484,7 @@ class PeerNetwork:
             asker, shown, _, asked = decode_introduction(content)
         except MalformedMessageError as error:
             self._refused.record(context.peer(), error.reason, error.detail)
-            await end_call(context, grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            await end_call(context, Code.INVALID_ARGUMENT, str(error))
             return b""
         reason = self._judge_certificate(asker.peer.node, certificate(context))
         proofs, over = self._proofs, self._proofs.of_connection(context.peer())
@@ -492,12 +492,12 @@ class PeerNetwork:
             reason = OTHER_TOKEN
         if reason is not None:
             self._refused.record(asker.peer.node, reason, context.peer())
-            await end_call(context, grpc.StatusCode.PERMISSION_DENIED, reason)
+            await end_call(context, Code.PERMISSION_DENIED, reason)
             return b""
         try:
             answer = self._introduced(asker)
         except FormationRefusedError as error:
-            await end_call(context, grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            await end_call(context, Code.FAILED_PRECONDITION, str(error))
             return b""
         # One that has asked nothing is of a release that knows no challenges.
         challenge = proofs.give(asker.peer.node) if asked else b""

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
-import grpc
-import grpc.aio
-
 from quorate.consensus.messages import Lane
+from quorate.http2.grpc.channel import Channel
+from quorate.http2.grpc.client_call import StreamCall
+from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.context import CallContext
-from quorate.http2.grpc.server_call import AbortError
+from quorate.http2.grpc.link import ChannelLimits
 from quorate.observe.frames import drop_frames
 from quorate.v1 import peer_pb2
 
@@ -18,6 +18,8 @@ SERVICE: Final = peer_pb2.DESCRIPTOR.services_by_name["PeerService"].full_name
 INTRODUCE: Final = "Introduce"
 CHALLENGE: Final = "Challenge"
 
+#: A message's length has four bytes.
+_ANY_SIZE: Final = 1 << 32
 #: Bytes that a frame may hold in addition to one entry of the largest size.
 _FRAME_SLACK: Final = 1 << 20
 
@@ -53,7 +55,7 @@ _TLS_FAULTS: Final = (
     ("_ALERT_", "it does not accept this node's certificate; its log says why"),
 )
 
-Call = grpc.aio.StreamStreamCall
+Call = StreamCall
 Context = CallContext
 
 
@@ -104,8 +106,8 @@ class PeerTls:
     #: Requires a certificate from each client.
     incoming: ssl.SSLContext
     outgoing: ssl.SSLContext
-    #: Returns those of a new gRPC channel.
-    credentials: Callable[[], grpc.ChannelCredentials]
+    #: Of calls to other nodes.
+    calls: ssl.SSLContext
     #: Returns how often certificates were replaced: a channel keeps those that it began with.
     replaced: Callable[[], int]
     #: Returns what a certificate shows, PEM or DER.
@@ -115,34 +117,24 @@ class PeerTls:
 def open_channel(
     address: str,
     limits: StreamLimits,
-    largest: int = 0,
+    largest: int | None = 0,
     *,
-    credentials: grpc.ChannelCredentials | None = None,
+    tls: ssl.SSLContext | None = None,
     node: str = "",
-) -> grpc.aio.Channel:
+) -> Channel:
     """Return a channel with a connection of its own: no vote and no entry queues after calls.
 
-    Messages of up to `largest` bytes are received, by default of a frame's; -1: of any size.
-    With credentials the other end must have the certificate of `node`.
+    Messages of up to `largest` bytes are received, by default of a frame's; None: of any size.
+    With TLS the other end must have the certificate of `node`.
     """
-    retry_ms = int(limits.retry_min_s * 1_000)
-    options: list[tuple[str, int | str]] = [
-        ("grpc.use_local_subchannel_pool", 1),
-        ("grpc.max_send_message_length", -1),
-        ("grpc.max_receive_message_length", largest or limits.received_bytes),
-        ("grpc.initial_reconnect_backoff_ms", retry_ms),
-        ("grpc.min_reconnect_backoff_ms", retry_ms),
-        ("grpc.max_reconnect_backoff_ms", int(limits.retry_max_s * 1_000)),
-        ("grpc.keepalive_time_ms", 5_000),
-        ("grpc.keepalive_timeout_ms", 5_000),
-        # Of the pings themselves, which gRPC gives a minute: the timeout above alone ends nothing.
-        ("grpc.http2.ping_timeout_ms", 5_000),
-        ("grpc.http2.max_pings_without_data", 0),
-    ]
-    if credentials is None:
-        return grpc.aio.insecure_channel(address, options=options)
-    options.append(("grpc.ssl_target_name_override", node))
-    return grpc.aio.secure_channel(address, credentials, options=options)
+    bounds = ChannelLimits(
+        message_bytes=_ANY_SIZE if largest is None else largest or limits.received_bytes,
+        first_pause_s=limits.retry_min_s,
+        longest_pause_s=limits.retry_max_s,
+        keepalive_s=5.0,
+        keepalive_timeout_s=5.0,
+    )
+    return Channel(address, context=tls, server_name="" if tls is None else node, limits=bounds)
 
 
 def certificate(context: Context) -> bytes | None:
@@ -162,17 +154,17 @@ def tls_fault(text: str) -> str | None:
 
 async def end_call(
     context: Context,
-    code: grpc.StatusCode,
+    code: Code,
     text: str,
     metadata: Sequence[tuple[str, bytes]] = (),
 ) -> None:
     """End a call with a status, and return.
 
-    grpcio raises an exception that the call itself refers to: it would keep the request in a cycle.
+    What `abort` raises is let go of with its frames, which would keep the request.
     """
     try:
         await context.abort(code, text, tuple(metadata))
-    except (grpc.aio.AbortError, AbortError) as aborted:
+    except Exception as aborted:  # noqa: BLE001 - each engine has its own
         drop_frames(aborted)
 
 
@@ -183,21 +175,21 @@ class Serves(Protocol):
         """Serve a method whose messages are bytes, and which lets its callers in by itself."""
 
 
-async def read(stream: Call[bytes, bytes] | Context) -> bytes | None:
+async def read(stream: Call | Context) -> bytes | None:
     """Return the next message of a stream; None at its end."""
     content: object = await stream.read()
     return content if isinstance(content, bytes) else None
 
 
-async def ask(channel: grpc.aio.Channel, content: bytes, timeout_s: float) -> bytes:
+async def ask(channel: Channel, content: bytes, timeout_s: float) -> bytes:
     """Return a node's answer to an introduction."""
     call = channel.unary_unary(f"/{SERVICE}/{INTRODUCE}", None, None)
     answer: bytes = await call(content, timeout=timeout_s)
     return answer
 
 
-async def ask_challenge(channel: grpc.aio.Channel, timeout_s: float) -> bytes:
-    """Return the challenge of a connection; raises `grpc.aio.AioRpcError`."""
+async def ask_challenge(channel: Channel, timeout_s: float) -> bytes:
+    """Return the challenge of a connection; raises `CallError`."""
     call = channel.unary_unary(f"/{SERVICE}/{CHALLENGE}", None, peer_pb2.PeerChallenge.FromString)
     answer: peer_pb2.PeerChallenge = await call(b"", timeout=timeout_s)
     return answer.challenge

@@ -7,9 +7,6 @@ import asyncio
 from contextlib import suppress
 from typing import Final
 
-import grpc
-import grpc.aio
-
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import Call, Context, Serves, StreamLimits, read
 from quorate.consensus.peer.wire import MalformedMessageError
@@ -27,6 +24,8 @@ from quorate.groups.snapshots.transfer import (
     encode_chunk,
     encode_offer,
 )
+from quorate.http2.grpc.channel import Channel
+from quorate.http2.grpc.client_call import CallError
 from quorate.v1 import snapshot_pb2
 
 _SERVICE: Final = snapshot_pb2.DESCRIPTOR.services_by_name["SnapshotService"].full_name
@@ -49,7 +48,7 @@ class NetworkSnapshots:
         channel = self._network.open_channel(node, address)
         try:
             challenge = await self._network.challenge(channel, self._limits.answer_s)
-        except grpc.aio.AioRpcError as error:
+        except CallError as error:
             await channel.close(None)
             why = f"the connection to {node} was lost: {error.details()}"
             raise TransferError(why) from None
@@ -108,7 +107,7 @@ class NetworkSnapshots:
 class NetworkTransfer:
     """Implements `Outgoing` with a stream on a separate channel."""
 
-    def __init__(self, node: str, channel: grpc.aio.Channel, call: Call[bytes, bytes]) -> None:
+    def __init__(self, node: str, channel: Channel, call: Call) -> None:
         self._node: Final = node
         self._channel: Final = channel
         self._call: Final = call
@@ -124,7 +123,7 @@ class NetworkTransfer:
         if not self._answer.done():
             try:
                 await self._call.write(content)
-            except (asyncio.InvalidStateError, grpc.aio.AioRpcError):
+            except (asyncio.InvalidStateError, CallError):
                 # The answer, or its absence, gives the reason.
                 pass
             else:
@@ -151,8 +150,8 @@ class NetworkTransfer:
             if content is None:
                 raise TransferError(f"{self._node} ended the transfer without an answer")
             refusal, busy = decode_answer(content)
-        except (asyncio.InvalidStateError, grpc.aio.AioRpcError) as error:
-            why = error.details() if isinstance(error, grpc.aio.AioRpcError) else "it was ended"
+        except (asyncio.InvalidStateError, CallError) as error:
+            why = error.details() if isinstance(error, CallError) else "it was ended"
             raise TransferError(f"the connection to {self._node} was lost: {why}") from None
         except MalformedMessageError as error:
             raise TransferError(f"{self._node} sent {error}") from None

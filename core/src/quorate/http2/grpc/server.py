@@ -25,6 +25,8 @@ from quorate.http2.wire import Wire, scratch
 
 #: Connections that wait to be accepted.
 _BACKLOG: Final = 1_024
+#: Turns of the loop until a connection stands that was accepted when its server was closed.
+_ACCEPTING_TURNS: Final = 3
 #: How often connections are looked at.
 _LOOK_S: Final = 1.0
 #: How long a client may take to read the end of its connection when the server stops.
@@ -118,6 +120,8 @@ class Server:
         self._draining = True
         for server in self._listening:
             server.close()
+        for _ in range(_ACCEPTING_TURNS):
+            await asyncio.sleep(0)
         for arrival in self.arriving:
             arrival.abort()
         if self.arriving:
