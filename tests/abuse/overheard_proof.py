@@ -7,9 +7,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 
-import grpc
 import tomlkit
 from quorate.consensus.peer.streams import ask
+from quorate.http2.grpc.channel import Channel
+from quorate.http2.grpc.client_call import CallError
+from quorate.http2.grpc.codes import Code
 from quorate.testing.cluster import Cluster
 from quorate.v1 import peer_pb2
 
@@ -87,12 +89,12 @@ async def run(target: Target) -> str:
     found = [each for heard in _overheard for each in introductions(bytes(heard))]
     assert found, "nothing was overheard"
     believed = 0
-    async with grpc.aio.insecure_channel(target.cluster.nodes[LISTENER].address) as channel:
+    async with Channel(target.cluster.nodes[LISTENER].address) as channel:
         for each in found:
             try:
                 await ask(channel, each, 10)
-            except grpc.aio.AioRpcError as refusal:
-                if refusal.code() is grpc.StatusCode.PERMISSION_DENIED:
+            except CallError as refusal:
+                if refusal.code() is Code.PERMISSION_DENIED:
                     continue
             believed += 1
     if believed:

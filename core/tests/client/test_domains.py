@@ -13,7 +13,7 @@ from quorate.builtin.tenant.plugin import TENANTS
 from quorate.client import Client, InvalidError, Records, RejectedError, SyncRecords, connect
 from quorate.testing.cluster import Cluster
 from quorate.v1 import schema_pb2 as pb
-from quorate.v1.resource_pb2 import PutResource
+from quorate.v1.resource_pb2 import PutResource, StoredResource
 from quorate.v1.tenant_pb2 import Tenant
 
 JSON = pb.SCHEMA_KIND_JSON
@@ -61,10 +61,10 @@ async def test_tenants(node: Cluster) -> None:
 async def test_resources(node: Cluster) -> None:
     async with connect(node.endpoints) as q:
         resources: Records[Any] = q.records(RESOURCES)
-        made = await resources.do("Put", put("settings/a", b"1", 0))
+        made = await resources.do("Put", put("settings/a", b"1", 0), StoredResource)
         with pytest.raises(RejectedError, match="REVISION_MISMATCH"):
             await resources.do("Put", put("settings/a", b"2", 0))
-        newer = await resources.do("Put", put("settings/a", b"2", made.revision))
+        newer = await resources.do("Put", put("settings/a", b"2", made.revision), StoredResource)
         with pytest.raises(RejectedError, match="REVISION_MISMATCH"):
             await resources.do("Put", put("settings/a", b"3", made.revision))
         assert await resources.get("settings/a") == newer
@@ -90,13 +90,15 @@ async def test_schemas(node: Cluster) -> None:
         await tenants.put([Tenant(name="s-1"), Tenant(name="s-2")])
         order: dict[str, Any] = {"tenant": "s-1", "name": "order"}
         await schemas.do("Create", pb.CreateSchema(**order, kind=JSON, definition=b"1"))
-        described = await schemas.do("Update", pb.UpdateSchema(**order, description="Orders."))
+        described = await schemas.do(
+            "Update", pb.UpdateSchema(**order, description="Orders."), pb.Schema
+        )
         assert (described.version, described.description) == (1, "Orders.")
         newer = await schemas.do(
-            "Update", pb.UpdateSchema(**order, definition=b"2", expected_version=1)
+            "Update", pb.UpdateSchema(**order, definition=b"2", expected_version=1), pb.Schema
         )
         assert (newer.version, newer.description) == (2, "Orders.")
-        same = await schemas.do("Put", pb.PutSchema(**order, kind=JSON, definition=b"2"))
+        same = await schemas.do("Put", pb.PutSchema(**order, kind=JSON, definition=b"2"), pb.Schema)
         assert (same.version, same.description) == (2, "")
         first = await schemas.ask("Get", pb.GetSchema(**order, version=1), pb.SchemaVersion)
         assert first.definition == b"1"

@@ -33,13 +33,13 @@ class Leases:
         return run(self.rows.create(pb.Lease(name=name, ttl_ms=TTL_MS)))
 
     def renew(self, name: str = "brokers/a", token: int = 0) -> int:
-        renewed = run(self.rows.do("Renew", pb.LeaseRenewal(name=name, token=token)))
+        renewed = run(self.rows.do("Renew", pb.LeaseRenewal(name=name, token=token), pb.LeaseRenewed))
         return int(renewed.expires_at_ms)
 
     def attach(self, lease: str, on_end: Message) -> Fence:
         command = Command(type=on_end.DESCRIPTOR.full_name, payload=on_end.SerializeToString())
         new = pb.NewAttachment(lease=lease, on_end=command)
-        attached = run(self.q.records(ATTACHMENT).do("Attach", new))
+        attached = run(self.q.records(ATTACHMENT).do("Attach", new, pb.Attachment))
         return Fence(row_fence(attached.id), attached.token)
 
     def put(self, key: str, fence: Fence | None = None) -> str:
@@ -206,4 +206,4 @@ def test_what_a_command_carries_beside_itself_is_refused(leases: Leases) -> None
     command = Command(type="quorate.v1.DeletePair", timeout_ms=5)
     new = pb.NewAttachment(lease="brokers/a", on_end=command)
     with pytest.raises(InvalidError, match=r"^on_end.timeout_ms: must not be set"):
-        run(leases.q.records(ATTACHMENT).do("Attach", new))
+        run(leases.q.records(ATTACHMENT).do("Attach", new, pb.Attachment))

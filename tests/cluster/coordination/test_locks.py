@@ -144,7 +144,7 @@ def test_no_two_hold_a_lock_while_the_clock_of_the_leader_jumps(
 
         def ahead() -> bool | None:
             renewal = pb.LeaseRenewal(name="jobs/clock")
-            renewed: pb.LeaseRenewed = client.records(LEASE).do("Renew", renewal)
+            renewed = client.records(LEASE).do("Renew", renewal, pb.LeaseRenewed)
             return renewed.expires_at_ms / 1_000 - 60 - time() > JUMP_S - 1 or None
 
         progress(workers)

@@ -12,7 +12,6 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import grpc.aio
 import pytest
 import uvloop
 from cryptography import x509
@@ -75,6 +74,8 @@ from quorate.consensus.peer.wire import (
     encode_introduction,
     encode_opening,
 )
+from quorate.http2.grpc.channel import Channel
+from quorate.http2.grpc.client_call import CallError
 from quorate.node import certified
 from quorate.node.certificates import Certificates
 from quorate.rpc.engines.engine import Encryption
@@ -554,9 +555,9 @@ async def test_nodes_prove_their_token_without_its_hash() -> None:
     async with joined(a, b):
         async with connected(b) as dialer:
             assert (await dialer.shake(a.handshake("b"))).refusal == OTHER_TOKEN
-        async with grpc.aio.insecure_channel(b.address) as channel:
+        async with Channel(b.address) as channel:
             content = encode_introduction(a.introduction, token_hash(a.token), 1)
-            with pytest.raises(grpc.aio.AioRpcError) as failed:
+            with pytest.raises(CallError) as failed:
                 await ask(channel, content, 10)
         assert failed.value.details() == OTHER_TOKEN
 
@@ -907,10 +908,9 @@ async def test_an_authority_of_clients_is_accepted_beside_that_of_nodes(tmp_path
     async with pair(a, b):
         assert await a.network.introduce("b", a.introduction) == b.introduction
         client = Tls(ca=ca, cert=tmp_path / "clients" / "c.pem", key=tmp_path / "clients" / "c.key")
-        options = [("grpc.ssl_target_name_override", "b")]
-        async with grpc.aio.secure_channel(b.address, client.credentials(), options) as channel:
+        async with Channel(b.address, context=client.context(), server_name="b") as channel:
             content = encode_introduction(a.introduction, token_hash(a.token), 1)
-            with pytest.raises(grpc.aio.AioRpcError) as failed:
+            with pytest.raises(CallError) as failed:
                 await ask(channel, content, 10)
         # It gets in, and is no node.
         assert failed.value.details() == OTHER_CERTIFICATE

@@ -79,7 +79,7 @@ class KeptLease:
             payload=on_end.SerializeToString(deterministic=True),
         )
         new = pb.NewAttachment(lease=self.name, id=row, on_end=command)
-        attached = await self._q.records(ATTACHMENT).do("Attach", new)
+        attached = await self._q.records(ATTACHMENT).do("Attach", new, pb.Attachment)
         return Fence(row_fence(attached.id), attached.token)
 
     async def put(self, key: str | bytes, value: bytes) -> None:

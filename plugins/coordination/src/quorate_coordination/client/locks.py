@@ -171,7 +171,7 @@ async def _claimed(q: AsyncClient, wanted: pb.Acquisition, lease: KeptLease) -> 
     while True:
         sent_at = monotonic()
         try:
-            claim: pb.Claim = await q.records(CLAIM).do("Acquire", wanted)
+            claim = await q.records(CLAIM).do("Acquire", wanted, pb.Claim)
         except (OutcomeUnknownError, UnavailableError):
             await asyncio.sleep(_AGAIN_S)
         else:
