@@ -18,6 +18,7 @@ from collections.abc import AsyncIterable, Callable, Iterable
 from contextlib import suppress
 from enum import Enum
 from typing import Any, Final
+from weakref import WeakSet
 
 from quorate.http2.frames import LARGEST_STREAM
 from quorate.http2.grpc.client_call import (
@@ -41,6 +42,18 @@ Requests = Iterable[Any] | AsyncIterable[Any]
 #: How pauses between attempts grow, and vary.
 _GROWTH: Final = 1.6
 _JITTER: Final = 0.2
+
+
+#: Those of this process, which a child cannot share.
+_CHANNELS: Final[WeakSet[Channel]] = WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for channel in _CHANNELS:
+        channel.link, channel.forked = None, True
+
+
+os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class State(Enum):
@@ -81,7 +94,8 @@ class Channel:
         self.link: Link | None = None
         #: Calls that no connection has taken yet, in their order.
         self.waiting: Final[dict[Call, None]] = {}
-        self.process: Final = os.getpid()
+        #: Whether it was made in another process than this.
+        self.forked = False
         self._target: Final = Target(target, server_name)
         self.heads: Final = RequestHeads(
             "http" if context is None else "https", self._target.authority, user_agent
@@ -96,6 +110,7 @@ class Channel:
         self._looks_again = False
         self._changed: Final[list[asyncio.Future[None]]] = []
         self._quiet: asyncio.Future[None] | None = None
+        _CHANNELS.add(self)
 
     # --- its methods
 
@@ -242,7 +257,7 @@ class Channel:
     # --- its parts
 
     def _check_process(self) -> None:
-        if os.getpid() != self.process:
+        if self.forked:
             raise RuntimeError(
                 "this channel was made in another process: its connection cannot be shared; make "
                 "a channel after the fork"
@@ -336,7 +351,16 @@ def _reason(error: Exception) -> str:
 class _Method:
     """A method of the server's."""
 
-    __slots__ = ("_block", "_channel", "_heads", "_loop", "_parse", "_process", "_serialize")
+    __slots__ = (
+        "_block",
+        "_channel",
+        "_heads",
+        "_loop",
+        "_parse",
+        "_serialize",
+        "_timed",
+        "_timeout",
+    )
 
     def __init__(
         self, channel: Channel, path: str, serialize: Serialize | None, parse: Parse | None
@@ -344,10 +368,12 @@ class _Method:
         self._channel: Final = channel
         self._loop: Final = channel.loop
         self._heads: Final = channel.heads
-        self._process: Final = channel.process
         self._serialize: Final = serialize
         self._parse: Final = parse
         self._block: Final = channel.heads.of_path(path)
+        #: The last timeout, and the block with it: most calls of a method have the same.
+        self._timeout: float | None = None
+        self._timed = b""
 
     def _begin(
         self,
@@ -363,27 +389,29 @@ class _Method:
         """
         channel = self._channel
         fields = b"" if not metadata else self._heads.of_metadata(metadata)
-        block = self._block
-        if timeout is not None:
-            if timeout <= 0:
-                call.fail(Code.DEADLINE_EXCEEDED, "the deadline had passed before", sent=False)
-                return
+        if timeout is None:
+            block = self._block
+        else:
+            if timeout != self._timeout:
+                if timeout <= 0:
+                    call.fail(Code.DEADLINE_EXCEEDED, "the deadline had passed before", sent=False)
+                    return
+                self._timed = self._block + self._heads.of_timeout(timeout)
+                self._timeout = timeout
+            block = self._timed
             call.watch(self._loop.time() + timeout)
         link = channel.link
         if (
             link is None
             or channel.waiting
             or len(link.connection.streams) >= link.connection.allowed_streams
-            or os.getpid() != self._process
         ):
             try:
-                channel.take(call, Waiting(block, fields, request, patient))
+                channel.take(call, Waiting(self._block, fields, request, patient))
             except BaseException:
                 call.cancel()
                 raise
             return
-        if timeout is not None:
-            block += self._heads.of_timeout(timeout)
         number = call.send(link, block + fields, request)
         if number == LARGEST_STREAM:
             channel.exhausted()

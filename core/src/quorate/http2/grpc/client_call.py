@@ -6,12 +6,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, Callable, Iterable
 from dataclasses import dataclass
+from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.http2.errors import ErrorCode
 from quorate.http2.grpc.answers import Beginning, Ending, beginning_of, ending_of
 from quorate.http2.grpc.codes import Code, of_reset
 from quorate.http2.grpc.messages import (
+    PREFIX_BYTES,
     MessageError,
     MessageReader,
     MessageTooLargeError,
@@ -29,6 +31,7 @@ Received = tuple[tuple[str, str | bytes], ...]
 
 #: Bytes of a stream that may wait until `write` waits as well.
 _HIGH_WATER: Final = 1 << 16
+_prefix: Final = Struct(">BL").unpack_from
 _LATE: Final = "the deadline has passed"
 
 
@@ -241,10 +244,15 @@ class Call(asyncio.Future[Any]):
     def headers(self, headers: Headers, ended: bool) -> None:
         """Take how the answer begins, or its status."""
         if ended:
-            self._ending = ending = ending_of(headers)
+            ending = headers.memo
+            if type(ending) is not Ending:
+                ending = ending_of(headers)
+            self._ending = ending
             self._finish(ending)
             return
-        beginning = beginning_of(headers)
+        beginning = headers.memo
+        if type(beginning) is not Beginning:
+            beginning = beginning_of(headers)
         if beginning.informational:
             return
         if self._beginning is not None:
@@ -359,16 +367,16 @@ class UnaryCall(Call):
         if ended:
             self.fail(Code.INTERNAL, "the answer ended without a status", reset=self._end_reset())
             return
+        size = len(content) - PREFIX_BYTES
         if (
             self._answer is None
             and self._reader is None
             and self._beginning is not None
-            and len(content) >= 5
-            and not content[0]
-            and int.from_bytes(content[1:5], "big") == len(content) - 5
-            and len(content) - 5 <= self._channel.limits.message_bytes
+            and size >= 0
+            and _prefix(content) == (0, size)
+            and size <= self._channel.limits.message_bytes
         ):
-            self._answer = content[5:]
+            self._answer = content[PREFIX_BYTES:]
             return
         stream, link = self._stream, self._link
         if stream is None or link is None:
@@ -401,7 +409,8 @@ class UnaryCall(Call):
                     Code.INTERNAL, f"the answer cannot be read: {error}", reset=self._end_reset()
                 )
                 return
-        self._leave(self._end_reset())
+        stream = self._stream
+        self._leave(None if stream is None or stream.local_closed else ErrorCode.CANCEL)
         self.set_result(result)
 
 
@@ -452,14 +461,9 @@ class StreamCall(Call):
         while not answers:
             if self.done():
                 return self._over()
-            self._reading = self.get_loop().create_future()
-            try:
-                await self._reading
-            except asyncio.CancelledError:
-                self.cancel()
-                raise
-            finally:
-                self._reading = None
+            if self._reading is None or self._reading.done():
+                self._reading = self.get_loop().create_future()
+            await self._wait(self._reading)
         content = answers.popleft()
         if self._held:
             self._give_back(len(content))
@@ -486,7 +490,8 @@ class StreamCall(Call):
         assert self._link is not None
         self._link.connection.sending.data(stream, content)
         if stream.queued > _HIGH_WATER:
-            self._drained = self.get_loop().create_future()
+            if self._drained is None or self._drained.done():
+                self._drained = self.get_loop().create_future()
             await self._wait(self._drained)
             if self.done():
                 self._over()
@@ -572,8 +577,10 @@ class StreamCall(Call):
     def _over(self) -> None:
         """Raise why the call has failed; return where it has not."""
         error = self.exception()
-        if error is not None:
-            raise error
+        if isinstance(error, CallError):
+            # One of its own, or the call and the frames that the error has passed would hold each
+            # other.
+            raise CallError(*error.args)
 
     async def _writing(self) -> Stream:
         """Return the stream of requests once it is open."""
@@ -599,7 +606,7 @@ class StreamCall(Call):
     def _give_back(self, size: int) -> None:
         """Let the server send as much as was read."""
         # Compressed answers are larger than what came: no more than that is given back.
-        size = min(self._held, size + 5) if self._answers else self._held
+        size = min(self._held, size + PREFIX_BYTES) if self._answers else self._held
         self._held -= size
         if self._stream is not None:
             assert self._link is not None
