@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import pickle
 from collections.abc import AsyncIterator, Awaitable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import grpc.aio
 import pytest
 from quorate.http2.connection import ConnectionLimits
 from quorate.http2.grpc.channel import Channel, State
-from quorate.http2.grpc.client_call import CallError, ChannelClosedError
+from quorate.http2.grpc.client_call import Call, CallError, ChannelClosedError, StreamCall
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.link import ChannelLimits
 from quorate.http2.grpc.metadata import MetadataError
@@ -648,6 +650,45 @@ async def test_a_channel_may_be_closed_before_it_stands(server: Any) -> None:
             await asyncio.sleep(0)
         await channel.close()
         assert await call.code() in (Code.CANCELLED, Code.OK)
+
+
+async def read_all(call: StreamCall) -> None:
+    async for _ in call:
+        pass
+
+
+async def test_calls_leave_nothing_to_the_collector_of_garbage(
+    channel: Channel, servicer: Servicer
+) -> None:
+    async def use() -> None:
+        await ask(channel, "echo", bytes(100_000))
+        with suppress(CallError):
+            await ask(channel, "fail")
+        with suppress(CallError):
+            await ask(channel, "ever", timeout=0.05)
+        call = channel.unary_stream("/t/many_and_fail")(b"1", timeout=_S)
+        with suppress(CallError):
+            await read_all(call)
+        await channel.stream_unary("/t/total")(iter([b"a"]), timeout=_S)
+        both = channel.stream_stream("/t/both")(timeout=_S)
+        await both.write(b"a")
+        await both.read()
+        both.cancel()
+        await asyncio.sleep(0)
+
+    await use()
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        await use()
+        gc.collect()
+        found = [each for each in gc.garbage if isinstance(each, Call | CallError)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert not found
 
 
 async def test_another_process_has_to_make_its_own_channel(channel: Channel) -> None:
