@@ -168,6 +168,23 @@ def test_a_flood_ends_the_connection(owner: Owner, kind: str) -> None:
     assert owner.sent()[-1][0] == frames.GOAWAY
 
 
+def test_pings_beside_data_are_no_flood(owner: Owner) -> None:
+    owner.take(request(1, ends=False))
+    [stream] = owner.streams
+    ping = frames.frame(frames.PING, 0, 0, bytes(8))
+
+    def measured() -> bytes:
+        owner.connection.consumed(stream, 1)
+        return data(1, b"a") + ping
+
+    def measured_by_reader() -> bytes:
+        owner.connection.sending.data(stream, b"a")
+        return frames.window_update(1, 1) + ping
+
+    assert flooded(owner, measured, 1_000) is None
+    assert flooded(owner, measured_by_reader, 1_000) is None
+
+
 def test_a_header_block_without_end_ends_the_connection(owner: Owner) -> None:
     owner.take(frames.frame(frames.HEADERS, 0, 1, REQUEST))
     more = frames.frame(frames.CONTINUATION, 0, 1)

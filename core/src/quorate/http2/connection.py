@@ -105,6 +105,9 @@ class Connection:
         self._draining = False
         self._window = limits.connection_window
         self._consumed = 0
+        #: How far data had moved at the last ping: many implementations measure a connection by a
+        #: ping beside data, which is no flood.
+        self._at_ping = 0, 0
         self._reset: Final[dict[int, None]] = {}
         #: A header block that goes on: its stream, flags, parts.
         self._block: tuple[int, int, list[bytes]] | None = None
@@ -404,8 +407,8 @@ class Connection:
             return
         self.sending.forget(stream)
         code = frames.number(content[at:end])
-        # A server that has answered resets what it does not want to read any more.
-        if not self._client or code != ErrorCode.NO_ERROR:
+        # Of a client's streams there are no more than it has opened itself.
+        if not self._client:
             self._count_reset()
         stream.owner.lost(code, "the other end has reset the stream")
         self._left(stream)
@@ -466,7 +469,10 @@ class Connection:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "PING has eight bytes")
         payload = bytes(content[at:end])
         if not flags & frames.ACK:
-            self._count_control()
+            moved = self._consumed, self.sending.window
+            if moved == self._at_ping:
+                self._count_control()
+            self._at_ping = moved
             self.sending.acknowledge(frames.frame(frames.PING, frames.ACK, 0, payload))
         elif payload == _DRAIN and self._draining:
             # What the other end had sent before it heard of the end has arrived.

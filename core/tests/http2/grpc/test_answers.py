@@ -342,11 +342,13 @@ async def test_a_request_has_the_fields_that_grpc_wants(
     channel: Channel, scripted: Scripted
 ) -> None:
     scripted.script = lambda answer: answer.headers(HEAD).data(framed(b"")).headers(OK, ends=True)
-    for timeout in (1.2341, 1.2345):
+    # What waits for a connection has less time left.
+    await channel.unary_unary("/a.B/C")(b"")
+    for timeout in (123.41, 123.45):
         await channel.unary_unary("/a.B/C")(b"", timeout=timeout, metadata=(("k", "v"),))
     # Timeouts that hardly differ are one, or no server could remember what they stand in.
-    assert scripted.requests[0] == scripted.requests[1]
-    found = dict(scripted.requests[0])
+    assert scripted.requests[1] == scripted.requests[2]
+    found = dict(scripted.requests[1])
     assert found.pop(b":authority").startswith(b"127.0.0.1:")
     assert found == {
         b":method": b"POST",
@@ -355,7 +357,7 @@ async def test_a_request_has_the_fields_that_grpc_wants(
         b"te": b"trailers",
         b"content-type": b"application/grpc",
         b"grpc-accept-encoding": b"identity, gzip",
-        b"grpc-timeout": b"1240m",
+        b"grpc-timeout": b"124000m",
         b"user-agent": b"quorate",
         b"k": b"v",
     }
@@ -491,4 +493,14 @@ async def test_streams_that_both_ends_reset_are_no_flood(
     for _ in range(6):
         calls = [channel.stream_stream("/t/m")() for _ in range(500)]
         assert {await each.code() for each in calls} == {Code.OK}
+    assert len(scripted.wires) == 1
+
+
+async def test_calls_that_are_refused_leave_the_connection_as_it_is(
+    channel: Channel, scripted: Scripted
+) -> None:
+    scripted.script = lambda answer: answer.reset(ErrorCode.REFUSED_STREAM)
+    for _ in range(6):
+        calls = [channel.unary_unary("/t/m")(b"") for _ in range(400)]
+        assert {await each.code() for each in calls} == {Code.UNAVAILABLE}
     assert len(scripted.wires) == 1
