@@ -33,7 +33,8 @@ class Leases:
         return run(self.rows.create(pb.Lease(name=name, ttl_ms=TTL_MS)))
 
     def renew(self, name: str = "brokers/a", token: int = 0) -> int:
-        renewed = run(self.rows.do("Renew", pb.LeaseRenewal(name=name, token=token), pb.LeaseRenewed))
+        renewal = pb.LeaseRenewal(name=name, token=token)
+        renewed = run(self.rows.do("Renew", renewal, pb.LeaseRenewed))
         return int(renewed.expires_at_ms)
 
     def attach(self, lease: str, on_end: Message) -> Fence:

@@ -7,4 +7,5 @@ in, calls on its `Owner` and bytes come out. `wire` joins a connection to a sock
 A unary call that a server answers costs: a `Stream`, a `ServerCall` and the bytes of its request;
 one look at a remembered header block; one step of the handler's coroutine. A handler that does not
 wait makes no future and no task, and the answers of one turn of the loop leave in one write.
+`grpc.channel` says what a call costs its caller.
 """
