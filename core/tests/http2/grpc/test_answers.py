@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import gzip
 from collections.abc import AsyncIterator, Callable
 from functools import partial
@@ -504,3 +505,56 @@ async def test_calls_that_are_refused_leave_the_connection_as_it_is(
         calls = [channel.unary_unary("/t/m")(b"") for _ in range(400)]
         assert {await each.code() for each in calls} == {Code.UNAVAILABLE}
     assert len(scripted.wires) == 1
+
+
+async def test_what_comes_before_the_answer_is_told_before_it(
+    channel: Channel, scripted: Scripted
+) -> None:
+    taken: list[Answer] = []
+    scripted.script = lambda answer: taken.append(answer.headers((*HEAD, (b"m", b"1"))))
+    call = channel.unary_unary("/t/m")(b"", timeout=_S)
+    assert await call.initial_metadata() == (("m", "1"),)
+    assert not call.done()
+    taken[0].data(framed(b"")).headers(OK, ends=True)
+    await call
+    failing = channel.unary_unary("/t/m")(b"", timeout=0.05)
+    scripted.script = lambda _: None
+    assert await failing.initial_metadata() in ((), (("m", "1"),))
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["unary", "stream"])
+async def test_a_request_that_was_answered_before_its_end_is_given_up(
+    channel: Channel, scripted: Scripted, stream: bool
+) -> None:
+    class Early(Request):
+        def data(self, content: bytes, ended: bool) -> None:
+            block = plain_block((*HEAD, (b"grpc-status", b"5")))
+            flags = frames.END_HEADERS | frames.END_STREAM
+            # Its server leaves the other half of the stream as it is.
+            head = frames.frame(frames.HEADERS, flags, self.stream.number, block)
+            self.server.connection.sending.put(head)
+
+    scripted.accept = lambda stream, headers, ended: Early(scripted, stream)  # type: ignore[method-assign]
+    if stream:
+        call: Any = channel.stream_stream("/t/m")()
+        await call.write(b"")
+    else:
+        call = channel.unary_unary("/t/m")(bytes(10 << 20))
+    assert await call.code() is Code.NOT_FOUND
+    await scripted.reset.wait()
+    assert scripted.resets == [ErrorCode.CANCEL]
+    assert channel.link is not None
+    assert not channel.link.busy
+
+
+async def test_a_failure_that_nobody_waits_for_is_no_mistake(
+    channel: Channel, scripted: Scripted
+) -> None:
+    said: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: said.append(context))
+    scripted.script = lambda answer: answer.reset(ErrorCode.CANCEL)
+    calls: list[Any] = [channel.unary_unary("/t/m")(b""), channel.unary_stream("/t/m")(b"")]
+    await asyncio.wait(calls)
+    calls.clear()
+    gc.collect()
+    assert not said

@@ -326,6 +326,21 @@ async def test_requests_of_an_iterator_that_raises_end_the_call(channel: Channel
     assert "KeyError('of the caller')" in error.details()
 
 
+async def test_requests_that_nobody_wants_are_asked_for_no_more(channel: Channel) -> None:
+    left = asyncio.Event()
+
+    async def requests() -> AsyncIterator[bytes]:
+        yield b"a"
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.set()
+
+    call = channel.stream_stream("/t/one_of_both")(requests(), timeout=_S)
+    assert [each async for each in call] == [b"a"]
+    await left.wait()
+
+
 async def test_metadata_goes_both_ways(channel: Channel) -> None:
     sent: list[tuple[str, str | bytes]] = [
         ("a", "1"),
