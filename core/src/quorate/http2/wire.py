@@ -52,7 +52,8 @@ class Wire(asyncio.BufferedProtocol):
         #: The beginning of a frame that has not arrived as a whole.
         self._rest: Final = bytearray()
         self._turn: asyncio.Handle | None = None
-        #: The other end broke the rules: what it sends is not looked at.
+        #: The other end broke the rules and was told so: what it sends is not looked at, and it is
+        #: sent nothing more.
         self._ended = False
         #: How often something has come.
         self.reads = 0
@@ -142,7 +143,7 @@ class Wire(asyncio.BufferedProtocol):
         sending = self.connection.sending
         if sending:
             content = sending.take()
-            if not self.transport.is_closing():
+            if not self._ended and not self.transport.is_closing():
                 self.transport.write(content)
         else:
             sending.take()
@@ -152,8 +153,8 @@ class Wire(asyncio.BufferedProtocol):
 
         A socket that is closed with unread bytes is reset, and the reason lost.
         """
-        self._ended = True
         self.flush()
+        self._ended = True
         if self.transport.can_write_eof():
             self.transport.write_eof()
             self._loop.call_later(_LINGER_S, self.transport.abort)

@@ -61,7 +61,7 @@ class Scripted:
         self.reset = asyncio.Event()
         self.came = asyncio.Event()
         self.connected_once = asyncio.Event()
-        self.began = True
+        self.begin: Callable[[Connection], None] = Connection.begin
 
     def make(self) -> Wire:
         return Wire(self, scratch(1 << 16), asyncio.get_running_loop())
@@ -70,9 +70,7 @@ class Scripted:
         self.wires.append(wire)
         self.connected_once.set()
         made = Connection(self, self.limits, client=False, ready=wire.ready)
-        if not self.began:
-            wire.transport.pause_reading()
-            made.begin = lambda: None  # type: ignore[method-assign]
+        made.begin = partial(self.begin, made)  # type: ignore[method-assign]
         return made
 
     def lost(self, wire: Wire, why: str) -> None: ...
@@ -414,6 +412,15 @@ async def test_a_server_that_breaks_a_rule_is_left(channel: Channel, scripted: S
     assert len(scripted.wires) == 2
 
 
+async def test_a_channel_is_closed_while_its_server_reads_what_it_did_wrong(
+    channel: Channel, scripted: Scripted
+) -> None:
+    scripted.script = lambda answer: answer.connection.sending.put(frames.frame(frames.PING, 0, 1))
+    call = channel.unary_unary("/t/m")(b"", timeout=_S)
+    assert await call.code() is Code.UNAVAILABLE
+    await channel.close()
+
+
 async def test_a_connection_that_is_lost_says_why(channel: Channel, scripted: Scripted) -> None:
     def script(answer: Answer) -> None:
         answer.connection.close(ErrorCode.INTERNAL_ERROR, "the disk is full")
@@ -473,10 +480,23 @@ async def test_pings_that_a_server_does_not_want_come_half_as_often(
 async def test_a_peer_that_accepts_and_says_nothing_fails_the_attempt(
     channel: Channel, scripted: Scripted
 ) -> None:
-    scripted.began = False
+    scripted.begin = lambda _: None
     error = await failed(channel.unary_unary("/t/m")(b"", timeout=_S))
     assert (error.code(), error.sent) == (Code.UNAVAILABLE, False)
     assert "no connection in 0.2 s" in error.details()
+
+
+async def test_a_server_that_takes_no_calls_from_the_beginning_is_not_ready(
+    channel: Channel, scripted: Scripted
+) -> None:
+    def begin(connection: Connection) -> None:
+        Connection.begin(connection)
+        connection.close(ErrorCode.NO_ERROR, "full")
+
+    scripted.begin = begin
+    error = await failed(channel.unary_unary("/t/m")(b"", timeout=_S))
+    assert (error.code(), error.sent) == (Code.UNAVAILABLE, False)
+    assert channel.get_state() is State.TRANSIENT_FAILURE
 
 
 async def test_streams_that_both_ends_reset_are_no_flood(

@@ -564,10 +564,11 @@ async def test_calls_over_the_limit_of_streams_wait_in_their_order(servicer: Ser
         assert (error.code(), error.sent) == (Code.DEADLINE_EXCEEDED, False)
         ended: list[int] = []
         for number in range(8):
+            if number == 7:
+                # A stream is free from here on, and those that wait come first.
+                blocking[0].cancel()
             call = channel.unary_unary("/t/echo")(b"")
             call.add_done_callback(partial(add, ended, number))
-        for each in blocking[:1]:
-            each.cancel()
         await asyncio.wait((call,))
         assert ended == list(range(8))
     await server.stop()
@@ -638,6 +639,40 @@ async def test_a_connection_whose_numbers_are_used_up_is_followed_by_another(
     assert await asyncio.gather(*(ask(channel, "echo", each) for each in asked)) == asked
     assert channel.link is not first
     await first.gone
+
+
+async def test_a_call_that_has_waited_may_have_the_last_number(servicer: Servicer) -> None:
+    server = Ours(servicer, ServerLimits(connection=ConnectionLimits(streams=1)))
+    async with Channel(f"127.0.0.1:{await server.start()}") as channel:
+        await ask(channel, "echo")
+        first = channel.link
+        assert first is not None
+        blocking = channel.unary_unary("/t/ever")(b"")
+        waiting = channel.unary_unary("/t/echo")(b"a", timeout=_S)
+        first.connection._next = (1 << 31) - 1
+        blocking.cancel()
+        assert await waiting == b"a"
+        assert await ask(channel, "echo", b"b") == b"b"
+        assert channel.link is not first
+    await server.stop()
+
+
+async def test_calls_that_wait_for_a_stream_go_on_to_the_next_connection(
+    servicer: Servicer,
+) -> None:
+    limits = ServerLimits(connection=ConnectionLimits(streams=1))
+    server, fresh = Ours(servicer, limits), Ours(servicer, limits)
+    port = await server.start()
+    async with Channel(f"127.0.0.1:{port}", limits=ChannelLimits(first_pause_s=0.01)) as channel:
+        served = channel.unary_unary("/t/ever")(b"")
+        await servicer.began.wait()
+        waiting = channel.unary_unary("/t/echo")(b"a", timeout=_S)
+        server.deafen()
+        await fresh.start(port)
+        await server.stop()
+        assert (await failed(served)).code() is Code.UNAVAILABLE
+        assert await waiting == b"a"
+    await fresh.stop()
 
 
 async def test_a_closed_channel_takes_no_calls(channel: Channel) -> None:

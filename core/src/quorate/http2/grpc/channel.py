@@ -330,12 +330,10 @@ class Channel:
         while self.waiting and (link := self.link) is not None:
             if len(link.connection.streams) >= link.connection.allowed_streams:
                 return
-            if link.connection.exhausted:
-                self.exhausted()
-                return
             call = next(iter(self.waiting))
             del self.waiting[call]
-            call.go(link)
+            if call.go(link) == LARGEST_STREAM:
+                self.exhausted()
 
 
 def _reason(error: Exception) -> str:

@@ -197,15 +197,15 @@ class Call(asyncio.Future[Any]):
         """Whether it waits as well while the server cannot be reached."""
         return self._waiting is not None and self._waiting.patient
 
-    def go(self, link: Link) -> None:
-        """Send what was kept on a connection that takes the call."""
+    def go(self, link: Link) -> int:
+        """Send what was kept on a connection that takes the call; return its stream."""
         waiting, self._waiting = self._waiting, None
         assert waiting is not None
         timeout = b""
         if self.deadline is not None:
             left = max(0.001, self.deadline - self.get_loop().time())
             timeout = self._channel.heads.of_timeout(left)
-        self.send(link, waiting.path + timeout + waiting.metadata, waiting.request)
+        return self.send(link, waiting.path + timeout + waiting.metadata, waiting.request)
 
     def send(self, link: Link, block: bytes, request: bytes | None) -> int:
         """Send the head of the call, and its one request if it has one; return its stream."""
