@@ -33,6 +33,7 @@ class Wire(asyncio.BufferedProtocol):
     __slots__ = (
         "_ended",
         "_loop",
+        "_lost",
         "_owner",
         "_rest",
         "_scratch",
@@ -55,6 +56,7 @@ class Wire(asyncio.BufferedProtocol):
         #: The other end broke the rules and was told so: what it sends is not looked at, and it is
         #: sent nothing more.
         self._ended = False
+        self._lost = False
         #: How often something has come.
         self.reads = 0
         #: Whether the socket stands; what comes with the end of its handshake comes before.
@@ -127,9 +129,10 @@ class Wire(asyncio.BufferedProtocol):
         sending.go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the streams."""
-        if not self._stands:
+        """End the streams; again, or before it stood, it does nothing."""
+        if self._lost or not self._stands:
             return
+        self._lost = self._ended = True
         why = (str(exc) or type(exc).__name__) if exc else "the connection was closed"
         self.connection.lose(why)
         self._owner.lost(self, why)

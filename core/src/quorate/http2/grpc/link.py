@@ -127,14 +127,20 @@ class Link:
     async def connect(self, target: Target, context: ssl.SSLContext | None) -> None:
         """Connect, and wait until the server has said what it allows; raises `OSError`."""
         name = None if context is None else target.name
-        if target.path:
-            await self._loop.create_unix_connection(
-                self._wired, target.path, ssl=context, server_hostname=name
-            )
-        else:
-            await self._loop.create_connection(
-                self._wired, target.host, target.port, ssl=context, server_hostname=name
-            )
+        try:
+            if target.path:
+                await self._loop.create_unix_connection(
+                    self._wired, target.path, ssl=context, server_hostname=name
+                )
+            else:
+                await self._loop.create_connection(
+                    self._wired, target.host, target.port, ssl=context, server_hostname=name
+                )
+        except BaseException:
+            # The loop closes a socket that was just connected, and not every loop says so.
+            if self._wire is not None:
+                self._wire.connection_lost(None)
+            raise
         await self._settled
         if self._keepalive_s is not None:
             self._looking = self._loop.call_later(self._keepalive_s, self._look)
