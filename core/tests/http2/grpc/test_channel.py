@@ -6,7 +6,7 @@ import asyncio
 import gc
 import os
 import pickle
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import grpc
 import grpc.aio
 import pytest
+import uvloop
 from quorate.http2.connection import ConnectionLimits
 from quorate.http2.grpc.channel import Channel, State
 from quorate.http2.grpc.client_call import Call, CallError, ChannelClosedError, StreamCall
@@ -702,7 +703,17 @@ async def test_a_channel_that_is_closed_waits_for_its_calls(channel: Channel) ->
     await closing
 
 
-async def test_a_channel_may_be_closed_before_it_stands(server: Any) -> None:
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_channel_may_be_closed_before_it_stands(
+    servicer: Servicer, new_loop: Callable[[], asyncio.AbstractEventLoop]
+) -> None:
+    # The loops differ in what they say of a socket that they close themselves.
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(close_early(servicer))
+
+
+async def close_early(servicer: Servicer) -> None:
+    server = Ours(servicer)
     port = await server.start()
     for turns in range(12):
         channel = Channel(f"127.0.0.1:{port}")
@@ -711,6 +722,7 @@ async def test_a_channel_may_be_closed_before_it_stands(server: Any) -> None:
             await asyncio.sleep(0)
         await channel.close()
         assert await call.code() in (Code.CANCELLED, Code.OK)
+    await server.stop()
 
 
 async def read_all(call: StreamCall) -> None:
