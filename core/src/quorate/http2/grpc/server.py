@@ -25,7 +25,7 @@ from quorate.http2.wire import Wire, scratch
 
 #: Connections that wait to be accepted.
 _BACKLOG: Final = 1_024
-#: Turns of the loop until a connection stands that was accepted when its server was closed.
+#: Turns of the loop until a connection stands that was accepted.
 _ACCEPTING_TURNS: Final = 3
 #: How often connections are looked at.
 _LOOK_S: Final = 1.0
@@ -88,7 +88,7 @@ class Server:
         #: Faults of clients, by their codes.
         self.faults: Final = Counter[ErrorCode]()
         self._scratch: Final = scratch()
-        self._listening: Final[list[asyncio.AbstractServer]] = []
+        self._listening: Final[list[asyncio.Server]] = []
         self._looking: asyncio.TimerHandle | None = None
         self._draining = False
         #: Is done once a connection is closed that `stop` waits for.
@@ -118,10 +118,14 @@ class Server:
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and end those that are open after a while."""
         self._draining = True
+        # asyncio leaves a connection open that it accepts while its server is closed.
         for server in self._listening:
-            server.close()
+            for each in server.sockets:
+                self.loop.remove_reader(each.fileno())
         for _ in range(_ACCEPTING_TURNS):
             await asyncio.sleep(0)
+        for server in self._listening:
+            server.close()
         for arrival in self.arriving:
             arrival.abort()
         if self.arriving:
@@ -154,7 +158,7 @@ class Server:
             self._lost = self.loop.create_future()
             await self._lost
 
-    def _listens(self, server: asyncio.AbstractServer) -> None:
+    def _listens(self, server: asyncio.Server) -> None:
         self._listening.append(server)
         if self._looking is None:
             self._looking = self.loop.call_later(_LOOK_S, self._look)
@@ -165,7 +169,10 @@ class Server:
         return wire if context is None else Arrival(self, wire, accepted, context)
 
     def admit(self, transport: asyncio.Transport) -> bool:
-        """Count a connection; False: it is closed, as there are too many."""
+        """Count a connection; False: it is closed, as there are too many or the server stops."""
+        if self._draining:
+            transport.abort()
+            return False
         most = self.limits.connections
         if (most is not None and self._count >= most) or (
             self._observer is not None
