@@ -543,24 +543,30 @@ async def test_what_comes_before_the_answer_is_told_before_it(
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["unary", "stream"])
+@pytest.mark.parametrize("code", [Code.OK, Code.NOT_FOUND])
 async def test_a_request_that_was_answered_before_its_end_is_given_up(
-    channel: Channel, scripted: Scripted, stream: bool
+    channel: Channel, scripted: Scripted, stream: bool, code: Code
 ) -> None:
     class Early(Request):
         def data(self, content: bytes, ended: bool) -> None:
-            block = plain_block((*HEAD, (b"grpc-status", b"5")))
+            if self.content:
+                return
+            self.content = content
+            number, put = self.stream.number, self.server.connection.sending.put
             flags = frames.END_HEADERS | frames.END_STREAM
+            trailers = plain_block(((b"grpc-status", b"%d" % code),))
             # Its server leaves the other half of the stream as it is.
-            head = frames.frame(frames.HEADERS, flags, self.stream.number, block)
-            self.server.connection.sending.put(head)
+            put(frames.frame(frames.HEADERS, frames.END_HEADERS, number, plain_block(HEAD)))
+            put(frames.frame(frames.DATA, 0, number, framed(b"")))
+            put(frames.frame(frames.HEADERS, flags, number, trailers))
 
     scripted.accept = lambda stream, headers, ended: Early(scripted, stream)  # type: ignore[method-assign]
     if stream:
         call: Any = channel.stream_stream("/t/m")()
-        await call.write(b"")
+        await call.write(b"a")
     else:
         call = channel.unary_unary("/t/m")(bytes(10 << 20))
-    assert await call.code() is Code.NOT_FOUND
+    assert await call.code() is code
     await scripted.reset.wait()
     assert scripted.resets == [ErrorCode.CANCEL]
     assert channel.link is not None
