@@ -40,7 +40,7 @@ class ConnectionLimits:
     #: Streams that are reset, by either end, in excess of the answered ones.
     resets: int = 1_000
     resets_per_s: float = 100.0
-    #: PING, SETTINGS, PRIORITY and empty DATA frames.
+    #: PING, SETTINGS, PRIORITY, GOAWAY and empty DATA frames, and those of unknown kinds.
     control_frames: int = 2_000
     control_frames_per_s: float = 200.0
 
@@ -418,17 +418,20 @@ class Connection:
     ) -> None:
         if number:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "SETTINGS of a stream")
+        self._count_control()
         if flags & frames.ACK:
             if end != at:
                 raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS acknowledged with more")
             return
         if (end - at) % 6:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "settings have six bytes each")
-        self._count_control()
         # Before what they let out.
         self.sending.acknowledge(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        before = self.sending.stream_window
         for name, value in frames.settings_in(bytes(content[at:end])):
             self._set(name, value)
+        if self.sending.stream_window != before:
+            self._widen_streams(self.sending.stream_window - before)
         self._configured = True
         self._owner.configured()
 
@@ -443,17 +446,20 @@ class Connection:
         elif name == frames.INITIAL_WINDOW_SIZE:
             if value > frames.LARGEST_WINDOW:
                 raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large")
-            more, self.sending.stream_window = value - self.sending.stream_window, value
-            for stream in list(self.streams.values()):
-                try:
-                    self.sending.widen_stream(stream, more)
-                except StreamFault as fault:
-                    # Of all streams, so of the connection (section 6.9.2).
-                    raise ConnectionFault(fault.code, fault.why) from None
+            self.sending.stream_window = value
         elif name == frames.MAX_FRAME_SIZE:
             if not frames.LEAST_FRAME <= value <= frames.LARGEST_FRAME:
                 raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "MAX_FRAME_SIZE is out of bounds")
             self.sending.frame_bytes = value
+
+    def _widen_streams(self, more: int) -> None:
+        """Change the windows of all streams: once for all settings of a frame."""
+        for stream in list(self.streams.values()):
+            try:
+                self.sending.widen_stream(stream, more)
+            except StreamFault as fault:
+                # Of all streams, so of the connection (section 6.9.2).
+                raise ConnectionFault(fault.code, fault.why) from None
 
     def _on_push_promise(
         self, number: int, flags: int, content: bytes | memoryview, at: int, end: int
@@ -467,12 +473,12 @@ class Connection:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "PING of a stream")
         if end - at != 8:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "PING has eight bytes")
+        moved = self._consumed, self.sending.window
+        if moved == self._at_ping:
+            self._count_control()
+        self._at_ping = moved
         payload = bytes(content[at:end])
         if not flags & frames.ACK:
-            moved = self._consumed, self.sending.window
-            if moved == self._at_ping:
-                self._count_control()
-            self._at_ping = moved
             self.sending.acknowledge(frames.frame(frames.PING, frames.ACK, 0, payload))
         elif payload == _DRAIN and self._draining:
             # What the other end had sent before it heard of the end has arrived.
@@ -489,6 +495,7 @@ class Connection:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "GOAWAY of a stream")
         if end - at < 8:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY has eight bytes")
+        self._count_control()
         last, code, why = frames.goaway_in(bytes(content[at:end]))
         if self._client:
             for stream in [each for each in self.streams.values() if each.number > last]:

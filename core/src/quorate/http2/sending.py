@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import Final
 
@@ -37,8 +37,9 @@ class Sending:
         self.window = frames.INITIAL_WINDOW
         self.stream_window = frames.INITIAL_WINDOW
         self.frame_bytes = frames.LEAST_FRAME
-        #: In the order in which they had to wait.
-        self._blocked: Final[dict[Stream, None]] = {}
+        #: What waits for the socket or the connection's window, in turn. A stream whose own window
+        #: is used up is not among them: a larger window of the connection costs nothing for it.
+        self._blocked: Final = OrderedDict[Stream, None]()
         #: Answers to the other end's control frames since the socket took something.
         self.acknowledgements = 0
 
@@ -145,7 +146,6 @@ class Sending:
             return
         if stream.waiting is None:
             stream.waiting = deque()
-            self._blocked[stream] = None
         if size:
             stream.waiting.append(memoryview(content))
             stream.queued += size
@@ -175,12 +175,13 @@ class Sending:
 
     def go_on(self) -> None:
         """Send what windows let through, a frame of each stream in turn."""
-        moved = True
-        while moved and not self.paused:
-            moved = False
-            for stream in list(self._blocked):
-                if stream.waiting is not None:
-                    moved |= self._send_some(stream, 1)
+        blocked = self._blocked
+        while blocked and not self.paused:
+            stream = next(iter(blocked))
+            if not self._send_some(stream, 1) and stream in blocked:
+                return
+            if stream in blocked:
+                blocked.move_to_end(stream)
 
     def _send_some(self, stream: Stream, most_frames: int = 1 << 30) -> bool:
         """Send what may be sent of a stream's data; False: nothing."""
@@ -190,6 +191,10 @@ class Sending:
         while waiting and most_frames and not self.paused:
             size = min(stream.send_window, self.window, self.frame_bytes, len(waiting[0]))
             if size <= 0:
+                if stream.send_window <= 0:
+                    self._blocked.pop(stream, None)
+                else:
+                    self._blocked[stream] = None
                 return moved
             part = waiting[0][:size]
             if size == len(waiting[0]):
@@ -204,9 +209,10 @@ class Sending:
             self.put(part)
             moved, most_frames = True, most_frames - 1
         if waiting or self.paused:
+            self._blocked[stream] = None
             return moved
         stream.waiting = None
-        del self._blocked[stream]
+        self._blocked.pop(stream, None)
         if not stream.closing:
             stream.owner.writable()
         elif stream.trailers is not None:

@@ -19,8 +19,10 @@ T = TypeVar("T")
 
 #: Blocks that a connection remembers; one that sends ever new ones begins anew.
 _REMEMBERED: Final = 32
-#: A block that is remembered has at most this size.
-_REMEMBERED_BYTES: Final = 2_048
+#: Fields that are remembered have at most this size, however few bytes refer to them.
+_REMEMBERED_BYTES: Final = 4_096
+#: Size updates of a block: the least since the last one, and the final one (section 4.2).
+_UPDATES: Final = 2
 _OFFSET: Final = len(STATIC) + 1
 
 
@@ -54,19 +56,20 @@ class Decoder(Generic[T]):
         known = self._known.get(block)
         if known is not None:
             return known
-        fields, changed = self._fields(block)
+        fields, size, changed = self._fields(block)
         if changed:
             self._known.clear()
         meaning = self._interpret(fields)
-        if not changed and len(block) <= _REMEMBERED_BYTES:
+        if not changed and max(size, len(block)) <= _REMEMBERED_BYTES:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
             self._known[block] = meaning
         return meaning
 
-    def _fields(self, block: bytes) -> tuple[list[Field], bool]:
-        """Return the fields of a block, and whether it changed the table."""
+    def _fields(self, block: bytes) -> tuple[list[Field], int, bool]:
+        """Return the fields of a block, their size, and whether it changed the table."""
         at, end, size, changed = 0, len(block), 0, False
+        updates = 0
         fields: list[Field] = []
         while at < end:
             first = block[at]
@@ -91,6 +94,9 @@ class Decoder(Generic[T]):
                 limit, at = decode_integer(block, at, 5)
                 if limit > self._allowed_bytes:
                     raise HpackError(f"a size update of {limit} exceeds {self._allowed_bytes}")
+                updates += 1
+                if updates > _UPDATES:
+                    raise HpackError("a block has more size updates than an encoder needs")
                 self._table.resize(limit)
                 changed = True
                 continue
@@ -104,7 +110,7 @@ class Decoder(Generic[T]):
             if changed:
                 self._known.clear()
             raise HeaderListTooLargeError(f"{size} bytes of header fields")
-        return fields, changed
+        return fields, size, changed
 
     def _at(self, index: int) -> Field:
         if 0 < index < _OFFSET:
