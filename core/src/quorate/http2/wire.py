@@ -154,7 +154,8 @@ class Wire(asyncio.BufferedProtocol):
     def _end(self) -> None:
         """Send why the connection ends, and read on for a while what is not looked at any more.
 
-        A socket that is closed with unread bytes is reset, and the reason lost.
+        A socket that is closed with unread bytes is reset, and the reason lost. Streams end at
+        once: what their owners still send goes nowhere.
         """
         self.flush()
         self._ended = True

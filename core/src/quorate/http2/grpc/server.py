@@ -15,6 +15,7 @@ from quorate.http2.connection import Connection, ConnectionLimits
 from quorate.http2.errors import ErrorCode
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.deadlines import Deadlines
+from quorate.http2.grpc.fault_log import FaultLog
 from quorate.http2.grpc.messages import ENCODINGS
 from quorate.http2.grpc.metadata import CallHead
 from quorate.http2.grpc.server_call import Method, ServerCall
@@ -87,6 +88,7 @@ class Server:
         self.arriving: Final[set[Arrival]] = set()
         #: Faults of clients, by their codes.
         self.faults: Final = Counter[ErrorCode]()
+        self.fault_log: Final = FaultLog()
         self._scratch: Final = scratch()
         self._listening: Final[list[asyncio.Server]] = []
         self._looking: asyncio.TimerHandle | None = None
@@ -146,6 +148,7 @@ class Server:
         for accepted in self.connections:
             accepted.abort()
         await self._all_lost()
+        self.fault_log.tell()
 
     def forget(self, accepted: Accepted) -> None:
         """Take note that a connection is closed."""
@@ -193,6 +196,7 @@ class Server:
     def _look(self) -> None:
         self._looking = self.loop.call_later(_LOOK_S, self._look)
         now = self.loop.time()
+        self.fault_log.tell(now)
         for accepted in list(self.connections):
             accepted.look(now)
 
@@ -231,7 +235,7 @@ class Accepted:
         if tls is not None:
             self.shown = shown_by(tls)
             if tls.selected_alpn_protocol() != "h2":
-                self._server.faults[ErrorCode.INADEQUATE_SECURITY] += 1
+                self.refused(ErrorCode.INADEQUATE_SECURITY, "TLS without h2 in ALPN")
                 wire.transport.close()
         self.connection = Connection(
             self, self._server.limits.connection, client=False, ready=wire.ready
@@ -267,6 +271,8 @@ class Accepted:
                 f"grpc-encoding {head.encoding.decode('latin-1')}: use one of {_UNPACKED}",
                 (),
             )
+        elif head.timeout_s == 0:
+            call.finish(Code.DEADLINE_EXCEEDED, "the deadline had passed before the call came")
         else:
             call.begin(ended)
         return call
@@ -274,6 +280,7 @@ class Accepted:
     def refused(self, code: ErrorCode, why: str) -> None:
         """Count a fault of the client's."""
         self._server.faults[code] += 1
+        self._server.fault_log.add(code, self.peer, why)
 
     def configured(self) -> None:
         """The client has begun."""

@@ -44,6 +44,17 @@ _BEGIN_BLOCK: Final = plain_block((*_BEGIN, (b"grpc-accept-encoding", b"identity
 _OK_BLOCK: Final = plain_block([(b"grpc-status", b"0")])
 
 
+class _Packed(bytes):
+    """A message of a stream that is unpacked when it is read: what waits is what has come."""
+
+    __slots__ = ()
+
+    @classmethod
+    def keep(cls, content: bytes, most_bytes: int) -> _Packed:
+        """Unpack nothing."""
+        return cls(content)
+
+
 class AbortError(Exception):
     """Ends a servicer whose call was given its status by `abort`."""
 
@@ -192,6 +203,8 @@ class ServerCall:
             finally:
                 self._reading = None
         content = messages.popleft()
+        if isinstance(content, _Packed):
+            content = self._unpack(content)
         return content if self._method.parse is None else self._method.parse(content)
 
     async def __aiter__(self) -> AsyncIterator[Any]:
@@ -362,8 +375,18 @@ class ServerCall:
     def _read(self, content: bytes) -> list[bytes]:
         if self._reader is None:
             unpack = ENCODINGS[self._head.encoding]
+            if unpack is not None and self._messages is not None:
+                unpack = _Packed.keep
             self._reader = MessageReader(self._accepted.most_bytes, unpack)
         return self._reader.feed(content)
+
+    def _unpack(self, content: bytes) -> bytes:
+        """Return a message of a stream; raises `AbortError`."""
+        try:
+            return unpack_gzip(content, self._accepted.most_bytes)
+        except MessageError as error:
+            self._refuse(error)
+            raise AbortError(str(error)) from None
 
     def _refuse(self, error: MessageError) -> None:
         large = isinstance(error, MessageTooLargeError)
