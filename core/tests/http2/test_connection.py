@@ -232,3 +232,13 @@ def test_what_does_not_begin_as_a_client_is_ended(content: bytes, code: ErrorCod
     with pytest.raises(ConnectionFault) as raised:
         owner.take(content)
     assert raised.value.code is code
+
+
+def test_the_next_block_says_that_no_table_is_needed_where_the_other_end_shrinks_its(
+    owner: Owner,
+) -> None:
+    owner.take(request(1) + request(3) + frames.settings([(frames.HEADER_TABLE_SIZE, 100)]))
+    owner.sent()
+    for stream in owner.streams:
+        owner.connection.sending.headers(stream, REQUEST, ends=True)
+    assert [block for *_, block in owner.sent()] == [b"\x20" + REQUEST, REQUEST]

@@ -70,6 +70,7 @@ class ConnectionOwner(Protocol):
 class Connection:
     """One end of a connection.
 
+    Without `resize_encoder` header blocks are plain: they refer to no table.
     Its streams are opened by `open` at a client and by the other end at a server. A fault of the
     other end's makes `receive` raise `ConnectionFault`, with the GOAWAY frame in `sending`.
     """
@@ -81,7 +82,7 @@ class Connection:
         *,
         client: bool,
         ready: Callable[[], None],
-        resize_encoder: Callable[[int], None] = lambda _: None,
+        resize_encoder: Callable[[int], None] | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._owner: Final = owner
@@ -437,7 +438,10 @@ class Connection:
 
     def _set(self, name: int, value: int) -> None:
         if name == frames.HEADER_TABLE_SIZE:
-            self._resize_encoder(value)
+            if self._resize_encoder is not None:
+                self._resize_encoder(value)
+            else:
+                self.sending.shrink_table(value)
         elif name == frames.ENABLE_PUSH:
             if value > 1 or (self._client and value):
                 raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "ENABLE_PUSH is 0 or 1")

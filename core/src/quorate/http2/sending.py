@@ -19,6 +19,10 @@ _pack: Final = frames.HEAD.pack
 #: Answers to control frames that may wait for a socket.
 _ACKNOWLEDGEMENTS: Final = 1_000
 
+#: The table that every decoder begins with, and the update that empties it.
+_TABLE_BYTES: Final = 4_096
+_NO_TABLE: Final = b"\x20"
+
 
 class Sending:
     """What one end of a connection sends.
@@ -37,6 +41,9 @@ class Sending:
         self.window = frames.INITIAL_WINDOW
         self.stream_window = frames.INITIAL_WINDOW
         self.frame_bytes = frames.LEAST_FRAME
+        #: What the next header block begins with, and the size of the table that it leaves.
+        self._update = b""
+        self._table_bytes = _TABLE_BYTES
         #: What waits for the socket or the connection's window, in turn. A stream whose own window
         #: is used up is not among them: a larger window of the connection costs nothing for it.
         self._blocked: Final = OrderedDict[Stream, None]()
@@ -45,6 +52,14 @@ class Sending:
 
     def __bool__(self) -> bool:
         return bool(self._parts)
+
+    def shrink_table(self, most_bytes: int) -> None:
+        """Say with the next header block that the table of plain ones has shrunk to nothing.
+
+        A decoder that has bounded its table waits for it (RFC 7541, section 4.2).
+        """
+        if most_bytes < self._table_bytes:
+            self._table_bytes, self._update = 0, _NO_TABLE
 
     def hold(self) -> None:
         """Do not call `ready` until `take`, which follows."""
@@ -75,6 +90,8 @@ class Sending:
 
     def headers(self, stream: Stream, block: bytes, *, ends: bool = False) -> None:
         """Send a header block; with `ends` it is the last of the stream."""
+        if self._update:
+            block, self._update = self._update + block, b""
         size, most, end = len(block), self.frame_bytes, _END if ends else 0
         if size <= most:
             self.put(_head(size, frames.HEADERS, end | _END_HEADERS, stream.number) + block)
