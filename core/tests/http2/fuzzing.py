@@ -1,6 +1,6 @@
 """Throws hostile bytes at both ends of a connection, and at HPACK's decoder.
 
-`python -m core.tests.http2.fuzzing --seconds 60 --runs 1000000 --seed 7`; what fails names its seed.
+`python -m core.tests.http2.fuzzing --seconds 60 --runs 9999 --seed 7`; what fails names its run.
 """
 
 from __future__ import annotations
