@@ -19,6 +19,7 @@ from quorate.http2.grpc.messages import (
     MessageReader,
     MessageTooLargeError,
     framed,
+    unpack_gzip,
 )
 from quorate.http2.grpc.metadata import CallHead, Metadata, fields_of, message_of
 from quorate.http2.grpc.running import Running
