@@ -6,7 +6,8 @@ the others go on. `--rounds` repeats everything, in turn, and the medians count.
 python benchmarks/peers.py [--systems NAMES] [--only KINDS] [--seconds S] [--rounds N] [--tls]
                            [--directory DIR] [--output table|json]
 
-`--tls` measures Quorate once more, with mutual TLS everywhere and roles, and tells what they cost.
+`--tls` measures Quorate once more, with mutual TLS everywhere and roles, and tells what they cost;
+among the systems `quorate-grpcio` is Quorate served by grpcio.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from systems.etcd import Etcd
-from systems.ours import EncryptedQuorate, Quorate
+from systems.ours import EncryptedQuorate, GrpcioQuorate, Quorate
 from systems.outage import Outage, kill_leader
 from systems.system import MissingError, System, server_cpu_s
 from systems.zookeeper import ZooKeeper
@@ -43,9 +44,11 @@ SYSTEMS: Final[dict[str, Callable[[Path, Collection[str]], System]]] = {
     "zookeeper": ZooKeeper,
     "quorate": Quorate,
     "quorate-tls": EncryptedQuorate,
+    "quorate-grpcio": GrpcioQuorate,
 }
 OURS: Final = Quorate.name
 ENCRYPTED: Final = EncryptedQuorate.name
+FORMER: Final = GrpcioQuorate.name
 #: The share of a core from which on the process that asks is taken to be the limit.
 BUSY: Final = 0.9
 
@@ -215,7 +218,7 @@ def ratio(medians: dict[str, dict[str, Figures]], each: Measurement) -> tuple[fl
     peers = {
         name: found[each.against or each.name].per_s
         for name, found in medians.items()
-        if name not in (OURS, ENCRYPTED)
+        if name not in (OURS, ENCRYPTED, FORMER)
         and (each.against or each.name) in found
         and (not each.peers or name in each.peers)
     }
@@ -235,6 +238,9 @@ def table(run: Run, medians: dict[str, dict[str, Figures]]) -> Table:
     encrypted = ENCRYPTED in names and OURS in names
     if encrypted:
         made.add_column("TLS / plain", justify="right", no_wrap=True)
+    former = FORMER in names and OURS in names
+    if former:
+        made.add_column("ours / on grpcio: rate, servers, asker", justify="right")
     made.add_column("ours / peer", justify="right", no_wrap=True)
     made.add_column("aim", justify="right")
     for each in MEASUREMENTS:
@@ -244,13 +250,15 @@ def table(run: Run, medians: dict[str, dict[str, Figures]]) -> Table:
             told = f"{found[0]:.2f}\n[dim]{found[1]}[/]" if found else ""
             if encrypted:
                 cells.append(_share(medians, each))
+            if former:
+                cells.append(_against_former(medians, each))
             made.add_row(each.name, *cells, told, "" if each.aim is None else f"{each.aim:g}")
             made.add_section()
     if run.outages:
         made.add_row(
             "leader killed: outage, longest gap",
             *(_outage_cell(run.outages.get(name, [])) for name in names),
-            *([""] * (3 if encrypted else 2)),
+            *([""] * (2 + encrypted + former)),
         )
     return made
 
@@ -259,6 +267,17 @@ def _share(medians: dict[str, dict[str, Figures]], each: Measurement) -> str:
     """Return which share of its throughput Quorate keeps with TLS."""
     plain, encrypted = (medians.get(name, {}).get(each.name) for name in (OURS, ENCRYPTED))
     return f"{encrypted.per_s / plain.per_s:.2f}" if plain and encrypted else ""
+
+
+def _against_former(medians: dict[str, dict[str, Figures]], each: Measurement) -> str:
+    """Return the ratios of rate and processor times to those on grpcio."""
+    ours, former = (medians.get(name, {}).get(each.name) for name in (OURS, FORMER))
+    if ours is None or former is None:
+        return ""
+    return "  ".join(
+        f"{getattr(ours, name) / getattr(former, name):.2f}"
+        for name in ("per_s", "server_us", "asker_us")
+    )
 
 
 def _cell(figures: Figures | None) -> str:
@@ -295,7 +314,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    plain = [each for each in SYSTEMS if each != "quorate-tls"]
+    plain = [each for each in SYSTEMS if each not in ("quorate-tls", "quorate-grpcio")]
     parser.add_argument("--systems", type=_names(tuple(SYSTEMS)), default=plain)
     parser.add_argument(
         "--tls", action="store_true", help="measure Quorate with TLS and roles, too"

@@ -49,7 +49,7 @@ PARTS: Final = (
     ("What servicers and controllers hold", ("node",)),
     ("How to refuse", ("outcomes",)),
     ("Helpers for batches and updates", ("batches", "invalid_items", "updates")),
-    ("How services are bound and called", ("services",)),
+    ("How services are bound and called", ("services", "../http2/grpc/context")),
     ("What commands of the command line hold", ("console",)),
 )
 

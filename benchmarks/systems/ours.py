@@ -52,12 +52,17 @@ class Quorate:
     name = "Quorate"
     #: Whether all connections are encrypted, and all callers show certificates.
     encrypted = False
+    #: What serves calls.
+    engine = "http2"
 
     def __init__(self, directory: Path, kinds: Collection[str]) -> None:
         self.version = version("quorate")
         self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
         plugins = ["mqtt"] if self._has_sessions else []
-        self._cluster: Final = Cluster(directory, plugins=plugins, tls=self.encrypted)
+        settings = {"rpc": {"engine": self.engine}}
+        self._cluster: Final = Cluster(
+            directory, plugins=plugins, settings=settings, tls=self.encrypted
+        )
         self._connected: Final = AsyncExitStack()
         self._sessions: Any = None
         self._epoch = 0
@@ -248,6 +253,13 @@ class EncryptedQuorate(Quorate):
 
     name = "Quorate with TLS and roles"
     encrypted = True
+
+
+class GrpcioQuorate(Quorate):
+    """The same served by grpcio."""
+
+    name = "Quorate on grpcio"
+    engine = "grpcio"
 
 
 async def _carried_out(method: Any, requests: Sequence[Message], number: int) -> None:

@@ -3,6 +3,7 @@
 A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`.
 """
 
+from quorate.http2.grpc.context import CallContext
 from quorate.plugin import keys
 from quorate.plugin.access import Access, Grant, cluster_place, tenant_place
 from quorate.plugin.batches import (
@@ -94,6 +95,7 @@ __all__ = [
     "Answers",
     "Cache",
     "CacheView",
+    "CallContext",
     "Caller",
     "CheckedItems",
     "CliCommand",
