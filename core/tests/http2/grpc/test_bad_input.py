@@ -149,7 +149,6 @@ BEGIN = frames.PREFACE + frames.settings([])
         (call("/t/echo") + data(BOMB), 13),
         (call("/t/echo", (b"grpc-encoding", b"gzip")) + data(BOMB), 8),
         (call("/t/echo", (b"grpc-encoding", b"gzip")) + data(BOMB[:5] + bytes(len(BOMB) - 5)), 13),
-        (call("/t/echo") + data(framed(b"a") * 2), 13),
     ],
     ids=[
         "a path that nobody serves",
@@ -161,7 +160,6 @@ BEGIN = frames.PREFACE + frames.settings([])
         "compressed without an encoding",
         "a compressed bomb",
         "what is no gzip",
-        "two requests of one",
     ],
 )
 async def test_a_call_that_cannot_be_served_has_its_status(
@@ -170,6 +168,14 @@ async def test_a_call_that_cannot_be_served_has_its_status(
     raw.writer.write(BEGIN + content)
     assert await raw.status() == status
     assert servicer.served == 0
+
+
+async def test_a_second_request_is_dropped_where_one_is_served(
+    raw: Raw, servicer: Servicer
+) -> None:
+    raw.writer.write(BEGIN + call("/t/echo") + data(framed(b"a") * 2))
+    assert await raw.status() == 0
+    assert servicer.served == 1
 
 
 async def test_compressed_messages_of_a_stream_wait_as_they_came(

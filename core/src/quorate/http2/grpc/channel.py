@@ -171,6 +171,8 @@ class Channel:
             if self._connecting is not None:
                 self._connecting.cancel()
                 await asyncio.wait((self._connecting,))
+                # What has ended it would keep the channel, and the channel it.
+                self._connecting = None
         if grace_s:
             with suppress(TimeoutError):
                 async with asyncio.timeout(grace_s):
@@ -290,13 +292,16 @@ class Channel:
                 break
             self.why = why
             self._set(State.TRANSIENT_FAILURE)
-            for call in list(self.waiting):
-                if not call.patient:
-                    call.fail(Code.UNAVAILABLE, why, sent=False)
+            self._refuse_impatient(why)
             pause = min(limits.longest_pause_s, pause * _GROWTH)
-        self.link, self.why = link, ""
+        self.link, self.why, self._connecting = link, "", None
         self._set(State.READY)
         self._serve_waiting()
+
+    def _refuse_impatient(self, why: str) -> None:
+        for call in list(self.waiting):
+            if not call.patient:
+                call.fail(Code.UNAVAILABLE, why, sent=False)
 
     async def _try(self, link: Link) -> str:
         """Connect once, and return why it has failed; empty: it has not."""

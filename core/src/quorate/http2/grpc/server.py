@@ -8,6 +8,7 @@ import ssl
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
@@ -18,6 +19,7 @@ from quorate.http2.grpc.deadlines import Deadlines
 from quorate.http2.grpc.fault_log import FaultLog
 from quorate.http2.grpc.messages import ENCODINGS
 from quorate.http2.grpc.metadata import CallHead
+from quorate.http2.grpc.running import Running
 from quorate.http2.grpc.server_call import Method, ServerCall
 from quorate.http2.headers import Headers
 from quorate.http2.hpack import plain_block
@@ -128,10 +130,8 @@ class Server:
             await asyncio.sleep(0)
         for server in self._listening:
             server.close()
-        for arrival in self.arriving:
+        for arrival in list(self.arriving):
             arrival.abort()
-        if self.arriving:
-            await asyncio.wait([each.shaking for each in self.arriving])
         for accepted in list(self.connections):
             accepted.drain()
         with suppress(TimeoutError):
@@ -145,19 +145,24 @@ class Server:
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_S):
                 await self._all_lost()
-        for accepted in self.connections:
+        for accepted in list(self.connections):
             accepted.abort()
-        await self._all_lost()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                await self._all_lost()
         self.fault_log.tell()
 
-    def forget(self, accepted: Accepted) -> None:
-        """Take note that a connection is closed."""
-        self.connections.discard(accepted)
+    def forget(self, gone: Accepted | Arrival) -> None:
+        """Take note that a connection is closed, or that its TLS stands or never will."""
+        if isinstance(gone, Arrival):
+            self.arriving.discard(gone)
+        else:
+            self.connections.discard(gone)
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(None)
 
     async def _all_lost(self) -> None:
-        while self.connections:
+        while self.connections or self.arriving:
             self._lost = self.loop.create_future()
             await self._lost
 
@@ -376,38 +381,38 @@ class Arrival(asyncio.Protocol):
         self._accepted: Final = accepted
         self._context: Final = context
         self._plain: asyncio.Transport
-        self.shaking: asyncio.Task[None]
+        self._peer = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Shake hands."""
-        self._plain = plain = cast(asyncio.Transport, transport)
-        plain.pause_reading()
+        plain = self._plain = cast(asyncio.Transport, transport)
         if self._server.admit(plain):
+            self._peer = peer_of(plain)
             self._server.arriving.add(self)
-            self.shaking = self._server.loop.create_task(self._shake(plain))
+            # At once: what the client says next is for TLS, and not for this protocol.
+            shaking = self._shake(plain)
+            Running(self._server.loop, copy_context(), shaking, self._shaken).start()
 
     def abort(self) -> None:
         """End the connection."""
         self._plain.abort()
 
-    async def _shake(self, plain: asyncio.Transport) -> None:
+    async def _shake(self, plain: asyncio.Transport) -> asyncio.Transport | None:
         server = self._server
-        peer = peer_of(plain)
-        try:
-            made = await server.loop.start_tls(
-                plain,
-                self._wire,
-                self._context,
-                server_side=True,
-                ssl_handshake_timeout=server.limits.handshake_s,
-            )
-        except OSError:
-            made = None
-        finally:
-            server.arriving.discard(self)
-        if made is None or made.is_closing():
-            plain.abort()
-            server.leave(peer)
+        return await server.loop.start_tls(
+            plain,
+            self._wire,
+            self._context,
+            server_side=True,
+            ssl_handshake_timeout=server.limits.handshake_s,
+        )
+
+    def _shaken(self, made: asyncio.Transport | None, error: BaseException | None) -> None:
+        """Begin the connection, unless the client has gone or is not understood."""
+        self._server.forget(self)
+        if error is not None or made is None or made.is_closing():
+            self._plain.abort()
+            self._server.leave(self._peer)
             return
         self._accepted.counted = True
         self._wire.connection_made(made)

@@ -298,7 +298,7 @@ class ServerCall:
             self._ended = ended
             self._start(self)
         elif ended:
-            self.finish(Code.INTERNAL, "the call ended without its request")
+            self.finish(Code.UNIMPLEMENTED, "the call ended without its request")
 
     def finish(self, code: Code, details: str = "", trailing: Metadata = ()) -> None:
         """Send the status of the call; the first one counts."""
@@ -343,13 +343,13 @@ class ServerCall:
         except MessageError as error:
             self._refuse(error)
             return
-        if messages and (self._running is not None or len(messages) > 1):
-            self.finish(Code.INTERNAL, "the call has more than one request")
-            self._cancel()
-        elif messages:
+        # As servers of gRPC do, it takes the first request, and drops what follows.
+        if messages and self._running is None:
             self._start(messages[0])
         elif ended and self._running is None:
-            self.finish(Code.INTERNAL, "the call ended without its whole request")
+            within = self._reader is not None and self._reader.within
+            code = Code.INTERNAL if within else Code.UNIMPLEMENTED
+            self.finish(code, "the call ended without its whole request")
 
     def _queue(self, content: bytes, ended: bool) -> None:
         """Take bytes of a stream of requests."""
