@@ -258,6 +258,22 @@ async def test_answers_that_are_not_sent_count_until_they_are_and_are_dropped(se
         assert (await site.call("hello")).value == "hello"
 
 
+async def test_a_request_counts_from_its_beginning(serve: Serve) -> None:
+    request = bytes(11 << 20)
+    async with serve(inflight_bytes=40 << 20) as site:
+        share = site.limits.shares["inflight_bytes"]
+        half = await _stubborn(site.port, request, 1, whole=False)
+        await until(lambda: share.total == len(request))
+        # Another one would have its address hold more than it leaves for others.
+        with pytest.raises(grpc.aio.AioRpcError) as failed:
+            await site.call(request.decode())
+        found = failed.value
+        assert found.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert "127.0.0.1 has" in str(found.details())
+        half.close()
+        await until(lambda: not share.total)
+
+
 async def test_a_stream_whose_client_reads_nothing_is_ended(serve: Serve) -> None:
     async with serve(slow_reader_s=1) as site:
         call = site.call("much", "unary_stream")

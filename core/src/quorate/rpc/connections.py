@@ -11,7 +11,11 @@ from urllib.parse import unquote
 from quorate.groups.refusals import ExhaustedError
 from quorate.groups.shard.capacity import FairShare
 from quorate.groups.timing import end, every
+from quorate.http2.grpc.codes import Code
+from quorate.http2.grpc.server import Refusal
 from quorate.plugin import Caller
+from quorate.rpc.methods import failed_status
+from quorate.rpc.status import DETAILS_KEY
 
 #: How often they are looked at.
 LOOK_S: Final = 1.0
@@ -27,6 +31,7 @@ class Connection:
         "calls",
         "close",
         "closed",
+        "coming",
         "host",
         "is_node",
         "used_at",
@@ -45,6 +50,8 @@ class Connection:
         self.is_node = False
         #: Set while it counts as one of its address.
         self.address = ""
+        #: Bytes of requests that have not come as a whole.
+        self.coming = 0
         #: Called with its other end when it is gone.
         self.closed: list[Callable[[str], None]] = []
 
@@ -63,13 +70,19 @@ class Connections:
     """
 
     def __init__(
-        self, share: FairShare | None, idle_s: int, loop: asyncio.AbstractEventLoop
+        self,
+        share: FairShare | None,
+        idle_s: int,
+        loop: asyncio.AbstractEventLoop,
+        room: FairShare | None = None,
     ) -> None:
         #: Whether connections are bounded.
         self.on = share is not None or idle_s > 0
         #: Those that were closed, by the reason.
         self.ended: Final = {"share": 0, "idle": 0}
         self._share: Final = share
+        #: Bytes that addresses may have of requests that come.
+        self._room: Final = room
         self._unused_s: Final = idle_s * 1.5 if idle_s else None
         self._loop: Final = loop
         #: By the other end.
@@ -99,8 +112,28 @@ class Connections:
         """Forget a connection."""
         if (connection := self._open.pop(peer, None)) is not None:
             self._give(connection)
+            self._give_room(connection, connection.coming)
             for closed in connection.closed:
                 closed(peer)
+
+    def take(self, peer: str, size: int) -> Refusal | None:
+        """Count a request that begins to come; or say why there is no room for it."""
+        connection = self._open.get(peer)
+        if self._room is None or connection is None or connection.is_node:
+            return None
+        try:
+            self._room.take(connection.host, size)
+        except ExhaustedError as error:
+            status = failed_status("a request that begins", error)
+            details = ((DETAILS_KEY, status.SerializeToString()),)
+            return Code(status.code), status.message, details
+        connection.coming += size
+        return None
+
+    def give(self, peer: str, size: int) -> None:
+        """Take note that a request has come, or never will."""
+        if (connection := self._open.get(peer)) is not None:
+            self._give_room(connection, min(size, connection.coming))
 
     def start(self) -> None:
         """Look for unused connections from now on."""
@@ -135,6 +168,7 @@ class Connections:
         if (connection := self._open.get(peer)) is not None:
             connection.is_node = True
             self._give(connection)
+            self._give_room(connection, connection.coming)
 
     def look(self) -> None:
         """Close connections that nobody has used for long."""
@@ -145,6 +179,11 @@ class Connections:
             if unused and connection.used_at < since and connection.close is not None:
                 self.ended["idle"] += 1
                 connection.close()
+
+    def _give_room(self, connection: Connection, size: int) -> None:
+        if self._room is not None and size:
+            self._room.give(connection.host, size)
+            connection.coming -= size
 
     def _give(self, connection: Connection) -> None:
         if connection.address and self._share is not None:

@@ -109,7 +109,9 @@ class CallLimits:
         self.views: Final = _share("open views", limits.open_views, "open_views")
         most = limits.most_connections(open_files())
         connections = _share("connections", most, "connections")
-        self.connections: Final = Connections(connections, limits.idle_connection_s, loop)
+        self.connections: Final = Connections(
+            connections, limits.idle_connection_s, loop, self._bytes
+        )
         #: By the name of the setting.
         self.shares: Final = {
             name: share

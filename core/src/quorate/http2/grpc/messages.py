@@ -20,6 +20,11 @@ class MessageTooLargeError(MessageError):
     """A message over the bound; it was not read."""
 
 
+def prefix_of(message: bytes) -> bytes:
+    """Return what is sent in front of a message."""
+    return b"\0" + len(message).to_bytes(PREFIX_BYTES - 1, "big")
+
+
 def framed(message: bytes) -> bytes:
     """Return a message as it is sent."""
     return b"\0" + len(message).to_bytes(PREFIX_BYTES - 1, "big") + message

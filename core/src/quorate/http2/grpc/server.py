@@ -18,7 +18,7 @@ from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.deadlines import Deadlines
 from quorate.http2.grpc.fault_log import FaultLog
 from quorate.http2.grpc.messages import ENCODINGS
-from quorate.http2.grpc.metadata import CallHead
+from quorate.http2.grpc.metadata import CallHead, Metadata
 from quorate.http2.grpc.running import Running
 from quorate.http2.grpc.server_call import Method, ServerCall
 from quorate.http2.headers import Headers
@@ -59,6 +59,10 @@ class ServerLimits:
     keepalive_timeout_s: float = 20.0
 
 
+#: A code, its text, and the metadata that goes with it.
+Refusal = tuple[Code, str, Metadata]
+
+
 class Observer(Protocol):
     """Is told of connections by their other ends, as gRPC names these."""
 
@@ -66,7 +70,13 @@ class Observer(Protocol):
         """Let a connection in, which `close` ends at once; False: it is closed instead."""
 
     def closed(self, peer: str) -> None:
-        """A connection that was let in is gone."""
+        """A connection that was let in is gone, with what it held."""
+
+    def take(self, peer: str, size: int) -> Refusal | None:
+        """Have a connection hold so many bytes of a request that comes; or say why it may not."""
+
+    def give(self, peer: str, size: int) -> None:
+        """Have a connection hold less: the request has come, or never will."""
 
 
 class Server:
@@ -82,7 +92,7 @@ class Server:
         self.find: Final = find
         self.limits: Final = limits
         self.loop: Final = loop
-        self._observer: Final = observer
+        self.observer: Final = observer
         #: Connections, with those that do not stand yet.
         self._count = 0
         self.deadlines: Final = Deadlines(loop)
@@ -183,8 +193,8 @@ class Server:
             return False
         most = self.limits.connections
         if (most is not None and self._count >= most) or (
-            self._observer is not None
-            and not self._observer.opened(peer_of(transport), transport.abort)
+            self.observer is not None
+            and not self.observer.opened(peer_of(transport), transport.abort)
         ):
             self.faults[ErrorCode.ENHANCE_YOUR_CALM] += 1
             transport.abort()
@@ -195,8 +205,8 @@ class Server:
     def leave(self, peer: str) -> None:
         """Take note that a connection is gone that was counted."""
         self._count -= 1
-        if self._observer is not None:
-            self._observer.closed(peer)
+        if self.observer is not None:
+            self.observer.closed(peer)
 
     def _look(self) -> None:
         self._looking = self.loop.call_later(_LOOK_S, self._look)
@@ -213,6 +223,7 @@ class Accepted:
         self._server: Final = server
         self.loop: Final = server.loop
         self.deadlines: Final = server.deadlines
+        self.observer: Final = server.observer
         self.most_bytes: Final = server.limits.message_bytes
         self.peer = ""
         #: Whether it counts as a connection of the server's.

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from contextvars import copy_context
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.http2.errors import ErrorCode
@@ -19,6 +20,7 @@ from quorate.http2.grpc.messages import (
     MessageReader,
     MessageTooLargeError,
     framed,
+    prefix_of,
     unpack_gzip,
 )
 from quorate.http2.grpc.metadata import CallHead, Metadata, fields_of, message_of
@@ -28,12 +30,14 @@ from quorate.http2.hpack import Field, plain_block
 from quorate.http2.stream import Stream
 
 if TYPE_CHECKING:
-    from quorate.http2.grpc.server import Accepted
+    from quorate.http2.grpc.server import Accepted, Observer, Refusal
 
 _log = logging.getLogger(__name__)
 
 #: Bytes of a stream that may wait until `write` waits as well.
 _HIGH_WATER: Final = 1 << 16
+#: A message of this size leaves in frames of its own.
+_LARGE: Final = 1 << 16
 #: How long the status of a refused stream waits for the first request. Clients of grpcio that are
 #: refused while they send take that for an error of their own, and do not look at the status.
 _PARTING_S: Final = 0.1
@@ -54,6 +58,14 @@ class _Packed(bytes):
     def keep(cls, content: bytes, most_bytes: int) -> _Packed:
         """Unpack nothing."""
         return cls(content)
+
+
+class _RefusedError(MessageError):
+    """There is no room for a request that comes."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal[1])
+        self.refusal: Final = refusal
 
 
 class AbortError(Exception):
@@ -85,6 +97,7 @@ class ServerCall:
         "_began",
         "_cancelled",
         "_code",
+        "_coming",
         "_deadline",
         "_details",
         "_drained",
@@ -120,6 +133,8 @@ class ServerCall:
         self._code: Code | None = None
         self._details = ""
         self._trailing: Metadata = ()
+        #: Bytes that the observer knows of: of a request that has not come as a whole.
+        self._coming = 0
         #: A status that waits for the first request.
         self._parting: bytes | None = None
         #: Requests that were not read yet, and whether no more come.
@@ -219,8 +234,14 @@ class ServerCall:
             raise AbortError("the call has ended")
         if not self._began:
             self._begin()
-        stream = self._stream
-        self._accepted.connection.sending.data(stream, framed(self._method.encode(message)))
+        stream, sending = self._stream, self._accepted.connection.sending
+        content = self._method.encode(message)
+        if len(content) < _LARGE:
+            sending.data(stream, framed(content))
+        else:
+            # Not copied: a slow reader has the server hold it for long.
+            sending.data(stream, prefix_of(content))
+            sending.data(stream, content)
         if stream.queued > _HIGH_WATER:
             self._drained = self._accepted.loop.create_future()
             try:
@@ -378,8 +399,26 @@ class ServerCall:
             unpack = ENCODINGS[self._head.encoding]
             if unpack is not None and self._messages is not None:
                 unpack = _Packed.keep
-            self._reader = MessageReader(self._accepted.most_bytes, unpack)
-        return self._reader.feed(content)
+            observer = self._accepted.observer
+            begun = None if observer is None else partial(self._hold, observer)
+            self._reader = MessageReader(self._accepted.most_bytes, unpack, begun)
+        messages = self._reader.feed(content)
+        if messages:
+            self._let_go()
+        return messages
+
+    def _hold(self, observer: Observer, size: int) -> None:
+        """Count a request that has not come as a whole; raises `_RefusedError`."""
+        self._let_go()
+        refusal = observer.take(self._accepted.peer, size)
+        if refusal is not None:
+            raise _RefusedError(refusal)
+        self._coming = size
+
+    def _let_go(self) -> None:
+        if self._coming and self._accepted.observer is not None:
+            self._accepted.observer.give(self._accepted.peer, self._coming)
+            self._coming = 0
 
     def _unpack(self, content: bytes) -> bytes:
         """Return a message of a stream; raises `AbortError`."""
@@ -390,6 +429,9 @@ class ServerCall:
             raise AbortError(str(error)) from None
 
     def _refuse(self, error: MessageError) -> None:
+        if isinstance(error, _RefusedError):
+            self.finish(*error.refusal)
+            return
         large = isinstance(error, MessageTooLargeError)
         self.finish(Code.RESOURCE_EXHAUSTED if large else Code.INTERNAL, str(error))
 
@@ -431,7 +473,9 @@ class ServerCall:
     def _answer(self, result: Any) -> None:
         """Send the one answer."""
         try:
-            content = framed(self._method.encode(result))
+            content = self._method.encode(result)
+            large = len(content) >= _LARGE
+            content = content if large else framed(content)
         except Exception:  # noqa: BLE001 - what cannot be sent ends the call
             _log.exception("the answer of %s cannot be sent", self._head.path)
             self.finish(Code.INTERNAL, "the answer cannot be sent")
@@ -443,7 +487,10 @@ class ServerCall:
             trailers = plain_block([(b"grpc-status", b"0"), *fields_of(self._trailing)])
         self._leave()
         self._code = Code.OK
-        self._accepted.connection.sending.data(self._stream, content, trailers=trailers)
+        sending = self._accepted.connection.sending
+        if large:
+            sending.data(self._stream, prefix_of(content))
+        sending.data(self._stream, content, trailers=trailers)
 
     def _begin(self, fields: Iterable[Field] = ()) -> None:
         self._began = True
@@ -452,6 +499,7 @@ class ServerCall:
 
     def _leave(self) -> None:
         self._over = True
+        self._let_go()
         if self._deadline is not None:
             self._accepted.deadlines.remove(self, self._grain)
 
