@@ -21,25 +21,29 @@ class Deadlines:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
-        #: By the time at which they end, in grains.
-        self._due: Final[dict[int, set[Late]]] = {}
+        #: By the time at which they end, in grains; with what waits for it.
+        self._due: Final[dict[int, tuple[set[Late], asyncio.TimerHandle]]] = {}
 
     def add(self, late: Late, at: float) -> int:
         """Watch a deadline on the loop's clock; returns what `remove` needs."""
         grain = int(at / _GRAIN_S) + 1
         due = self._due.get(grain)
         if due is None:
-            due = self._due[grain] = set()
-            self._loop.call_at(grain * _GRAIN_S, self._expire, grain)
-        due.add(late)
+            timer = self._loop.call_at(grain * _GRAIN_S, self._expire, grain)
+            due = self._due[grain] = set[Late](), timer
+        due[0].add(late)
         return grain
 
     def remove(self, late: Late, grain: int) -> None:
         """Watch it no more."""
         due = self._due.get(grain)
         if due is not None:
-            due.discard(late)
+            due[0].discard(late)
+            if not due[0]:
+                # Callers choose the times: a timer each would stay for years.
+                due[1].cancel()
+                del self._due[grain]
 
     def _expire(self, grain: int) -> None:
-        for late in self._due.pop(grain):
+        for late in self._due.pop(grain)[0]:
             late.expire()

@@ -1,0 +1,39 @@
+"""Deadlines of calls share timers, and leave none behind."""
+
+from __future__ import annotations
+
+import asyncio
+
+from quorate.http2.grpc.deadlines import Deadlines
+
+_YEAR_S = 365 * 24 * 3_600.0
+
+
+class Late:
+    def __init__(self) -> None:
+        self.expired = asyncio.Event()
+
+    def expire(self) -> None:
+        self.expired.set()
+
+
+async def test_a_deadline_that_was_removed_leaves_nothing() -> None:
+    loop = asyncio.get_running_loop()
+    deadlines, late = Deadlines(loop), Late()
+    for number in range(100):
+        deadlines.remove(late, deadlines.add(late, loop.time() + _YEAR_S + number))
+
+    assert not deadlines._due
+
+
+async def test_others_of_the_same_moment_still_expire() -> None:
+    loop = asyncio.get_running_loop()
+    deadlines, gone, late = Deadlines(loop), Late(), Late()
+    at = loop.time()
+    deadlines.remove(gone, deadlines.add(gone, at))
+    grain = deadlines.add(late, at)
+    deadlines.remove(gone, grain)
+
+    await asyncio.wait_for(late.expired.wait(), 10)
+    assert not gone.expired.is_set()
+    assert not deadlines._due
