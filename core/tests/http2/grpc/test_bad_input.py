@@ -178,6 +178,20 @@ async def test_a_second_request_is_dropped_where_one_is_served(
     assert servicer.served == 1
 
 
+async def test_nothing_behind_its_request_ends_a_call_that_is_served(
+    raw: Raw, servicer: Servicer
+) -> None:
+    ping = frames.frame(frames.PING, 0, 0, b"all came")
+    junk = data(b"\2\0\0\0\1a", ends=False)
+    raw.writer.write(BEGIN + call("/t/wait") + data(framed(b"a"), ends=False) + junk + ping)
+    kinds = set()
+    while (frame := await raw.frame())[::2] != (frames.PING, b"all came"):
+        kinds.add(frame[0])
+    assert frames.HEADERS not in kinds
+    assert servicer.waits.is_set()
+    assert not servicer.cancelled.is_set()
+
+
 async def test_compressed_messages_of_a_stream_wait_as_they_came(
     raw: Raw, servicer: Servicer
 ) -> None:

@@ -27,7 +27,7 @@ def prefix_of(message: bytes) -> bytes:
 
 def framed(message: bytes) -> bytes:
     """Return a message as it is sent."""
-    return b"\0" + len(message).to_bytes(PREFIX_BYTES - 1, "big") + message
+    return prefix_of(message) + message
 
 
 def framed_gzip(message: bytes) -> bytes:

@@ -234,15 +234,8 @@ class ServerCall:
             raise AbortError("the call has ended")
         if not self._began:
             self._begin()
-        stream, sending = self._stream, self._accepted.connection.sending
-        content = self._method.encode(message)
-        if len(content) < _LARGE:
-            sending.data(stream, framed(content))
-        else:
-            # Not copied: a slow reader has the server hold it for long.
-            sending.data(stream, prefix_of(content))
-            sending.data(stream, content)
-        if stream.queued > _HIGH_WATER:
+        self._send(self._method.encode(message))
+        if self._stream.queued > _HIGH_WATER:
             self._drained = self._accepted.loop.create_future()
             try:
                 await self._drained
@@ -359,15 +352,17 @@ class ServerCall:
 
     def _collect(self, content: bytes, ended: bool) -> None:
         """Take bytes of the one request that did not come at once."""
+        if self._running is not None:
+            # As servers of gRPC do, it drops what follows the first request.
+            return
         try:
             messages = self._read(content)
         except MessageError as error:
             self._refuse(error)
             return
-        # As servers of gRPC do, it takes the first request, and drops what follows.
-        if messages and self._running is None:
+        if messages:
             self._start(messages[0])
-        elif ended and self._running is None:
+        elif ended:
             within = self._reader is not None and self._reader.within
             code = Code.INTERNAL if within else Code.UNIMPLEMENTED
             self.finish(code, "the call ended without its whole request")
@@ -474,8 +469,6 @@ class ServerCall:
         """Send the one answer."""
         try:
             content = self._method.encode(result)
-            large = len(content) >= _LARGE
-            content = content if large else framed(content)
         except Exception:  # noqa: BLE001 - what cannot be sent ends the call
             _log.exception("the answer of %s cannot be sent", self._head.path)
             self.finish(Code.INTERNAL, "the answer cannot be sent")
@@ -487,8 +480,14 @@ class ServerCall:
             trailers = plain_block([(b"grpc-status", b"0"), *fields_of(self._trailing)])
         self._leave()
         self._code = Code.OK
+        self._send(content, trailers)
+
+    def _send(self, content: bytes, trailers: bytes | None = None) -> None:
         sending = self._accepted.connection.sending
-        if large:
+        if len(content) < _LARGE:
+            content = framed(content)
+        else:
+            # Not copied: a slow reader has the server hold it for long.
             sending.data(self._stream, prefix_of(content))
         sending.data(self._stream, content, trailers=trailers)
 
