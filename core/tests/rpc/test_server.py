@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,13 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 from quorate.cli.authority import make_authority, sign
-from quorate.config.sections import LimitsSection, TlsSection
+from quorate.config.sections import EngineName, LimitsSection, TlsSection
+from quorate.http2.grpc.channel import Channel
 from quorate.plugin import Stub
 from quorate.rpc import server as serving
 from quorate.rpc.engines.engine import Encryption
 from quorate.rpc.reflection import STABLE
-from quorate.rpc.server import EngineName, RpcServer, ServingRefusedError
+from quorate.rpc.server import RpcServer, ServingRefusedError
 
 if TYPE_CHECKING:
     from core.tests.rpc.conftest import Node
@@ -103,6 +105,25 @@ async def test_nobody_is_told_of_the_services_unless_that_is_allowed(
             with pytest.raises(grpc.aio.AioRpcError) as refused:
                 await anext(aiter(call))
         assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+    finally:
+        await server.stop(0)
+
+
+async def test_a_name_is_served_at_all_of_its_addresses(
+    limits: LimitsSection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts = ["127.0.0.1", "127.0.0.2"]
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0)) for host in hosts]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    server = RpcServer(limits)
+    port = server.bind("localhost", 0, TlsSection())
+    monkeypatch.undo()
+    await server.start()
+    try:
+        for host in hosts:
+            async with Channel(f"{host}:{port}") as channel:
+                check = channel.unary_unary("/grpc.health.v1.Health/Check", None, STATUS.FromString)
+                assert (await check(b"", timeout=20)).status == STATUS.NOT_SERVING
     finally:
         await server.stop(0)
 

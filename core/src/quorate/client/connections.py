@@ -18,6 +18,7 @@ from quorate.http2.grpc.client_call import CallError, ChannelClosedError
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.link import ChannelLimits
 from quorate.observe.requests import SPAN_KEY
+from quorate.plugin.splicing import encoded
 from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class Connection:
         timeout_s = await self.stands(timeout_s)
         calling = self._methods.get((method, response))
         if calling is None:
-            calling = self._channel.unary_unary(method, _encoded, response.FromString)
+            calling = self._channel.unary_unary(method, encoded, response.FromString)
             self._methods[method, response] = calling
         try:
             answer: R = await calling(request, timeout=timeout_s, metadata=self._metadata(span))
@@ -121,7 +122,7 @@ class Connection:
     ) -> AsyncGenerator[R, None]:
         """Ask once, and yield what is answered; raises `AttemptError`."""
         await self.stands(CONNECT_S if timeout_s is None else timeout_s)
-        calling = self._channel.unary_stream(method, _encoded, response.FromString)
+        calling = self._channel.unary_stream(method, encoded, response.FromString)
         answers = calling(request, timeout=timeout_s, metadata=self._metadata(span))
         try:
             async for answer in answers:
@@ -225,10 +226,6 @@ class Connection:
             # Another node may listen there by now.
             self._found = b""
         return failures.of_call(self.address, error)
-
-
-def _encoded(request: Message) -> bytes:
-    return request.SerializeToString()
 
 
 class Connections:

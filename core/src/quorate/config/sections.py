@@ -643,10 +643,14 @@ class TlsSection(Section):
         return self.cert_file is not None
 
 
+#: What serves gRPC.
+EngineName = Literal["http2", "grpcio"]
+
+
 class RpcSection(Section):
     """How calls are served."""
 
-    engine: Literal["http2", "grpcio"] = Field(
+    engine: EngineName = Field(
         default="http2",
         description="What serves gRPC: `http2`, which is the node's own, or `grpcio`, which served "
         "it before and goes with the next release. Callers see no difference.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from time import monotonic
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2
@@ -12,7 +12,7 @@ from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]  #
 
 from quorate.config.addresses import is_loopback, join_address
 from quorate.config.files import open_files
-from quorate.config.sections import LimitsSection, TlsSection
+from quorate.config.sections import EngineName, LimitsSection, TlsSection
 from quorate.consensus.peer.streams import StreamLimits
 from quorate.http2.grpc.server import Observer
 from quorate.plugin import Access, NodeApi
@@ -38,7 +38,6 @@ _SLACK_BYTES: Final = 1 << 20
 #: How long a caller may take until its connection stands, encrypted or not.
 HANDSHAKE_S: Final = 10.0
 _ONE_ANSWER: Final[Kind] = "unary_unary"
-EngineName = Literal["http2", "grpcio"]
 _ENGINES: Final[Mapping[EngineName, Callable[[Methods, EngineLimits, Observer | None], Engine]]] = {
     "http2": Http2Engine,
     "grpcio": GrpcioEngine,
@@ -205,11 +204,10 @@ class RpcServer:
         write: Any,
         demand: Demand | None,
     ) -> None:
+        of_requests = None
         if kind.startswith("stream"):
             # Reading raises within the servicer's own loop over its requests.
             of_requests, read = read, None
-        else:
-            of_requests = None
         if kind.endswith("stream"):
             behaviour = streaming(path, serve, read, demand)
         else:

@@ -35,10 +35,18 @@ class Http2Engine:
 
     def bind(self, host: str, port: int, encryption: Encryption | None) -> int:
         """Take an address, and return its port; raises `OSError`."""
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # A name may have an address of each family; they share the port.
+        for family, *_, address in dict.fromkeys(addresses):
+            try:
+                port = self._take(family, (address[0], port, *address[2:]), encryption)
+            except OSError:
+                if len(addresses) == 1 or family != socket.AF_INET6:
+                    raise
+        return port
+
+    def _take(self, family: int, address: tuple[Any, ...], encryption: Encryption | None) -> int:
+        bound = socket.socket(family, socket.SOCK_STREAM)
         try:
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if self._limits.shares_port:
