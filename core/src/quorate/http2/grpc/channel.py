@@ -72,7 +72,7 @@ class Channel:
 
     It belongs to the loop that runs when it is made, unless one is given, and to its process. It
     connects when it is first asked, and goes on trying until it is closed. `context` has to offer
-    h2 by ALPN; whoever made it may change it, or put another in its place, for later connections.
+    h2 by ALPN; its owner may change it, or replace it, for later connections.
     """
 
     def __init__(

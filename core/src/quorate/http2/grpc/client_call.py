@@ -103,7 +103,7 @@ class Waiting:
 class Call(asyncio.Future[Any]):
     """A call; it is itself the future of its answer.
 
-    Whoever stops waiting for it cancels it. Its stream and it know each other until it ends.
+    A caller that stops waiting cancels it. It and its stream refer to each other until it ends.
     """
 
     __slots__ = (
@@ -596,7 +596,7 @@ class StreamCall(Call):
         return self._stream
 
     async def _wait(self, waiter: asyncio.Future[None]) -> None:
-        """Wait; whoever stops waiting cancels the call."""
+        """Wait; a caller that stops waiting cancels the call."""
         try:
             await waiter
         except asyncio.CancelledError:

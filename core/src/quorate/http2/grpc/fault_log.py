@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 
 #: Lines are at least as far apart.
 _QUIET_S: Final = 60.0
-#: So many addresses are named; those of others are counted together.
+#: Addresses that are named; faults of others are counted together.
 _NAMED: Final = 8
 _OTHERS: Final = "others"
 

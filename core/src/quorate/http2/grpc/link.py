@@ -116,7 +116,7 @@ class Link:
 
     @property
     def begun(self) -> bool:
-        """Whether it has a socket, whose end is told."""
+        """Whether it has had a socket: `lost` follows then."""
         return self._wire is not None
 
     @property
@@ -180,7 +180,7 @@ class Link:
         return self.connection
 
     def lost(self, wire: Wire, why: str) -> None:
-        """Take note of its end."""
+        """Let the owner know that the connection is closed."""
         if self._looking is not None:
             self._looking.cancel()
         self.gone.set_result(None)

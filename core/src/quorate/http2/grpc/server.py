@@ -64,7 +64,7 @@ Refusal = tuple[Code, str, Metadata]
 
 
 class Observer(Protocol):
-    """Is told of connections by their other ends, as gRPC names these."""
+    """Hears of connections, each by its peer as gRPC names it."""
 
     def opened(self, peer: str, close: Callable[[], object]) -> bool:
         """Let a connection in, which `close` ends at once; False: it is closed instead."""
@@ -73,10 +73,10 @@ class Observer(Protocol):
         """A connection that was let in is gone, with what it held."""
 
     def take(self, peer: str, size: int) -> Refusal | None:
-        """Have a connection hold so many bytes of a request that comes; or say why it may not."""
+        """Count the bytes of a request that begins to arrive; or return why it is refused."""
 
     def give(self, peer: str, size: int) -> None:
-        """Have a connection hold less: the request has come, or never will."""
+        """Give bytes back: the request has arrived, or its call has ended."""
 
 
 class Server:
@@ -152,14 +152,10 @@ class Server:
             accepted.close(ErrorCode.NO_ERROR, "the server stops")
         if self._looking is not None:
             self._looking.cancel()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_S):
-                await self._all_lost()
+        await self._all_lost()
         for accepted in list(self.connections):
             accepted.abort()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_LAST_S):
-                await self._all_lost()
+        await self._all_lost()
         self.fault_log.tell()
 
     def forget(self, gone: Accepted | Arrival) -> None:
@@ -172,9 +168,11 @@ class Server:
             self._lost.set_result(None)
 
     async def _all_lost(self) -> None:
-        while self.connections or self.arriving:
-            self._lost = self.loop.create_future()
-            await self._lost
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_S):
+                while self.connections or self.arriving:
+                    self._lost = self.loop.create_future()
+                    await self._lost
 
     def _listens(self, server: asyncio.Server) -> None:
         self._listening.append(server)
