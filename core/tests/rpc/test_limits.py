@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -272,6 +272,26 @@ async def test_a_request_counts_from_its_beginning(serve: Serve) -> None:
         assert "127.0.0.1 has" in str(found.details())
         half.close()
         await until(lambda: not share.total)
+
+
+async def test_a_request_that_does_not_come_gives_its_room_to_others(serve: Serve) -> None:
+    async with serve(inflight_bytes=17 << 20) as site:
+        share, connections = site.limits.shares["inflight_bytes"], site.limits.connections
+        half = await _stubborn(site.port, bytes(4 << 20), 1, whole=False)
+        await until(lambda: share.total == 4 << 20)
+
+        refused = 0
+        while not connections.stalled:
+            with suppress(grpc.aio.AioRpcError):
+                await site.call("x" * (6 << 20))
+                break
+            refused += 1
+            await asyncio.sleep(0.1)
+
+        assert refused
+        assert connections.stalled == 1
+        await site.call("x" * (6 << 20))
+        half.close()
 
 
 async def test_a_stream_whose_client_reads_nothing_is_ended(serve: Serve) -> None:

@@ -544,7 +544,7 @@ class LimitsSection(Section):
     slow_reader_s: NonNegativeInt = Field(
         default=60,
         description="Seconds after which a call is ended whose client takes nothing of what is "
-        "sent. 0: never.",
+        "sent, or whose request has begun and not come as a whole. 0: never.",
     )
 
     @field_validator("command_bytes")

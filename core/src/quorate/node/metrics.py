@@ -345,6 +345,9 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_rpc_slow_readers_total", "counter", (),
            "Calls that were ended because their clients read nothing.",
            lambda node: [((), node.serving.limits.slow_readers)]),
+    Metric("quorate_rpc_slow_senders_total", "counter", (),
+           "Calls that were ended because their requests had begun and did not come.",
+           lambda node: [((), node.serving.limits.connections.stalled)]),
     Metric("quorate_rpc_closed_connections_total", "counter", ("reason",),
            "Connections that were closed: too many of an address (`share`), or unused (`idle`).",
            lambda node: [((why,), count)

@@ -5,20 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from quorate.groups.refusals import ExhaustedError
 from quorate.groups.shard.capacity import FairShare
 from quorate.groups.timing import end, every
 from quorate.http2.grpc.codes import Code
-from quorate.http2.grpc.server import Refusal
+from quorate.http2.grpc.server import Coming, Refusal
 from quorate.plugin import Caller
 from quorate.rpc.methods import failed_status
 from quorate.rpc.status import DETAILS_KEY
 
 #: How often they are looked at.
 LOOK_S: Final = 1.0
+#: How fast a request has to come, after a second, once there is no room for others.
+_CROWDED_BYTES_PER_S: Final = 4 << 20
+_RETRY_MS: Final = 1_000
+
+
+class _Begun(NamedTuple):
+    size: int
+    since: float
 
 
 class Connection:
@@ -50,8 +58,8 @@ class Connection:
         self.is_node = False
         #: Set while it counts as one of its address.
         self.address = ""
-        #: Bytes of requests that have not come as a whole.
-        self.coming = 0
+        #: Requests that have not come as a whole.
+        self.coming: dict[Coming, _Begun] = {}
         #: Called with its other end when it is gone.
         self.closed: list[Callable[[str], None]] = []
 
@@ -67,6 +75,9 @@ class Connections:
 
     An engine says of each when it is opened and closed. One that nobody calls on may have open
     calls whose requests do not come: it is closed after half as long again as an idle one.
+
+    A request that has begun counts as a whole, and has some time to come: less once others find no
+    room.
     """
 
     def __init__(
@@ -75,14 +86,20 @@ class Connections:
         idle_s: int,
         loop: asyncio.AbstractEventLoop,
         room: FairShare | None = None,
+        slow_s: float | None = None,
     ) -> None:
         #: Whether connections are bounded.
         self.on = share is not None or idle_s > 0
         #: Those that were closed, by the reason.
         self.ended: Final = {"share": 0, "idle": 0}
+        #: Calls that were ended because their requests did not come.
+        self.stalled = 0
         self._share: Final = share
         #: Bytes that addresses may have of requests that come.
         self._room: Final = room
+        #: How many found no room at the last look.
+        self._refused = 0
+        self._slow_s: Final = slow_s
         self._unused_s: Final = idle_s * 1.5 if idle_s else None
         self._loop: Final = loop
         #: By the other end.
@@ -112,32 +129,33 @@ class Connections:
         """Forget a connection."""
         if (connection := self._open.pop(peer, None)) is not None:
             self._give(connection)
-            self._give_room(connection, connection.coming)
+            self._give_room(connection)
             for closed in connection.closed:
                 closed(peer)
 
-    def take(self, peer: str, size: int) -> Refusal | None:
+    def take(self, request: Coming, size: int) -> Refusal | None:
         """Count a request that begins to come; or say why there is no room for it."""
-        connection = self._open.get(peer)
+        connection = self._open.get(request.peer())
         if self._room is None or connection is None or connection.is_node:
             return None
         try:
             self._room.take(connection.host, size)
         except ExhaustedError as error:
-            status = failed_status("a request that begins", error)
-            details = ((DETAILS_KEY, status.SerializeToString()),)
-            return Code(status.code), status.message, details
-        connection.coming += size
+            return _refusal(error)
+        connection.coming[request] = _Begun(size, self._loop.time())
         return None
 
-    def give(self, peer: str, size: int) -> None:
+    def give(self, request: Coming) -> None:
         """Take note that a request has come, or never will."""
-        if (connection := self._open.get(peer)) is not None:
-            self._give_room(connection, min(size, connection.coming))
+        connection = self._open.get(request.peer())
+        if connection is not None and self._room is not None:
+            begun = connection.coming.pop(request, None)
+            if begun is not None:
+                self._room.give(connection.host, begun.size)
 
     def start(self) -> None:
-        """Look for unused connections from now on."""
-        if self._unused_s is not None:
+        """Look at them from now on."""
+        if self._unused_s is not None or self._room is not None:
             look = every(self._loop, LOOK_S, self.look, "looking at connections failed")
             self._looking = self._loop.create_task(look)
 
@@ -168,11 +186,13 @@ class Connections:
         if (connection := self._open.get(peer)) is not None:
             connection.is_node = True
             self._give(connection)
-            self._give_room(connection, connection.coming)
+            self._give_room(connection)
 
     def look(self) -> None:
-        """Close connections that nobody has used for long."""
-        assert self._unused_s is not None
+        """Close connections that nobody has used for long, and end requests that do not come."""
+        self._end_stalled()
+        if self._unused_s is None:
+            return
         since = self._loop.time() - self._unused_s
         for connection in list(self._open.values()):
             unused = not connection.calls and not connection.is_node
@@ -180,15 +200,41 @@ class Connections:
                 self.ended["idle"] += 1
                 connection.close()
 
-    def _give_room(self, connection: Connection, size: int) -> None:
-        if self._room is not None and size:
-            self._room.give(connection.host, size)
-            connection.coming -= size
+    def _end_stalled(self) -> None:
+        if self._room is None or self._slow_s is None:
+            return
+        crowded, self._refused = self._room.refused > self._refused, self._room.refused
+        now = self._loop.time()
+        for connection in list(self._open.values()):
+            for request, begun in list(connection.coming.items()):
+                within_s = self._slow_s
+                if crowded:
+                    within_s = min(within_s, 1 + begun.size / _CROWDED_BYTES_PER_S)
+                if now - begun.since > within_s:
+                    self.stalled += 1
+                    what = (
+                        f"the {begun.size} bytes of the request did not come in {within_s:.1f} s, "
+                        "which is what limits.slow_reader_s and limits.inflight_bytes leave it: "
+                        "send faster, or less at once"
+                    )
+                    request.refuse(_refusal(ExhaustedError(what, _RETRY_MS)))
+
+    def _give_room(self, connection: Connection) -> None:
+        if self._room is not None:
+            for begun in connection.coming.values():
+                self._room.give(connection.host, begun.size)
+            connection.coming.clear()
 
     def _give(self, connection: Connection) -> None:
         if connection.address and self._share is not None:
             self._share.give(connection.address)
             connection.address = ""
+
+
+def _refusal(error: ExhaustedError) -> Refusal:
+    status = failed_status("a request that begins", error)
+    details = ((DETAILS_KEY, status.SerializeToString()),)
+    return Code(status.code), status.message, details
 
 
 def address_of(peer: str) -> str:

@@ -110,7 +110,7 @@ class CallLimits:
         most = limits.most_connections(open_files())
         connections = _share("connections", most, "connections")
         self.connections: Final = Connections(
-            connections, limits.idle_connection_s, loop, self._bytes
+            connections, limits.idle_connection_s, loop, self._bytes, self._slow_s
         )
         #: By the name of the setting.
         self.shares: Final = {

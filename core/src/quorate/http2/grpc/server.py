@@ -63,8 +63,18 @@ class ServerLimits:
 Refusal = tuple[Code, str, Metadata]
 
 
+class Coming(Protocol):
+    """A request that has not come as a whole."""
+
+    def peer(self) -> str:
+        """Return the other end of its connection."""
+
+    def refuse(self, refusal: Refusal) -> None:
+        """End its call."""
+
+
 class Observer(Protocol):
-    """Hears of connections, each by its peer as gRPC names it."""
+    """Hears of connections, each by its peer as gRPC names it, and of requests that begin."""
 
     def opened(self, peer: str, close: Callable[[], object]) -> bool:
         """Let a connection in, which `close` ends at once; False: it is closed instead."""
@@ -72,11 +82,11 @@ class Observer(Protocol):
     def closed(self, peer: str) -> None:
         """A connection that was let in is gone, with what it held."""
 
-    def take(self, peer: str, size: int) -> Refusal | None:
+    def take(self, request: Coming, size: int) -> Refusal | None:
         """Count the bytes of a request that begins to arrive; or return why it is refused."""
 
-    def give(self, peer: str, size: int) -> None:
-        """Give bytes back: the request has arrived, or its call has ended."""
+    def give(self, request: Coming) -> None:
+        """Give its bytes back: it has arrived, or its call has ended."""
 
 
 class Server:

@@ -133,8 +133,8 @@ class ServerCall:
         self._code: Code | None = None
         self._details = ""
         self._trailing: Metadata = ()
-        #: Bytes that the observer knows of: of a request that has not come as a whole.
-        self._coming = 0
+        #: Whether the observer knows of a request that has not come as a whole.
+        self._coming = False
         #: A status that waits for the first request.
         self._parting: bytes | None = None
         #: Requests that were not read yet, and whether no more come.
@@ -252,6 +252,11 @@ class ServerCall:
     def reset(self) -> None:
         """End the call and drop what its caller has not taken of the answer."""
         self._accepted.connection.reset(self._stream, ErrorCode.CANCEL)
+        self._cancel()
+
+    def refuse(self, refusal: Refusal) -> None:
+        """End the call with a status, also if it is being served."""
+        self.finish(*refusal)
         self._cancel()
 
     def when_ended(self, ended: Callable[[], None]) -> None:
@@ -405,15 +410,15 @@ class ServerCall:
     def _hold(self, observer: Observer, size: int) -> None:
         """Count a request that has not come as a whole; raises `_RefusedError`."""
         self._let_go()
-        refusal = observer.take(self._accepted.peer, size)
+        refusal = observer.take(self, size)
         if refusal is not None:
             raise _RefusedError(refusal)
-        self._coming = size
+        self._coming = True
 
     def _let_go(self) -> None:
         if self._coming and self._accepted.observer is not None:
-            self._accepted.observer.give(self._accepted.peer, self._coming)
-            self._coming = 0
+            self._coming = False
+            self._accepted.observer.give(self)
 
     def _unpack(self, content: bytes) -> bytes:
         """Return a message of a stream; raises `AbortError`."""
