@@ -62,13 +62,23 @@ def test_a_request_is_sent_at_once(sent: Sent) -> None:
     assert sent.stream.local_closed
     assert sent.stream.send_window == 100_000 - 7
     assert sent.sending.window == frames.INITIAL_WINDOW - 7
-    assert not sent.ended
-
-
-def test_a_stream_whose_other_half_has_ended_ends(sent: Sent) -> None:
-    sent.stream.remote_closed = True
-    sent.sending.whole(sent.stream, b"", b"")
     assert sent.ended == [sent.stream]
+
+
+def test_an_answer_is_sent_at_once(sent: Sent) -> None:
+    sent.sending.whole(sent.stream, b"block", b"content", b"trailers")
+    assert sent.frames() == [
+        (frames.HEADERS, frames.END_HEADERS, b"block"),
+        (frames.DATA, 0, b"content"),
+        (frames.HEADERS, frames.END_HEADERS | _ENDS, b"trailers"),
+    ]
+    assert sent.ended == [sent.stream]
+
+
+def test_a_smaller_table_is_said_first(sent: Sent) -> None:
+    sent.sending.shrink_table(0)
+    sent.sending.whole(sent.stream, b"block", b"")
+    assert sent.frames()[0] == (frames.HEADERS, frames.END_HEADERS, b"\x20block")
 
 
 def test_a_large_block_goes_on_in_frames_of_its_own(sent: Sent) -> None:

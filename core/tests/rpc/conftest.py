@@ -120,9 +120,7 @@ class FakeReplica:
 
     revision = 7
     published = 0
-
-    async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
-        return None
+    is_publishing = False
 
     def staleness(self) -> Age:
         return Age(7, 40)
@@ -132,6 +130,8 @@ class FakeReplica:
 
     def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         class View:
+            revision = 7
+
             def scan(_, *args: Any, **options: Any) -> Any:
                 return iter(self.rows)
 

@@ -24,7 +24,15 @@ class Headers:
     `memo`.
     """
 
-    __slots__ = ("content_length", "fault", "fields", "is_response", "memo", "pseudo")
+    __slots__ = (
+        "content_length",
+        "fault",
+        "fields",
+        "is_request",
+        "is_response",
+        "memo",
+        "pseudo",
+    )
 
     def __init__(self, fields: list[Field]) -> None:
         self.pseudo: dict[bytes, bytes] = {}
@@ -33,14 +41,13 @@ class Headers:
         self.content_length: int | None = None
         self.memo: object = None
         self.fault: Final = self._sort(fields)
-        #: Whether it can begin an answer.
-        self.is_response: Final = self.pseudo.keys() == {b":status"}
-
-    @property
-    def is_request(self) -> bool:
-        """Whether it can begin a request."""
         found = self.pseudo.keys()
-        return found >= _NEEDED and found <= _OF_REQUESTS and bool(self.pseudo[b":path"])
+        #: Whether it can begin an answer.
+        self.is_response: Final = found == {b":status"}
+        #: Whether it can begin a request.
+        self.is_request: Final = (
+            found >= _NEEDED and found <= _OF_REQUESTS and bool(self.pseudo[b":path"])
+        )
 
     def _sort(self, fields: list[Field]) -> str:
         for name, value in fields:

@@ -104,36 +104,42 @@ class Sending:
         if ends:
             self._end(stream)
 
-    def whole(self, stream: Stream, block: bytes, content: bytes) -> None:
-        """Send a header block, bytes, and the end of the stream."""
+    def whole(
+        self, stream: Stream, block: bytes, content: bytes, trailers: bytes | None = None
+    ) -> None:
+        """Send a header block, bytes, and the end of the stream, with trailers or without."""
         size, length, most = len(block), len(content), self.frame_bytes
         if (
             self.paused
+            or self._update
             or length > stream.send_window
             or length > self.window
             or length > most
             or size > most
+            or (trailers is not None and len(trailers) > most)
         ):
             self.headers(stream, block)
-            self.data(stream, content, ends=True)
+            self.data(stream, content, ends=True, trailers=trailers)
             return
         stream.send_window -= length
         self.window -= length
-        number = stream.number
-        self._parts.extend(
-            (
-                _pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS, number),
-                block,
-                _pack(length >> 8, length & 0xFF, _DATA, _END, number),
-                content,
-            )
+        number, ends = stream.number, _END if trailers is None else 0
+        self._parts += (
+            _pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS, number),
+            block,
+            _pack(length >> 8, length & 0xFF, _DATA, ends, number),
+            content,
         )
-        stream.local_closed = True
+        if trailers is not None:
+            size = len(trailers)
+            self._parts += (
+                _pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS | _END, number),
+                trailers,
+            )
         if not self._told:
             self._told = True
             self._ready()
-        if stream.remote_closed:
-            self._ended(stream)
+        self._end(stream)
 
     def data(
         self, stream: Stream, content: bytes, *, ends: bool = False, trailers: bytes | None = None

@@ -274,8 +274,10 @@ class PluginNode:
         found = await self._groups.reads.read(
             message, row, options, timeout_s=deadline.remaining_s()
         )
-        ages = [as_of.age_ms for as_of in found.as_of.values()]
-        age_ms = -1 if -1 in ages else max(ages, default=0)
+        age_ms = 0
+        if consistency == "stale":
+            ages = [as_of.age_ms for as_of in found.as_of.values()]
+            age_ms = -1 if -1 in ages else max(ages, default=0)
         return Answers(rows=found.rows, age_ms=age_ms)
 
     def read_shards(

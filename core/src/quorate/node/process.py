@@ -47,9 +47,10 @@ _log = logging.getLogger(__name__)
 
 #: The thread that syncs must not wait long for the interpreter when it is done.
 SWITCH_INTERVAL_S: Final = 0.0003
-#: A collection of garbage stops the node for as long as there are objects: at most 12,000 younger
-#: ones take a few milliseconds, all of those of 10,000 watches hundreds.
-COLLECTING: Final = 2_000, 5, 1_000
+#: A collection of garbage stops the node for as long as there are objects: at most 30,000 younger
+#: ones take a few milliseconds, all of those of 10,000 watches hundreds. What a hundred calls in
+#: flight hold is fewer: they begin none, which would take a sixth of the time of a read.
+COLLECTING: Final = 10_000, 2, 1_000
 
 #: A disk that damages its files as often within this time is not written to again and again.
 MOST_GIVEN_UP: Final = 10

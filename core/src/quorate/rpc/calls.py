@@ -108,7 +108,10 @@ def _takes_stream(path: str) -> bool:
 
 def code_of(context: Any) -> str:
     """Return the name of the status that a call ended with."""
-    return gone(context) if context.cancelled() else codes.code_of(context.code() or 0).name
+    if context.cancelled():
+        return gone(context)
+    # As most do: a look at the name of an enumeration's member costs more.
+    return codes.code_of(code).name if (code := context.code()) else "OK"
 
 
 def gone(context: Any) -> str:

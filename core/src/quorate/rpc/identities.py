@@ -98,10 +98,13 @@ class Identities:
         if path.strip("/").partition("/")[0] in self._unasked:
             return serve
 
-        async def served(request: Any, context: Context) -> Any:
+        def served(request: Any, context: Context) -> Any:
             if self._authority.enabled is False and not self._certificates:
                 callers.begin(callers.NOBODY)
-                return await serve(request, context)
+                return serve(request, context)
+            return identified(request, context)
+
+        async def identified(request: Any, context: Context) -> Any:
             try:
                 made_by, token = self._identify(context)
             except Exception as error:  # noqa: BLE001 - each one becomes a status

@@ -122,6 +122,10 @@ class FakeShard:
         self.waited.append(revision)
         return self._done(None)
 
+    @property
+    def is_publishing(self) -> bool:
+        return bool(self.publishing)
+
     async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
         if self.publishing:
             self.published = self.publishing.pop(0)
@@ -131,7 +135,8 @@ class FakeShard:
 
     def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         self.reads = reads
-        return cast(Reader, SimpleNamespace(scan=lambda *_, **__: iter(self.rows)))
+        view = SimpleNamespace(scan=lambda *_, **__: iter(self.rows), revision=self.revision)
+        return cast(Reader, view)
 
     async def catch_up(self, timeout_s: float) -> bool:
         return False

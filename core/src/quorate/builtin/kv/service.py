@@ -85,17 +85,17 @@ class KvServicer:
             page, token = await self._page(request, token)
             yield page
 
-    async def _pair(self, request: pb.GetPairRequest, *, keys_only: bool) -> Answers[bytes]:
+    def _pair(self, request: pb.GetPairRequest, *, keys_only: bool) -> Awaitable[Answers[bytes]]:
         check_key(request.key)
-        return await self._read(pb.GetPair(key=request.key, keys_only=keys_only), request)
+        return self._read(pb.GetPair(key=request.key, keys_only=keys_only), request)
 
-    async def _pairs(self, request: pb.GetPairsRequest, *, keys_only: bool) -> Answers[bytes]:
+    def _pairs(self, request: pb.GetPairsRequest, *, keys_only: bool) -> Awaitable[Answers[bytes]]:
         check_keys(request.keys)
-        return await self._read(pb.GetPairs(keys=request.keys, keys_only=keys_only), request)
+        return self._read(pb.GetPairs(keys=request.keys, keys_only=keys_only), request)
 
-    async def _read(self, query: Message, request: Any) -> Answers[bytes]:
+    def _read(self, query: Message, request: Any) -> Awaitable[Answers[bytes]]:
         consistency: Consistency = "stale" if request.stale else "linearizable"
-        return await self._node.read(
+        return self._node.read(
             query, bytes, consistency=consistency, min_revision=request.min_revision
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from operator import methodcaller
@@ -59,8 +58,7 @@ MAX_ROWS: Final = 10_000
 MAX_BYTES: Final = 16 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadOptions:
+class ReadOptions(NamedTuple):
     """The options of a read."""
 
     consistency: Consistency = "linearizable"
@@ -195,12 +193,13 @@ async def answer(
     if min_revision:
         await shard.wait_for(min_revision, max(0.0, deadline - now()))
     if not stale:
-        await shard.opened(reads, deadline - now())
+        if shard.is_publishing:
+            await shard.opened(reads, deadline - now())
         _check_slots(shard, part)
     age_ms = shard.staleness().age_ms if stale else 0
+    reader = shard.reader(reads, Copies.FRESH if stale else Copies.DOUBTED)
     try:
-        copies = Copies.FRESH if stale else Copies.DOUBTED
-        rows = _run(query, shard.reader(reads, copies), part.message)
+        rows = _run(query, reader, part.message)
     except CopyBehind:
         if not shard.leads:
             raise UnreadableError(
@@ -209,12 +208,13 @@ async def answer(
         fresh = await shard.catch_up(min(CATCH_UP_S, (deadline - now()) / 2))
         await shard.opened(reads, deadline - now())
         copies = Copies.FRESH if fresh else Copies.UNKNOWN
-        rows = _run(query, shard.reader(reads, copies), part.message)
+        reader = shard.reader(reads, copies)
+        rows = _run(query, reader, part.message)
     if query.row is None:
         for each in rows:
             if each.DESCRIPTOR.full_name != row:
                 raise _not_answered_with(query, each.DESCRIPTOR.full_name, row)
-    return AsOf(shard.revision, age_ms, shard.published), rows
+    return AsOf(reader.revision, age_ms, shard.published), rows
 
 
 def _check_slots(shard: Shard, part: QueryPart) -> None:

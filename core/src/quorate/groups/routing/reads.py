@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from google.protobuf.message import Message
@@ -104,8 +103,12 @@ class Reads:
         pause: Pause | None = None
         before: Mapping[ShardId, int] = {}
         while True:
+            parts = queries.parts(query, message, self._shards.slot_map)
             try:
-                found = await self._read(query, message, row, options, deadline)
+                if len(parts) == 1:
+                    as_of, rows = await self._read_part(query, parts[0], row, options, deadline)
+                    return Answers(queries.shown(query, rows, row), {parts[0].shard: as_of})
+                found = await self._read_all(query, parts, row, options, deadline)
                 published = {shard: as_of.published for shard, as_of in found.as_of.items()}
                 # Shards that have different publications in place were read while one came, unless
                 # another read finds the same: every shard that it changes waits for it.
@@ -119,21 +122,17 @@ class Reads:
                 if not await pause.until(deadline):
                     raise
 
-    async def _read(
+    async def _read_all(
         self,
         query: Query[Any],
-        message: Message,
+        parts: Sequence[QueryPart],
         row: type[A],
         options: ReadOptions,
         deadline: float,
     ) -> Answers[A]:
-        parts = queries.parts(query, message, self._shards.slot_map)
-        if len(parts) == 1:
-            as_of, rows = await self._read_part(query, parts[0], row, options, deadline)
-            return Answers(queries.shown(query, rows, row), {parts[0].shard: as_of})
         if isinstance(options.min_revision, int) and options.min_revision:
             # A number does not name a shard; a linearizable read has every answered revision.
-            options = replace(options, consistency="linearizable", min_revision=0)
+            options = options._replace(consistency="linearizable", min_revision=0)
         reading = [
             self._loop.create_task(self._read_part(query, each, row, options, deadline))
             for each in parts

@@ -401,6 +401,11 @@ class Shard:
         """The number of the newest publication whose files are in place."""
         return self.applier.published.number
 
+    @property
+    def is_publishing(self) -> bool:
+        """Whether a publication is under way, for which reads of some families wait."""
+        return bool(self.applier.published.closed)
+
     async def opened(self, families: Iterable[str], timeout_s: float | None = None) -> None:
         """Return when no publication is under way that may change one of these families.
 

@@ -478,13 +478,18 @@ class ServerCall:
             _log.exception("the answer of %s cannot be sent", self._head.path)
             self.finish(Code.INTERNAL, "the answer cannot be sent")
             return
-        if not self._began:
-            self._begin()
         trailers = _OK_BLOCK
         if self._trailing:
             trailers = plain_block([(b"grpc-status", b"0"), *fields_of(self._trailing)])
         self._leave()
         self._code = Code.OK
+        if not self._began and len(content) < _LARGE:
+            self._began = True
+            sending = self._accepted.connection.sending
+            sending.whole(self._stream, _BEGIN_BLOCK, framed(content), trailers)
+            return
+        if not self._began:
+            self._begin()
         self._send(content, trailers)
 
     def _send(self, content: bytes, trailers: bytes | None = None) -> None:
