@@ -75,6 +75,21 @@ def test_an_answer_is_sent_at_once(sent: Sent) -> None:
     assert sent.ended == [sent.stream]
 
 
+def test_much_does_not_wait_for_the_end_of_the_turn() -> None:
+    told: list[str] = []
+    sending = Sending(
+        lambda: told.append("ready"), lambda stream: None, lambda: told.append("full")
+    )
+    sending.window = 100_000
+    for number in (1, 3, 5):
+        sending.whole(Stream(number, 100_000, 0), b"", bytes(5_000), b"")
+    assert told == ["ready", "full", "full"]
+    sending.take()
+    sending.hold()
+    sending.data(Stream(7, 100_000, 0), bytes(9_000))
+    assert told[3:] == ["full"]
+
+
 def test_a_smaller_table_is_said_first(sent: Sent) -> None:
     sent.sending.shrink_table(0)
     sent.sending.whole(sent.stream, b"block", b"")

@@ -82,6 +82,7 @@ class Connection:
         *,
         client: bool,
         ready: Callable[[], None],
+        full: Callable[[], None] | None = None,
         resize_encoder: Callable[[int], None] | None = None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
@@ -89,7 +90,7 @@ class Connection:
         self._limits: Final = limits
         self._client: Final = client
         self._resize_encoder: Final = resize_encoder
-        self.sending: Final = Sending(ready, self._sent_end)
+        self.sending: Final = Sending(ready, self._sent_end, full)
         self.streams: Final[dict[int, Stream]] = {}
         #: Whether it has ended: `lose` was called.
         self.over = False

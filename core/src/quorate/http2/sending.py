@@ -19,6 +19,8 @@ _pack: Final = frames.HEAD.pack
 #: Answers to control frames that may wait for a socket.
 _ACKNOWLEDGEMENTS: Final = 1_000
 
+#: The other end has something to do with as many bytes, while the next ones are made.
+_FULL_BYTES: Final = 1 << 13
 #: The table that every decoder begins with, and the update that empties it.
 _TABLE_BYTES: Final = 4_096
 _NO_TABLE: Final = b"\x20"
@@ -27,15 +29,23 @@ _NO_TABLE: Final = b"\x20"
 class Sending:
     """What one end of a connection sends.
 
-    `ready` is called when there is something to send, once until `take`; `ended` when the end of a
-    stream was sent.
+    `ready` is called when there is something to send, once until `take`, and `full` as soon as that
+    is much; `ended` when the end of a stream was sent.
     """
 
-    def __init__(self, ready: Callable[[], None], ended: Callable[[Stream], None]) -> None:
+    def __init__(
+        self,
+        ready: Callable[[], None],
+        ended: Callable[[Stream], None],
+        full: Callable[[], None] | None = None,
+    ) -> None:
         self._ready: Final = ready
+        self._full: Final = full or ready
         self._ended: Final = ended
         self._parts: Final[list[bytes | memoryview]] = []
         self._told = False
+        #: Bytes of data that wait.
+        self._filled = 0
         #: The socket takes nothing: data waits, only frames that answer others are added.
         self.paused = False
         self.window = frames.INITIAL_WINDOW
@@ -67,7 +77,7 @@ class Sending:
 
     def take(self) -> bytes:
         """Return all that waits."""
-        self._told = False
+        self._told, self._filled = False, 0
         parts = self._parts
         content = b"".join(parts) if len(parts) != 1 else bytes(parts[0])
         parts.clear()
@@ -124,19 +134,22 @@ class Sending:
         stream.send_window -= length
         self.window -= length
         number, ends = stream.number, _END if trailers is None else 0
-        self._parts += (
-            _pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS, number),
-            block,
-            _pack(length >> 8, length & 0xFF, _DATA, ends, number),
-            content,
+        self._parts.extend(
+            (
+                _pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS, number),
+                block,
+                _pack(length >> 8, length & 0xFF, _DATA, ends, number),
+                content,
+            )
         )
         if trailers is not None:
             size = len(trailers)
-            self._parts += (
-                _pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS | _END, number),
-                trailers,
-            )
-        if not self._told:
+            self._parts.append(_pack(size >> 8, size & 0xFF, _HEADERS, _END_HEADERS | _END, number))
+            self._parts.append(trailers)
+        self._filled += length
+        if self._filled > _FULL_BYTES:
+            self._full()
+        elif not self._told:
             self._told = True
             self._ready()
         self._end(stream)
@@ -159,7 +172,10 @@ class Sending:
             parts = self._parts
             parts.append(_head(size, _DATA, _END if closes else 0, stream.number))
             parts.append(content)
-            if not self._told:
+            self._filled += size
+            if self._filled > _FULL_BYTES:
+                self._full()
+            elif not self._told:
                 self._told = True
                 self._ready()
             if trailers is not None:

@@ -172,7 +172,9 @@ class Link:
     def connected(self, wire: Wire) -> Connection:
         """Begin the connection."""
         self._wire = wire
-        self.connection = Connection(self, self._limits.connection, client=True, ready=wire.ready)
+        self.connection = Connection(
+            self, self._limits.connection, client=True, ready=wire.ready, full=wire.flush
+        )
         tls = wire.transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() != "h2":
             self._fail("the server does not choose h2 by ALPN: it serves no HTTP/2 here")

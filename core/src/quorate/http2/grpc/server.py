@@ -262,7 +262,11 @@ class Accepted:
                 self.refused(ErrorCode.INADEQUATE_SECURITY, "TLS without h2 in ALPN")
                 wire.transport.close()
         self.connection = Connection(
-            self, self._server.limits.connection, client=False, ready=wire.ready
+            self,
+            self._server.limits.connection,
+            client=False,
+            ready=wire.ready,
+            full=wire.flush,
         )
         self.counted = self.counted or self._server.admit(wire.transport)
         self._server.connections.add(self)
