@@ -9,10 +9,13 @@ call cost, from the nodes' metrics.
 one call the functions that are called, the tasks that are made, the blocks of memory that it holds
 while it is in flight, and the time of each stage: a folder of `quorate`, or a library.
 
+`client` is a load that the client of Quorate asks for, one pair a call; all others are asked for by
+grpcio. With several `--engines` each load is put on nodes that the one and then the other serves.
+
 `--traced` is the share of calls that the nodes trace, whose spans the process that asks takes.
 
-python benchmarks/path.py [--only LOADS] [--seconds S] [--profile leader|follower] [--top N]
-                          [--traced RATIO] [--directory DIR] [--json]
+python benchmarks/path.py [--only LOADS] [--engines NAMES] [--seconds S] [--profile ROLE]
+                          [--top N] [--traced RATIO] [--directory DIR] [--json]
 """
 
 from __future__ import annotations
@@ -26,9 +29,9 @@ import sys
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -39,12 +42,13 @@ import grpc.aio
 from figures import names, run, show
 from google.protobuf.message import Message
 from prometheus_client.parser import text_string_to_metric_families
+from quorate.client import connect
 from quorate.testing.cluster import Cluster, NodeProcess
 from quorate.testing.cluster.cluster import Settings
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 from quorate.v1 import batch_pb2, kv_pb2
-from systems.closed_loop import calls, channel
+from systems.closed_loop import calls, channel, closed_loop
 from systems.system import KEYS, READS_A_CALL, Load, server_cpu_s, values
 
 BATCH: Final = 1_000
@@ -61,6 +65,7 @@ class Case:
     requests: list[Any]
     in_flight: int
     by_follower: bool = False
+    by_client: bool = False
     pairs: int = 1
 
 
@@ -68,6 +73,7 @@ class Case:
 class Figures:
     """What one load cost: of one call, where nothing else is said."""
 
+    engine: str
     load: str
     calls: int
     calls_per_s: float
@@ -104,13 +110,14 @@ def cases() -> dict[str, Case]:
             by_follower=by_follower,
         )
 
-    def read(*, by_follower: bool = False) -> Case:
+    def read(*, by_follower: bool = False, by_client: bool = False) -> Case:
         return Case(
             method="Get",
             reply=kv_pb2.GetPairResponse,
             requests=gets,
             in_flight=100,
             by_follower=by_follower,
+            by_client=by_client,
         )
 
     return {
@@ -126,6 +133,7 @@ def cases() -> dict[str, Case]:
         "write-100-follower": write(100, by_follower=True),
         "read-100": read(),
         "read-100-follower": read(by_follower=True),
+        "client-100": read(by_client=True),
         "reads": Case(
             method="GetBatch",
             reply=kv_pb2.GetPairsResponse,
@@ -139,7 +147,10 @@ def cases() -> dict[str, Case]:
 class Nodes:
     """Three nodes; one of them may be profiled."""
 
-    def __init__(self, cluster: Cluster, directory: Path, profiled: str | None) -> None:
+    def __init__(
+        self, cluster: Cluster, directory: Path, engine: str, profiled: str | None
+    ) -> None:
+        self._engine: Final = engine
         self._cluster: Final = cluster
         self._output: Final = directory / "profile.json"
         self._role: Final = profiled
@@ -203,8 +214,7 @@ class Nodes:
     async def measure(self, name: str, case: Case, seconds: float) -> Figures:
         """Put a load on the nodes."""
         node = await asyncio.to_thread(self.asked, by_follower=case.by_follower)
-        async with channel(node.address) as way:
-            load = load_of(way, case)
+        async with self._asker(node, case) as load:
             await load.run(case.in_flight, seconds / 4)
             pids = list((await asyncio.to_thread(self.pids)).values())
             before = await asyncio.to_thread(self.totals)
@@ -224,6 +234,7 @@ class Nodes:
         messages = grown["quorate_raft_received_messages_total"]
         leader, *followers = (each / count * 1e6 for each in used)
         return Figures(
+            engine=self._engine,
             load=name,
             calls=count,
             calls_per_s=count / took.seconds,
@@ -235,6 +246,16 @@ class Nodes:
             entry_messages=messages / entries if entries else 0.0,
             messages=messages / count,
         )
+
+    @asynccontextmanager
+    async def _asker(self, node: NodeProcess, case: Case) -> AsyncIterator[Load]:
+        if case.by_client:
+            async with connect(self._cluster.endpoints) as client:
+                get, keys = client.kv.get, [each.key for each in case.requests]
+                yield closed_loop(lambda number: get(keys[number % len(keys)]))
+            return
+        async with channel(node.address) as way:
+            yield load_of(way, case)
 
     def profile(self, figures: Figures, in_flight: int) -> dict[str, Any]:
         """Return what the profiled node saw of a load, for one call."""
@@ -319,10 +340,19 @@ async def measured(options: argparse.Namespace) -> tuple[list[Figures], list[dic
     """Return what each load cost, and what the profiled node saw of it."""
     found: list[Figures] = []
     seen: list[dict[str, Any]] = []
+    for engine in options.engines:
+        await measure_engine(engine, options, found, seen)
+    return found, seen
+
+
+async def measure_engine(
+    engine: str, options: argparse.Namespace, found: list[Figures], seen: list[dict[str, Any]]
+) -> None:
+    """Add what each load cost on nodes that an engine serves."""
     with TemporaryDirectory(dir=options.directory) as place, tracing(options.traced) as settings:
         directory = Path(place)
-        with Cluster(directory, settings=settings) as cluster:
-            nodes = Nodes(cluster.ready(), directory, options.profile)
+        with Cluster(directory, settings={**settings, "rpc": {"engine": engine}}) as cluster:
+            nodes = Nodes(cluster.ready(), directory, engine, options.profile)
             try:
                 await asyncio.to_thread(nodes.start)
                 await nodes.fill()
@@ -333,7 +363,6 @@ async def measured(options: argparse.Namespace) -> tuple[list[Figures], list[dic
                             seen.append(nodes.profile(found[-1], case.in_flight))
             finally:
                 await asyncio.to_thread(nodes.close)
-    return found, seen
 
 
 def show_profile(seen: dict[str, Any], role: str, top: int) -> None:
@@ -359,6 +388,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", type=names, default=list(cases()), metavar="LOADS")
+    parser.add_argument("--engines", type=names, default=["http2"], metavar="NAMES")
     parser.add_argument("--seconds", type=float, default=3.0, help="of each load")
     parser.add_argument("--profile", choices=("leader", "follower"), default=None)
     parser.add_argument("--top", type=int, default=0, help="functions that the profile prints")

@@ -99,7 +99,8 @@ class Connection:
 
         `span` is the name of the span that it is part of, if any; None: the caller's.
         """
-        timeout_s = await self.stands(timeout_s)
+        if self._closed or self._channel.get_state() is not State.READY or not self._is_pinned:
+            timeout_s = await self.stands(timeout_s)
         calling = self._methods.get((method, response))
         if calling is None:
             calling = self._channel.unary_unary(method, encoded, response.FromString)
@@ -155,7 +156,7 @@ class Connection:
             raise ClosedError
         state = self._channel.get_state(try_to_connect=True)
         if state is State.READY:
-            return timeout_s if self._found == self._pin.cluster else await self._check(timeout_s)
+            return timeout_s if self._is_pinned else await self._check(timeout_s)
         self._found = b""
         if state in _FAILED:
             # The channel reconnects after a while; do not wait for that here.
@@ -174,6 +175,11 @@ class Connection:
         except ChannelClosedError:
             raise ClosedError from None
         return await self._check(timeout_s - (loop.time() - begun))
+
+    @property
+    def _is_pinned(self) -> bool:
+        """Whether it is known to lead to the cluster that was met first."""
+        return self._found == self._pin.cluster
 
     async def _check(self, timeout_s: float) -> float:
         """Raise `AttemptError` where another cluster answers; return what is left of the time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
 
@@ -276,10 +276,10 @@ class Kv:
                 return
             request.page_token = response.next_page_token
 
-    async def _read(
+    def _read(
         self, method: str, request: Message, response: type[M], key: bytes, timeout_s: float | None
-    ) -> M:
-        return await self._q.call(
+    ) -> Awaitable[M]:
+        return self._q.call(
             _SERVICE + method,
             request,
             response,
