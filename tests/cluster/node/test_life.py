@@ -12,6 +12,7 @@ import pytest
 from quorate.client import Client, QuorateError, connect
 from quorate.plugin import Stub
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster, NodeProcess
+from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import until
 from quorate.v1 import kv_pb2, tenant_pb2
 from quorate_offset.v1 import service_pb2
@@ -27,8 +28,11 @@ WRITES_A_SECOND = 500
 
 
 @contextmanager
-def founded(directory: Path, plugins: Sequence[str] = ()) -> Iterator[Cluster]:
-    with Cluster(directory, plugins=plugins, settings={"timing": QUICK_ELECTIONS}) as cluster:
+def founded(
+    directory: Path, plugins: Sequence[str] = (), engine: str = "http2"
+) -> Iterator[Cluster]:
+    settings: Settings = {"timing": QUICK_ELECTIONS, "rpc": {"engine": engine}}
+    with Cluster(directory, plugins=plugins, settings=settings) as cluster:
         yield cluster.ready()
 
 
@@ -201,9 +205,13 @@ def refused_reading(kv: Stub) -> None:
 
 
 @pytest.mark.full
-async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["http2", "grpcio"])
+async def test_a_rolling_restart_fails_no_call_and_loses_no_write(
+    tmp_path: Path, engine: str
+) -> None:
+    """Beginning with nodes that one engine serves, and ending with those of the default one."""
     loop = asyncio.get_running_loop()
-    with founded(tmp_path) as cluster:
+    with founded(tmp_path, engine=engine) as cluster:
         # What is plainly sent is sent again only while nothing can have been done.
         async with connect(cluster.endpoints) as client:
             begun = loop.time()
@@ -211,6 +219,7 @@ async def test_a_rolling_restart_fails_no_call_and_loses_no_write(tmp_path: Path
                 for node in cluster.nodes.values():
                     before = len(acknowledged)
                     assert await asyncio.to_thread(node.stop) == 0
+                    node.file.write_text(node.file.read_text().replace(f'"{engine}"', '"http2"'))
                     node.start()
                     await asyncio.to_thread(node.ready)
                     assert len(acknowledged) > before
