@@ -16,7 +16,7 @@ import pytest
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
-from quorate.config.sections import LimitsSection, TlsSection
+from quorate.config.sections import EngineName, LimitsSection, TlsSection
 from quorate.groups.refusals import ExhaustedError, SlowReaderError
 from quorate.groups.routing.quotas import Quotas
 from quorate.groups.shard.capacity import FairShare
@@ -115,11 +115,11 @@ def by_nobody(_: str, serve: Behaviour) -> Behaviour:
 @pytest.fixture
 def serve(four_kinds: Callable[[str], ServiceDescriptor]) -> Serve:
     @asynccontextmanager
-    async def served(**limits: int) -> AsyncIterator[Site]:
+    async def served(engine: EngineName = "http2", **limits: int) -> AsyncIterator[Site]:
         section = LimitsSection.model_validate(limits)
         service = Service()
         bounds = CallLimits(section, ("exempt.Service",), asyncio.get_running_loop())
-        server = RpcServer(section, outermost=[by_nobody], bounds=bounds)
+        server = RpcServer(section, outermost=[by_nobody], bounds=bounds, engine=engine)
         server.add(four_kinds("limited.Calls"), service)
         port = server.bind("127.0.0.1", 0, TlsSection())
         await server.start()
@@ -232,9 +232,10 @@ async def test_calls_beyond_the_share_are_refused_by_name_and_may_come_again(ser
         assert (await site.call("hello", channel=channel)).value == "hello"
 
 
+@pytest.mark.parametrize("engine", ["http2", "grpcio"])
 @pytest.mark.parametrize("kind", ["unary_unary", "unary_stream"])
-async def test_everything_is_given_back_at_the_end(serve: Serve, kind: str) -> None:
-    async with serve(connections=0, open_calls=100, inflight_bytes=20 << 20) as site:
+async def test_everything_is_given_back_at_the_end(serve: Serve, kind: str, engine: str) -> None:
+    async with serve(engine, connections=0, open_calls=100, inflight_bytes=20 << 20) as site:
         call = site.call("hello", kind)
         if kind == "unary_unary":
             await call
@@ -244,8 +245,11 @@ async def test_everything_is_given_back_at_the_end(serve: Serve, kind: str) -> N
         await until(lambda: not any(each.total for each in site.limits.shares.values()))
 
 
-async def test_answers_that_are_not_sent_count_until_they_are_and_are_dropped(serve: Serve) -> None:
-    async with serve(inflight_bytes=20 << 20, slow_reader_s=1) as site:
+@pytest.mark.parametrize("engine", ["http2", "grpcio"])
+async def test_answers_that_are_not_sent_count_until_they_are_and_are_dropped(
+    serve: Serve, engine: str
+) -> None:
+    async with serve(engine, inflight_bytes=20 << 20, slow_reader_s=1) as site:
         # A client of HTTP/2 that opens no window for what it asks.
         stubborn = await _stubborn(site.port, b"\x0a\x04much", 3)
         share = site.limits.shares["inflight_bytes"]

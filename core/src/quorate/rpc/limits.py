@@ -128,15 +128,15 @@ class CallLimits:
         self.bounded: Final = bool(self.shares) or self.connections.on or self._slow_s is not None
         #: Calls that were ended because their clients read nothing.
         self.slow_readers = 0
-        #: The methods whose calls `ended` is called for.
-        self._late: frozenset[str] = frozenset()
+        #: The methods that answer once: their calls hold what they do until that has left.
+        self._answer_once: frozenset[str] = frozenset()
         #: The calls whose answers are being sent, by the tasks or the calls themselves.
         self._sent: Final[dict[object, _Held]] = {}
         self._looking: asyncio.Task[None] | None = None
 
-    def start(self, late: Collection[str] = ()) -> None:
-        """Look at what goes on; `ended` is called for calls of the methods `late`."""
-        self._late = frozenset(late)
+    def start(self, answer_once: Collection[str] = ()) -> None:
+        """Look at what goes on from now on; `answer_once` are the methods with one answer."""
+        self._answer_once = frozenset(answer_once)
         self.connections.start()
         if self._slow_s is not None:
             look = every(self._loop, LOOK_S, self._end_unread, "looking at answers failed")
@@ -164,7 +164,7 @@ class CallLimits:
         if self.connections.on:
             self.connections.trust(context.peer())
 
-    def ended(self, sent_by: object) -> None:
+    def _ended(self, sent_by: object) -> None:
         """Take back what a call held whose answer was sent."""
         if (held := self._sent.pop(sent_by, None)) is not None:
             held.release()
@@ -186,8 +186,8 @@ class CallLimits:
             self.connections.left(connection)
             held.release()
             return await fail(path, refusal, context)
-        late = path in self._late
-        if not late and (self._bytes is not None or self._slow_s is not None):
+        once = path in self._answer_once
+        if not once and (self._bytes is not None or self._slow_s is not None):
             context = _BoundedContext(context, held.who, self._room, self._slow_s, self._count_slow)
         answer: Any = None
         try:
@@ -195,7 +195,7 @@ class CallLimits:
             return answer
         finally:
             self.connections.left(connection)
-            if late and answer is not None:
+            if once and answer is not None:
                 self._sends(held, answer, context)
             else:
                 held.release()
@@ -243,12 +243,14 @@ class CallLimits:
         if isinstance(context, ServerCall):
             held.break_off = context.reset
             self._sent[context] = held
-            context.when_ended(partial(self.ended, context))
+            context.when_ended(partial(self._ended, context))
             return
         task = asyncio.current_task()
         assert task is not None
         held.break_off = task.cancel
         self._sent[task] = held
+        # grpcio sends the answer in the task of the call.
+        task.add_done_callback(self._ended)
 
     def _end_unread(self) -> None:
         assert self._slow_s is not None

@@ -169,14 +169,10 @@ class RpcServer:
                 shown = dict.fromkeys(service.methods_by_name, Access(right="identity"))
                 self.add(service, servicer, needs_of_core(service, shown, OPERATIONS))
         bounds = self._bounds
-        ended = bounds.ended if bounds is not None and bounds.bounded else None
-        await self._engine.start(ended)
+        await self._engine.start()
         if bounds is not None:
-            late = [
-                path for path, each in self._methods.by_path.items() if each.kind == _ONE_ANSWER
-            ]
-            told = ended is not None or not self._engine.ends_tasks
-            bounds.start(late if told else ())
+            methods = self._methods.by_path.items()
+            bounds.start([path for path, each in methods if each.kind == _ONE_ANSWER])
 
     @property
     def faults(self) -> Mapping[str, int]:

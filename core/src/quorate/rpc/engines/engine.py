@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import grpc
 
@@ -37,18 +36,14 @@ class Engine(Protocol):
     """Accepts connections, and serves the calls on them."""
 
     @property
-    def ends_tasks(self) -> bool:
-        """Whether `ended` tells when an answer has left; otherwise `ServerCall.when_ended` does."""
-
-    @property
     def faults(self) -> Mapping[str, int]:
         """Faults of clients against HTTP/2, by the names of their codes."""
 
     def bind(self, host: str, port: int, encryption: Encryption | None) -> int:
         """Take an address, and return its port; raises `OSError`."""
 
-    async def start(self, ended: Callable[[asyncio.Task[Any]], None] | None) -> None:
-        """Serve; `ended` may be called with the task of each call once its answer was sent."""
+    async def start(self) -> None:
+        """Serve."""
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and end those that are open after a while."""

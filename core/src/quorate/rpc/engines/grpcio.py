@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import grpc
+import grpc.aio
 
 from quorate.config.addresses import join_address
 from quorate.plugin.services import handler
-from quorate.rpc.engines.accepting import Accepting, supported
 from quorate.rpc.engines.engine import Encryption, EngineLimits
 from quorate.rpc.served import Methods, Served
 
@@ -46,12 +45,11 @@ class GrpcioEngine:
             options["grpc.max_allowed_incoming_connections"] = limits.connections
         if limits.idle_s:
             options["grpc.max_connection_idle_ms"] = limits.idle_s * 1_000
-        self._accepting: Final = Accepting(list(options.items()))
-        self.ends_tasks: Final = supported()
+        self._server: Final = grpc.aio.server(options=list(options.items()))
 
     def bind(self, host: str, port: int, encryption: Encryption | None) -> int:
         """Take an address, and return its port; raises `OSError`."""
-        address, server = join_address(host, port), self._accepting.server
+        address, server = join_address(host, port), self._server
         try:
             if encryption is not None:
                 return server.add_secure_port(address, encryption.credentials())
@@ -59,19 +57,14 @@ class GrpcioEngine:
         except RuntimeError as error:
             raise OSError(str(error)) from None
 
-    async def start(self, ended: Callable[[asyncio.Task[Any]], None] | None) -> None:
-        """Serve; `ended` is called with the task of each call that takes one request."""
-        self._accepting.server.add_generic_rpc_handlers([_Generic(self._methods)])
-        accepted = {
-            path: _handler(each)
-            for path, each in self._methods.by_path.items()
-            if not each.takes_stream
-        }
-        await self._accepting.start(accepted, ended)
+    async def start(self) -> None:
+        """Serve."""
+        self._server.add_generic_rpc_handlers([_Generic(self._methods)])
+        await self._server.start()
 
     async def stop(self, grace_s: float) -> None:
         """Take no more calls, and end those that are open after a while."""
-        await self._accepting.server.stop(grace_s)
+        await self._server.stop(grace_s)
 
 
 class _Generic(Generic):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final, cast
 
@@ -20,8 +20,6 @@ _STREAMS: Final = 1 << 20
 
 class Http2Engine:
     """Serves methods on connections of its own."""
-
-    ends_tasks: Final = False
 
     def __init__(
         self, methods: Methods, limits: EngineLimits, observer: Observer | None = None
@@ -65,7 +63,7 @@ class Http2Engine:
         found: int = bound.getsockname()[1]
         return found
 
-    async def start(self, ended: Callable[[asyncio.Task[Any]], None] | None) -> None:
+    async def start(self) -> None:
         """Serve."""
         self._known.update((path, _method(each)) for path, each in self._methods.by_path.items())
         limits = self._limits
