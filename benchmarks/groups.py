@@ -31,6 +31,7 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message, Peer
+from quorate.groups.shard.context import ReplicaContext, ShardHooks
 from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard, ShardSettings
 from quorate.storage.data.home import DiskHome
@@ -143,16 +144,20 @@ async def measure(directory: Path, load: Load, seconds: float) -> dict[str, Any]
     shard = Shard(
         METADATA,
         me,
-        made,
         data,
         open_journal(log, str(METADATA), data),
-        send=alone.send,
-        request_sync=syncs.request,
-        send_snapshots=alone.needed,
-        loop=loop,
-        wall_ms=lambda: int(time.time() * 1_000),
+        ReplicaContext(
+            catalog=made,
+            settings=ShardSettings(),
+            loop=loop,
+            wall_ms=lambda: int(time.time() * 1_000),
+        ),
+        ShardHooks(
+            send=alone.send,
+            request_sync=lambda _: syncs.request(),
+            send_snapshots=alone.needed,
+        ),
         rng=random.Random(1),
-        settings=ShardSettings(),
     )
     shards.append(shard)
     shard.start(Configuration.of([Member(me)]))

@@ -15,6 +15,7 @@ from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
 from quorate.control.leader_balance import Leadership, leadership_of, ready_of
 from quorate.control.timers import Timers
+from quorate.groups.shard.context import ReplicaContext, ShardHooks
 from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard, ShardSettings
 from quorate.plugin import ColumnFamily, Command, DataRoute, ShardRef, Timer, Txn
@@ -109,18 +110,22 @@ class Node:
         self.shard = Shard(
             METADATA,
             self.peer,
-            cluster.catalog,
             data,
             open_journal(log, str(METADATA), data),
-            send=self.send,
-            request_sync=syncs.request,
-            send_snapshots=self.needed,
-            loop=self.loop,
-            wall_ms=self.now_ms,
-            rng=cluster.world.rng(name),
-            settings=ShardSettings(
-                timing=Timing(heartbeat_s=0.05, election_min_s=0.2, election_max_s=0.4)
+            ReplicaContext(
+                catalog=cluster.catalog,
+                settings=ShardSettings(
+                    timing=Timing(heartbeat_s=0.05, election_min_s=0.2, election_max_s=0.4)
+                ),
+                loop=self.loop,
+                wall_ms=self.now_ms,
             ),
+            ShardHooks(
+                send=self.send,
+                request_sync=lambda _: syncs.request(),
+                send_snapshots=self.needed,
+            ),
+            rng=cluster.world.rng(name),
         )
         self.proposed: list[tuple[float, Proto, ShardRef]] = []
         self.timers = Timers([LIVENESS], lambda: [self.shard], self._propose, loop=self.loop)

@@ -10,6 +10,7 @@ from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Message, Peer
 from quorate.consensus.refusals import MemoryLostError
+from quorate.groups.shard.context import ReplicaContext
 from quorate.groups.shard.log_keeper import TailJournal, open_journal
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Row
@@ -43,18 +44,17 @@ class Hosted:
         self.shard: Final = Shard(
             shard,
             self.peer,
-            around.hosting.catalog,
             self.data,
             journal,
-            send=self._send,
-            request_sync=process.sync.request,
-            send_snapshots=process.snapshots.needed,
-            loop=process.loop,
-            wall_ms=process.wall_ms,
+            ReplicaContext(
+                catalog=around.hosting.catalog,
+                settings=around.profile.shard_settings(self.peer.node),
+                loop=process.loop,
+                wall_ms=process.wall_ms,
+                liveness=process.liveness,
+            ),
+            process.hooks(self),
             rng=around.world.rng(f"replica/{process.life}/{name}"),
-            settings=around.profile.shard_settings(self.peer.node),
-            liveness=process.liveness,
-            on_stopped=self._stopped,
         )
         self.replica: Final = self.shard.replica
         self._evaluate: Final = self.shard.evaluator.evaluate
@@ -137,13 +137,15 @@ class Hosted:
 
     # What is asked of the node around a shard.
 
-    def _send(self, name: str, messages: Sequence[Message]) -> None:
+    def send(self, name: str, messages: Sequence[Message]) -> None:
+        """Put messages on their way."""
         around, node = self.process.around, self.peer.node
         for message in messages:
             self._tell(facts.Sent(self.name, self.peer, message))
             around.send(node, message.target.node, Packet(self.name, message))
 
-    def _stopped(self, shard: Shard, error: Exception) -> None:
+    def stopped(self, shard: Shard, error: Exception) -> None:
+        """Report that the replica has stopped for good."""
         if self.process.disk.is_older and isinstance(error, MemoryLostError):
             self.process.gives_up = True
             return

@@ -12,6 +12,7 @@ from quorate.consensus.liveness import Liveness
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Alive, AppendReply, Message, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
+from quorate.groups.shard.context import ShardHooks
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.watching.feeds import Feed
@@ -130,6 +131,15 @@ class Process:
             _nowhere,
             loop=self.loop,
             settings=around.profile.watch_settings(),
+        )
+
+    def hooks(self, hosted: "Hosted") -> ShardHooks:
+        """Return the calls of a replica to this process."""
+        return ShardHooks(
+            send=hosted.send,
+            request_sync=lambda _: self.sync.request(),
+            send_snapshots=self.snapshots.needed,
+            stopped=hosted.stopped,
         )
 
     def start(self) -> None:

@@ -135,7 +135,14 @@ class Evaluator:
         processor: Callable[[], float] = thread_time,
         limits: EvaluationLimits | None = None,
         on_failure: OnFailure | None = None,
+        find_in_files: FindInFiles | None = None,
+        neighbour: Callable[[int], Rows | None] | None = None,
     ) -> None:
+        """Evaluate what is proposed to a shard.
+
+        `find_in_files` looks for rows in the files of a set, and `neighbour` returns the rows that
+        this node has of another shard of the group, by its number.
+        """
         self._program: Final = program
         self._shard: Final = shard
         self._data: Final = data
@@ -143,10 +150,8 @@ class Evaluator:
         self._processor: Final = processor
         self._limits: Final = EvaluationLimits() if limits is None else limits
         self._on_failure: Final = self._log_failure if on_failure is None else on_failure
-        #: Looks for rows in the files of a set; None: nothing can.
-        self.find_in_files: FindInFiles | None = None
-        #: Returns the rows that this node has of another shard of the group, by its number.
-        self.neighbour: Callable[[int], Rows | None] = lambda _: None
+        self.find_in_files = find_in_files
+        self.neighbour: Callable[[int], Rows | None] = neighbour or (lambda _: None)
         #: The index, the effects and the size of the entries in flight, in order.
         self._flying: Final[deque[tuple[int, Layer, int]]] = deque()
         self.begin()

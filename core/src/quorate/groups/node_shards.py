@@ -195,7 +195,6 @@ class NodeShards:
         self._founder = ShardCreation(
             self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
         )
-        metadata.forker = self._fork
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow())
         self.unopened.begin(self._put_off(), self._open_later)
@@ -476,11 +475,7 @@ class NodeShards:
         self.left.pop(shard)
         self._shards[shard] = opened
         self._by_name[name] = opened
-        opened.on_led = self._led_changed
         return opened
-
-    def _led_changed(self) -> None:
-        self._leading = None
 
     def _open_members(self) -> None:
         """Open the shards whose rows name this node's replica."""
@@ -561,8 +556,6 @@ class NodeShards:
     def _start_member(self, shard: Shard, row: ShardRow, before: int) -> None:
         # A replica added later gets its members from the shard's leader.
         first = map(Member, peers(row.members)) if self._founds(row) else None
-        shard.forker = self._fork
-        shard.evaluator.neighbour = partial(self._frozen_rows, shard.id.group)
         shard.start(None if first is None else Configuration.of(first), before=before)
         shard.subscribe(partial(self._applied, shard))
         for callback in self._on_open:
@@ -717,12 +710,18 @@ class NodeShards:
         _log.info("shards %s and %s became %s in %d ms", base.id, other.id, shard, took_ms)
         self._changed()
 
-    def _frozen_rows(self, group: str, number: int) -> Rows | None:
-        """Return the rows of another shard here."""
-        found = self.replica(ShardId(group, number))
+    # Hooks of the replicas.
+
+    def leaders_changed(self) -> None:
+        """Record that a replica here has begun or ceased to lead."""
+        self._leading = None
+
+    def rows_of(self, shard: ShardId) -> Rows | None:
+        """Return the rows of a shard here."""
+        found = self.replica(shard)
         return None if found is None else found.data
 
-    async def _fork(self, parent: Shard, cut: CutShard) -> None:
+    async def fork(self, parent: Shard, cut: CutShard) -> None:
         """Copy the data of a shard that was cut to the new shards, and open these."""
         await self._loop.run_in_executor(None, parent.data.flush)
         failpoint("split.flushed")

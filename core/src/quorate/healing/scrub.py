@@ -101,7 +101,6 @@ class Scrub:
         self._next: Final[dict[ShardId, tuple[str, bytes]]] = {}
         self._reporting: Final = set[asyncio.Task[None]]()
         self._tasks: Final[list[asyncio.Task[None]]] = []
-        shards.on_open(self._follow)
 
     def start(self) -> None:
         """Scrub from now on."""
@@ -156,9 +155,6 @@ class Scrub:
 
     # Rows.
 
-    def _follow(self, shard: Shard) -> None:
-        shard.checker = self._digest
-
     async def _check_rows(self) -> None:
         turn, due = 0, self._loop.time()
         while True:
@@ -185,7 +181,8 @@ class Scrub:
         except _PASSING as error:
             _log.debug("shard %s is not checked now: %s", shard.id, error)
 
-    def _digest(self, shard: Shard, check: CheckRows) -> None:
+    def digest(self, shard: Shard, check: CheckRows) -> None:
+        """Read the rows of a check that a replica has just applied, and report their digest."""
         try:
             found, end_ = of_range(shard.data.engine, check.family, check.key, check.bytes)
         except DamagedError as error:

@@ -448,7 +448,13 @@ class Node:
         cluster = self._replicas.cluster
         names = _listed(peer.node for peer in first_members.voters)
         _log.info("3/5 in cluster %s, founded by %s", cluster.hex(), names)
-        self._replicas.open(first_members, self.groups.propose_control, self.peers)
+        self._replicas.open(
+            first_members,
+            self.groups.propose_control,
+            self.peers,
+            catch_up=self._watching.catch_up,
+            check=self.scrub.digest,
+        )
         self._watching.join(cluster)
         self.peers.join(cluster)
         if not self.shards.unopened:

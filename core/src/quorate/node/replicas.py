@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +19,9 @@ from quorate.groups.damage import is_of_node
 from quorate.groups.declared_groups import declared_groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
+from quorate.groups.shard.context import ReplicaContext, ShardFiles, ShardHooks
 from quorate.groups.shard.log_keeper import SyncTurns, TailJournal
-from quorate.groups.shard.shard import Shard, ShardFiles
+from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
@@ -32,6 +33,7 @@ from quorate.rpc.asking import wall_ms
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop
+from quorate.v1.control_pb2 import CheckRows
 
 if TYPE_CHECKING:
     from quorate.observe.traces import Traces
@@ -116,14 +118,49 @@ class Replicas:
         self.cluster = cluster_id(self._token, entry)
         return Configuration.decode(entry)
 
-    def open(self, first_members: Configuration, submit: Submit, peers: Peers) -> None:
-        """Open metadata/0 and whatever else is known.
+    def open(
+        self,
+        first_members: Configuration,
+        submit: Submit,
+        peers: Peers,
+        *,
+        catch_up: Callable[[Shard, float], Awaitable[bool]],
+        check: Callable[[Shard, CheckRows], None],
+    ) -> None:
+        """Open metadata/0 and whatever else is known; the hooks are as in `ShardHooks`.
 
         Raises `GroupsDifferError`, `ReleaseTooOldError`, `UnclaimedDataError`, and what says that
         metadata/0 cannot be opened.
         """
         first = first_members if self.shards.me in first_members.voters else None
-        self.shards.open(first, submit, partial(self._new_shard, peers))
+        context = ReplicaContext(
+            catalog=self._catalog,
+            settings=self._shard_settings,
+            loop=self._loop,
+            wall_ms=wall_ms,
+            node_clock=peers.clocks,
+            space=self._space,
+            loop_budget=self._loop_budget,
+            sync_turns=self._sync_turns,
+            alarms=self._alarms,
+            liveness=peers.liveness,
+            files=self.files,
+            recorder=self._recorder,
+            traces=self._traces,
+        )
+        hooks = ShardHooks(
+            send=peers.network.send,
+            request_sync=self._request_sync,
+            send_snapshots=peers.snapshots.needed,
+            ask_members=peers.membership.ask,
+            stopped=self._stopped,
+            led=self.shards.leaders_changed,
+            fork=self.shards.fork,
+            check=check,
+            catch_up=catch_up,
+            rows_of=self.shards.rows_of,
+        )
+        self.shards.open(first, submit, partial(self._new_shard, context, hooks))
         self._check_claimed(self.shards.all())
         self.shards.on_open(self._check_opened)
 
@@ -146,34 +183,24 @@ class Replicas:
     # Inside.
 
     def _new_shard(
-        self, peers: Peers, shard: ShardId, epoch: int, data: ShardData, journal: TailJournal
+        self,
+        context: ReplicaContext,
+        hooks: ShardHooks,
+        shard: ShardId,
+        epoch: int,
+        data: ShardData,
+        journal: TailJournal,
     ) -> Shard:
         return Shard(
             shard,
             self.shards.me,
-            self._catalog,
             data,
             journal,
-            send=peers.network.send,
-            request_sync=partial(self._request_sync, shard),
-            send_snapshots=peers.snapshots.needed,
-            loop=self._loop,
-            wall_ms=wall_ms,
+            context,
+            hooks,
             rng=random.Random(),
-            settings=self._shard_settings,
             epoch=epoch,
-            space=self._space,
-            loop_budget=self._loop_budget,
-            sync_turns=self._sync_turns,
-            ask_members=peers.membership.ask,
-            node_clock=peers.clocks,
-            alarms=self._alarms,
-            liveness=peers.liveness,
             program=self._program(shard.group),
-            files=self.files,
-            on_stopped=self._stopped,
-            recorder=self._recorder,
-            traces=self._traces,
         )
 
     def _program(self, group: str) -> Program:

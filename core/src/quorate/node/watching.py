@@ -9,6 +9,7 @@ from quorate.apply.control import METADATA
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.routing.quotas import FAMILIES, Quotas
+from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.caches import CacheKeeper
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
@@ -93,6 +94,10 @@ class Watching:
         await self._mirrors.stop()
         await asyncio.gather(*(cache.stop() for cache in (self._quotas, *self.caches)))
         await self._feeds.stop()
+
+    async def catch_up(self, shard: Shard, timeout_s: float) -> bool:
+        """Return whether the copies of a shard have, in time, all writes answered before."""
+        return await self._mirrors.catch_up(shard, timeout_s)
 
     # Who watches.
 

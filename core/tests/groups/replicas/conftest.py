@@ -22,9 +22,11 @@ from quorate.consensus.timing import Timing
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.capacity import FreeSpace
+from quorate.groups.shard.context import ReplicaContext, ShardHooks
 from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, ShardSettings
+from quorate.groups.watching.mirrors import Mirrors
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
@@ -137,6 +139,8 @@ class Node:
         #: The replicas that open before anything else when a life begins.
         self.at_once = 64
         self.snapshots = Snapshots()
+        #: What keeps the copies here, if anything does.
+        self.mirrors: Mirrors | None = None
         self.free_bytes = 1 << 40
         self.failures: list[Exception] = []
         self.lives = 0
@@ -223,20 +227,31 @@ class Node:
         return Shard(
             shard,
             self.peer,
-            self.catalog,
             data,
             journal,
-            send=lambda _, messages: self.send(shard, messages),
-            request_sync=partial(self._request_sync, shard),
-            send_snapshots=lambda shard, peers: self.snapshots.needed(shard, peers),
-            loop=self.loop,
-            wall_ms=lambda: int(self.clock() * 1_000) + 1_000_000,
+            ReplicaContext(
+                catalog=self.catalog,
+                settings=self.cluster.settings,
+                loop=self.loop,
+                wall_ms=lambda: int(self.clock() * 1_000) + 1_000_000,
+                space=FreeSpace(lambda: self.free_bytes, self.clock),
+            ),
+            ShardHooks(
+                send=lambda _, messages: self.send(shard, messages),
+                request_sync=self._request_sync,
+                send_snapshots=lambda shard, peers: self.snapshots.needed(shard, peers),
+                ask_members=lambda shard, node: self.ask(shard, node),
+                led=self.shards.leaders_changed,
+                fork=self.shards.fork,
+                catch_up=self._catch_up,
+                rows_of=self.shards.rows_of,
+            ),
             rng=world.rng(f"{self.name}/{self.lives}/{shard}"),
-            settings=self.cluster.settings,
             epoch=epoch,
-            ask_members=lambda shard, node: self.ask(shard, node),
-            space=FreeSpace(lambda: self.free_bytes, self.clock),
         )
+
+    async def _catch_up(self, shard: Shard, timeout_s: float) -> bool:
+        return self.mirrors is not None and await self.mirrors.catch_up(shard, timeout_s)
 
     def _request_sync(self, shard: ShardId) -> None:
         self.shards.wrote(shard)

@@ -159,6 +159,7 @@ class Site:
         vars(shard)["propose"] = noted
         mirrors = self.mirrors[node.name] = Mirrors(node.catalog, open_watch, newest, node.loop)
         mirrors.start(b"c")
+        node.mirrors = mirrors
         node.loop.post(0.0, partial(node.shards.on_open, mirrors.keep))
 
     def set(self, text: str) -> None:

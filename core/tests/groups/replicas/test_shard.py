@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -1011,7 +1012,8 @@ def test_a_shard_that_rests_applies_nothing_and_then_goes_on(
 
     cluster = new_cluster("a")
     leader = cluster.leader
-    leader.metadata._loop_budget = Long()  # type: ignore[misc, assignment]
+    shard = leader.metadata
+    shard._context = replace(shard._context, loop_budget=Long())  # type: ignore[misc, arg-type]
     cluster.propose(new_row("a", "1"))
     future = cluster.proposal(leader, new_row("b", "1"))
     cluster.pass_time(0.4)

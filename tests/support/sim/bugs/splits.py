@@ -58,9 +58,9 @@ _step = Splits._step
 @bug(Shard, "_fork", GAP, PEACE)
 def parent_goes_on_before_it_is_copied(self: Shard) -> None:
     """Every replica copies the state at the cut itself."""
-    cut = self.applier.cut_here
-    if cut is not None and self.forker is not None:
-        self._loop.create_task(self.forker(self, cut))  # type: ignore[arg-type]
+    cut, fork = self.applier.cut_here, self._hooks.fork
+    if cut is not None and fork is not None:
+        self._loop.create_task(fork(self, cut))  # type: ignore[arg-type]
 
 
 @bug(evaluator._Turn, "_foreign", GAP, PEACE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -21,6 +22,7 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
 from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.shard.context import ShardHooks
 from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import Feed, Lost, Page, Selection, Start
@@ -151,6 +153,15 @@ class SplitProcess(Process):
             kept = self.disk.homes.setdefault(name, MemoryHome())
             self._homes[name] = _Home(kept, self.has_ended)
         return self._homes[name]
+
+    def hooks(self, hosted: Hosted) -> ShardHooks:
+        """Return the calls of a replica to this process."""
+        return replace(
+            super().hooks(hosted),
+            led=self.shards.leaders_changed,
+            fork=self.shards.fork,
+            rows_of=self.shards.rows_of,
+        )
 
     def _new_shard(self, shard: ShardId, _: int, data: ShardData, journal: TailJournal) -> Shard:
         assert isinstance(data, ObservedData)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from time import perf_counter
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from quorate.apply.applier import Applier
 from quorate.apply.deadlines import Deadline, deadline_of
@@ -22,7 +22,6 @@ from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms, Driver
 from quorate.consensus.journal import Position
-from quorate.consensus.liveness import Liveness
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer, weight
@@ -37,24 +36,22 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.shard.barrier import Barrier, Freshness, Staleness
-from quorate.groups.shard.capacity import FreeSpace, LoopBudget
 from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.shard.log_keeper import LogKeeper, SyncTurns, TailJournal
+from quorate.groups.shard.context import ReplicaContext, ShardHooks
+from quorate.groups.shard.log_keeper import LogKeeper, TailJournal
 from quorate.groups.shard.proposer import Proposer, voter_clocks
-from quorate.groups.shard.removal import AskMembers, Membership, RemovalWatch, RemovedError
+from quorate.groups.shard.removal import Membership, RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.timing import Waits
 from quorate.observe.recorder import COMMITTED, Recorder
-from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError, FullError, StalledError
 from quorate.storage.families import SLOTS
-from quorate.v1.control_pb2 import CheckRows, CutShard
 from quorate.v1.files_pb2 import FileSet
 
 if TYPE_CHECKING:
-    from quorate.observe.traces import Traces
+    pass
 
 __all__ = ["RemovedError", "Shard", "ShardClosedError", "ShardSettings"]
 
@@ -78,19 +75,6 @@ class ShardClosedError(UnreadableError):
     """The replica has stopped."""
 
 
-class ShardFiles(Protocol):
-    """The files that entries of a shard put in place."""
-
-    def paths(self, shard: ShardId, files: FileSet) -> Mapping[str, Sequence[Path]] | None:
-        """Return the files of a set by family; None if one is not here."""
-
-    async def come(self, replica: Shard, files: FileSet) -> bool:
-        """Get the files of a set from any node that has them; return whether all are here."""
-
-    def find(self, shard: ShardId, files: FileSet, family: str, keys: list[bytes]) -> bytes | None:
-        """Return the first of these keys that is in the files of a set; raises `Rejected`."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardStatus:
     """What a shard's replica on this node is doing."""
@@ -112,98 +96,68 @@ class ShardStatus:
 class Shard:
     """Replicates, applies and reads one shard on this node; everything is called on the loop.
 
-    `send` gets the name of the replica and messages to its peers, which it may drop;
-    `request_sync` makes the node's log durable and then calls `synced`; `send_snapshots` sends the
-    state to followers that need compacted entries, and calls `snapshot_given_up` if that fails.
-    `ask_members` returns the `membership` that another node knows: consensus does not inform a
-    removed replica. `node_clock` returns the current clock of another node, None while it is
-    unknown; without it the wall clock is trusted. With `liveness` an idle shard rests. `program` is
-    that of its group, which the shards of a node may share. `on_stopped`
-    is called if the replica stops for good by itself.
+    `program` is that of its group, which the shards of a node may share.
     """
 
     def __init__(
         self,
         shard: ShardId,
         me: Peer,
-        catalog: Catalog,
         data: ShardData,
         journal: TailJournal,
+        context: ReplicaContext,
+        hooks: ShardHooks,
         *,
-        send: Callable[[str, Sequence[Message]], None],
-        request_sync: Callable[[], None],
-        send_snapshots: Callable[[Shard, Sequence[Peer]], None],
-        loop: asyncio.AbstractEventLoop,
-        wall_ms: Callable[[], int],
         rng: Random,
-        settings: ShardSettings,
         epoch: int = 0,
-        ask_members: AskMembers | None = None,
-        space: FreeSpace | None = None,
-        loop_budget: LoopBudget | None = None,
-        sync_turns: SyncTurns | None = None,
-        node_clock: Callable[[str], int | None] | None = None,
-        alarms: Alarms | None = None,
-        liveness: Liveness | None = None,
         program: Program | None = None,
-        files: ShardFiles | None = None,
-        on_stopped: Callable[[Shard, Exception], None] | None = None,
-        recorder: Recorder | None = None,
-        traces: Traces | None = None,
     ) -> None:
         self.id: Final = shard
         #: The number of recoveries; replicas of another history are strangers.
         self.epoch: Final = epoch
         self.me: Final = me
         self.data: Final = data
-        self.settings: Final = settings
-        program = program or Program.of(catalog, shard.group)
+        self.settings: Final = context.settings
+        settings, loop, recorder = self.settings, context.loop, context.recorder
+        files = context.files
+        program = program or Program.of(context.catalog, shard.group)
         self.applier: Final = Applier(
-            catalog,
+            context.catalog,
             shard,
             data,
             counted=program.counted,
             places=program.places,
             limits=settings.apply_limits,
         )
-        self.evaluator: Final = Evaluator(program, shard, data, limits=settings.evaluation)
+        self.evaluator: Final = Evaluator(
+            program,
+            shard,
+            data,
+            limits=settings.evaluation,
+            find_in_files=None if files is None else partial(files.find, shard),
+            neighbour=lambda number: hooks.rows_of(ShardId(shard.group, number)),
+        )
+        self._context: Final = context
+        self._hooks: Final = hooks
         self._recorder: Final = recorder
         #: What was last recorded: role, term and leader; the newest committed entry.
         self._recorded_role: tuple[object, ...] = ()
         self._recorded_to = data.applied
-        self._files: Final = files
-        if files is not None:
-            self.evaluator.find_in_files = partial(files.find, shard)
         self._preparing: asyncio.Task[None] | None = None
+        self._forking: asyncio.Task[None] | None = None
         #: How many times a leader was found here, once per term.
         self.leaders = 0
         #: Linearizable reads on this replica.
         self.reads = 0
         #: Messages received from peers.
         self.received = 0
-        #: Brings the copies of mirrored families up to date within the given seconds while the
-        #: replica leads; None while nothing maintains them.
-        self.copier: Callable[[float], Awaitable[bool]] | None = None
-        #: Copies the data to the new shards of a cut before anything after it is applied.
-        self.forker: Callable[[Shard, CutShard], Awaitable[None]] | None = None
-        self._forking: asyncio.Task[None] | None = None
-        #: Called when a check of the rows is the newest applied entry.
-        self.checker: Callable[[Shard, CheckRows], None] = lambda shard, check: None
-        #: Called after this replica began or ceased to lead.
-        self.on_led: Callable[[], None] = lambda: None
         self._led = 0
         #: Why this replica stopped for good.
         self.stopped: Exception | None = None
         self._journal: Final = journal
         self._name: Final = replica_name(shard, epoch)
-        self._send_messages: Final = send
-        self._request_sync: Final = request_sync
-        self._send_snapshots: Final = send_snapshots
         self._loop: Final = loop
         self._clock: Final = loop.time
-        self._space: Final = space
-        self._loop_budget: Final = loop_budget
-        self._on_stopped: Final = on_stopped
         record = data.record
         configured = Configuration.decode(record.configuration) if record.configuration else None
         self.replica: Final = Replica(
@@ -226,10 +180,10 @@ class Shard:
             linger_s=settings.linger_s,
             retry_s=settings.timing.heartbeat_s,
         )
-        alarms = alarms or Alarms(loop)
+        alarms = context.alarms or Alarms(loop)
         self._driver: Final = Driver(self.replica, _Host(self), loop, alarms)
-        if liveness is not None:
-            self.replica.rests_by(liveness, self._driver.call)
+        if context.liveness is not None:
+            self.replica.rests_by(context.liveness, self._driver.call)
         self._proposer: Final = Proposer(
             shard,
             me,
@@ -239,27 +193,27 @@ class Shard:
             LogicalClock(
                 me.node,
                 clock=loop.time,
-                wall_ms=wall_ms,
-                voters=lambda: voter_clocks(self.replica, node_clock),
+                wall_ms=context.wall_ms,
+                voters=lambda: voter_clocks(self.replica, context.node_clock),
             ),
             loop=loop,
             settings=settings,
-            space=space,
+            space=context.space,
             recorder=recorder,
-            traces=traces,
+            traces=context.traces,
         )
         self._keeper: Final = LogKeeper(
             data,
             journal,
             loop,
             settings.log,
-            sync_turns,
+            context.sync_turns,
             cut=lambda index: self._driver.call(partial(self.replica.compact_to, index)),
             failed=self.fail,
         )
         self._freshness: Final = Freshness()
         self._removal: Final = RemovalWatch(
-            shard, self.replica, loop, ask_members, alarms, removed=self.fail
+            shard, self.replica, loop, hooks.ask_members, alarms, removed=self.fail
         )
         #: Followers of applied entries, which have a call of their own in the loop.
         self._followers: Final[dict[object, Callable[[int], None]]] = {}
@@ -333,8 +287,7 @@ class Shard:
             extra={"shard": str(self.id), "index": self.applied},
         )
         self._end(error)
-        if self._on_stopped is not None:
-            self._on_stopped(self, error)
+        self._hooks.stopped(self, error)
 
     async def close(self) -> None:
         """Stop, wait for tasks off the loop, and close the database."""
@@ -426,7 +379,8 @@ class Shard:
 
     async def catch_up(self, timeout_s: float) -> bool:
         """Return whether the copies here have all writes answered before this call."""
-        return self.copier is not None and await self.copier(timeout_s)
+        catch_up = self._hooks.catch_up
+        return catch_up is not None and await catch_up(self, timeout_s)
 
     def subscribe(self, callback: Callable[[int], None]) -> Callable[[], None]:
         """Call back with the newest applied index after entries were applied; returns the cancel.
@@ -581,7 +535,7 @@ class Shard:
     @property
     def shortage(self) -> str | None:
         """Why writes are refused because the disk is nearly full, or None."""
-        space = self._space
+        space = self._context.space
         return space.shortage if space is not None and space.short else None
 
     @property
@@ -618,7 +572,7 @@ class Shard:
     def log_durable(self) -> asyncio.Future[None]:
         """Return once the current writes to the log are durable."""
         if not self._ended and self._journal.written > self.replica.log.synced_sequence:
-            self._request_sync()
+            self._hooks.request_sync(self.id)
             return self._log_waits.until(self._journal.written)
         done: asyncio.Future[None] = self._loop.create_future()
         if self._ended:
@@ -691,7 +645,7 @@ class Shard:
                 extra={"shard": str(self.id)},
             )
         if messages:
-            self._send_messages(self._name, messages)
+            self._hooks.send(self._name, messages)
 
     def _apply(self, entries: Sequence[Entry]) -> int:
         if self._resting or self._forking is not None or self._clock() < self._held_until:
@@ -715,9 +669,9 @@ class Shard:
         self._told_applied()
         self._fork()
         if (check := self.applier.check_here) is not None:
-            self.checker(self, check)
-        if self._loop_budget is not None:
-            rest_s = self._loop_budget.after(self.id, perf_counter() - began)
+            self._hooks.check(self, check)
+        if (budget := self._context.loop_budget) is not None:
+            rest_s = budget.after(self.id, perf_counter() - began)
             if rest_s:
                 self._resting = True
                 self._loop.call_later(rest_s, self._go_on)
@@ -784,7 +738,8 @@ class Shard:
         """Get the files of the next entry; nothing is applied until they are here."""
         try:
             while (paths := self._paths(files)) is None:
-                if self._files is None or not await self._files.come(self, files):
+                here = self._context.files
+                if here is None or not await here.come(self, files):
                     _log.warning(
                         "shard %s waits for files of %s at index %d, which no node gives it",
                         self.id,
@@ -805,19 +760,18 @@ class Shard:
             self._driver.wake()
 
     def _paths(self, files: FileSet) -> Mapping[str, Sequence[Path]] | None:
-        return None if self._files is None else self._files.paths(self.id, files)
+        here = self._context.files
+        return None if here is None else here.paths(self.id, files)
 
     def _fork(self) -> None:
         """Copy the data to new shards, if the newest applied entry cut this one."""
-        cut = self.applier.cut_here
-        if cut is not None and self.forker is not None and self._forking is None:
-            self._forking = self._loop.create_task(self._forked(self.forker, cut))
+        cut, fork = self.applier.cut_here, self._hooks.fork
+        if cut is not None and fork is not None and self._forking is None:
+            self._forking = self._loop.create_task(self._forked(fork(self, cut)))
 
-    async def _forked(
-        self, forker: Callable[[Shard, CutShard], Awaitable[None]], cut: CutShard
-    ) -> None:
+    async def _forked(self, forking: Awaitable[None]) -> None:
         try:
-            await forker(self, cut)
+            await forking
         except (EngineError, OSError, ValueError) as error:
             self.fail(error)
         else:
@@ -832,7 +786,7 @@ class Shard:
         led = self.term if self.leads else 0
         if led != self._led:
             self._led = led
-            self.on_led()
+            self._hooks.led()
 
     def _hear_agreed(self) -> None:
         moment, index = self.replica.agreed
@@ -897,10 +851,10 @@ class _Host:
 
     def __init__(self, shard: Shard) -> None:
         self.send: Final = shard._send
-        self.sync: Final = shard._request_sync
+        self.sync: Final = partial(shard._hooks.request_sync, shard.id)
         self.apply: Final = shard._apply
         self.reads: Final = shard._answered
-        self.snapshots_needed: Final = partial(shard._send_snapshots, shard)
+        self.snapshots_needed: Final = partial(shard._hooks.send_snapshots, shard)
         self.stopped: Final = shard.fail
 
 

@@ -58,7 +58,7 @@ class Mirrors:
         self._open_watch: Final = open_watch
         self._newest: Final = newest
         self._loop: Final = loop
-        self._keepers: Final[list[MirrorKeeper]] = []
+        self._keepers: Final[dict[Shard, MirrorKeeper]] = {}
         self._dropped: Final = set[asyncio.Task[None]]()
         #: The id of the cluster; None before the start.
         self._cluster: bytes | None = None
@@ -79,14 +79,17 @@ class Mirrors:
             cluster=self._cluster,
             loop=self._loop,
         )
-        self._keepers.append(keeper)
+        self._keepers[shard] = keeper
         keeper.start()
-        shard.copier = keeper.catch_up
+
+    async def catch_up(self, shard: Shard, timeout_s: float) -> bool:
+        """Return whether the copies of a shard have, in time, all writes answered before."""
+        keeper = self._keepers.get(shard)
+        return keeper is not None and await keeper.catch_up(timeout_s)
 
     def drop(self, shard: Shard) -> None:
         """Remove a shard whose replica leaves this node."""
-        for keeper in [each for each in self._keepers if each.keeps(shard)]:
-            self._keepers.remove(keeper)
+        if (keeper := self._keepers.pop(shard, None)) is not None:
             self._dropped.add(dropping := self._loop.create_task(keeper.stop()))
             dropping.add_done_callback(self._dropped.discard)
 
@@ -94,7 +97,7 @@ class Mirrors:
         """Stop."""
         self._cluster = None
         await asyncio.gather(*self._dropped)
-        await asyncio.gather(*(keeper.stop() for keeper in self._keepers))
+        await asyncio.gather(*(keeper.stop() for keeper in self._keepers.values()))
 
 
 class MirrorKeeper:
@@ -131,10 +134,6 @@ class MirrorKeeper:
         if self._families:
             self._cancel = self._shard.subscribe(lambda _: self._look())
             self._look()
-
-    def keeps(self, shard: Shard) -> bool:
-        """Whether it keeps the copies of this replica."""
-        return self._shard is shard
 
     async def catch_up(self, timeout_s: float) -> bool:
         """Return whether the copies have, in time, all writes answered before this call.
