@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from math import ceil
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.messages import Entry, Message, Peer
@@ -55,6 +55,9 @@ class Alarms:
     def _ring(self, moment: int) -> None:
         for ring in self._due.pop(moment):
             ring(moment)
+
+
+T = TypeVar("T")
 
 
 class Host(Protocol):
@@ -114,18 +117,22 @@ class Driver:
         if self._turn is None and not self._stopped:
             self._turn = self._loop.call_soon(self._run)
 
-    def call(self, act: Callable[[], object]) -> None:
-        """Call the replica, and stop it on any error but `RefusedError`, which is the caller's."""
+    def call(self, act: Callable[[], T]) -> T | None:
+        """Call the replica, and return what it does; None once it has stopped.
+
+        It stops on any error but `RefusedError`, which is the caller's.
+        """
         if self._stopped:
-            return
+            return None
         try:
-            act()
+            result = act()
         except RefusedError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the replica cannot go on
             self._stop(error)
-        else:
-            self.wake()
+            return None
+        self.wake()
+        return result
 
     def stop(self) -> None:
         """Run no more turns."""

@@ -18,7 +18,7 @@ class Fate(Enum):
     UNKNOWN = "unknown"
 
 
-Waiter = Callable[[Fate, object], None]
+Waiter = Callable[[Fate], None]
 
 
 class Proposals:
@@ -32,13 +32,13 @@ class Proposals:
         """Call `waiter` with the outcome of the proposal."""
         self._waiting.setdefault(proposed.index, []).append((proposed.term, waiter))
 
-    def applied(self, index: int, term: int, result: object) -> None:
+    def applied(self, index: int, term: int) -> None:
         """Complete the proposal at `index`: its entry was applied, and the index is stored."""
         for waited_term, waiter in self._waiting.pop(index, ()):
             if waited_term == term:
-                waiter(Fate.APPLIED, result)
+                waiter(Fate.APPLIED)
             else:
-                waiter(Fate.DISCARDED, None)
+                waiter(Fate.DISCARDED)
         if term > self._applied_term:
             self._applied_term = term
             self._discard_before(term)
@@ -52,13 +52,13 @@ class Proposals:
                 self._waiting[index] = left
             for waited_term, waiter in waited:
                 if waited_term < term:
-                    waiter(Fate.DISCARDED, None)
+                    waiter(Fate.DISCARDED)
 
     def overtaken(self, index: int) -> None:
         """Complete the proposals up to `index`: a snapshot replaced their entries."""
         for waited in sorted(number for number in self._waiting if number <= index):
             for _, waiter in self._waiting.pop(waited):
-                waiter(Fate.UNKNOWN, None)
+                waiter(Fate.UNKNOWN)
 
     def abandon(self) -> None:
         """Complete all proposals: this replica stops."""

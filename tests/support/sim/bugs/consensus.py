@@ -324,11 +324,11 @@ def entry_applied_again(self: Replica, max_bytes: int) -> list[Entry]:
 
 
 @bug(Proposals, "applied", "10", CONFLICTS)
-def answered_by_index_alone(self: Proposals, index: int, term: int, result: object) -> None:
+def answered_by_index_alone(self: Proposals, index: int, term: int) -> None:
     """Another term's entry is another proposal."""
     waiters: list[tuple[int, Waiter]] = self._waiting.pop(index, [])
     for _, waiter in waiters:
-        waiter(Fate.APPLIED, result)
+        waiter(Fate.APPLIED)
 
 
 # Gap 11: the configuration is the log's.

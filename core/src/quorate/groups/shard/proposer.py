@@ -20,7 +20,6 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.proposals import Proposals
 from quorate.consensus.refusals import EntryTooLargeError, NotLeaderError
 from quorate.consensus.replica import Replica
-from quorate.consensus.status import Proposed
 from quorate.groups.refusals import (
     ExhaustedError,
     FencedError,
@@ -258,7 +257,7 @@ class Proposer:
         )
         self._evaluator.stored(self._applier.applied)
         for entry in entries:
-            self.proposals.applied(entry.index, entry.term, None)
+            self.proposals.applied(entry.index, entry.term)
         if closed and not self.full:
             # The first entry of the term is stored, files were put in place, or entries of an
             # earlier term, which will never be committed, were given up.
@@ -334,33 +333,28 @@ class Proposer:
 
     def _evaluate(self, writes: Sequence[Write]) -> Evaluation | None:
         """Evaluate the first of these writes; None if this replica has just stopped."""
-        found: list[Evaluation] = []
         checked_index, checksum = self._applier.checksum_at()
-        self._driver.call(
-            lambda: found.append(
-                self._evaluator.evaluate(
-                    self._replica.log.last.index + 1,
-                    [write.commands for write in writes],
-                    self.now_ms(),
-                    checked_index=checked_index,
-                    checksum=checksum,
-                )
+        return self._driver.call(
+            lambda: self._evaluator.evaluate(
+                self._replica.log.last.index + 1,
+                [write.commands for write in writes],
+                self.now_ms(),
+                checked_index=checked_index,
+                checksum=checksum,
             )
         )
-        return found[0] if found else None
 
     def _log(self, evaluation: Evaluation, writes: Sequence[Write], took_s: float) -> None:
         payload = evaluation.payload
-        proposed: list[Proposed] = []
         try:
-            self._driver.call(lambda: proposed.append(self._replica.propose(payload)))
+            proposed = self._driver.call(partial(self._replica.propose, payload))
         except NotLeaderError:
             self._refuse(writes)
             return
         except EntryTooLargeError as error:
             self._end_all(writes, Invalid("commands", f"{error}; send less at once"))
             return
-        if not proposed:
+        if proposed is None:
             # The log failed: its content is in doubt.
             why = f"the log of shard {self._shard}, which failed: read on another node"
             what = f"{writes[0].name} was handed to {why} whether it happened"
@@ -370,15 +364,15 @@ class Proposer:
         self.counters.entry_commands.observe(sum([write.count for write in writes]))
         self.counters.entry_bytes.observe(len(payload))
         flight = self._flights.begin(
-            proposed[0].index, writes, evaluation.outcomes, len(payload), took_s
+            proposed.index, writes, evaluation.outcomes, len(payload), took_s
         )
-        self.proposals.add(proposed[0], partial(self._flights.settle, flight))
+        self.proposals.add(proposed, partial(self._flights.settle, flight))
         if self._recorder is not None:
             self._recorder.entries(
                 PROPOSED,
                 self._recorded_as,
-                index=proposed[0].index,
-                term=proposed[0].term,
+                index=proposed.index,
+                term=proposed.term,
                 count=1,
                 size=len(payload),
                 text=_listed(writes),

@@ -28,7 +28,7 @@ from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer, 
 from quorate.consensus.proposals import Fate
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
-from quorate.consensus.status import Proposed, ReplicaStatus
+from quorate.consensus.status import ReplicaStatus
 from quorate.groups.refusals import (
     NotProposedError,
     OutcomeUnknownError,
@@ -489,13 +489,12 @@ class Shard:
         """
         members = f"the members of shard {self.id}"
         changed: asyncio.Future[int] = self._loop.create_future()
-        proposed: list[Proposed] = []
 
-        def settle(fate: Fate, _: object = None) -> None:
+        def settle(fate: Fate) -> None:
             if changed.done():
                 return
-            if fate is Fate.APPLIED:
-                changed.set_result(proposed[0].index)
+            if fate is Fate.APPLIED and proposed is not None:
+                changed.set_result(proposed.index)
             elif fate is Fate.DISCARDED:
                 changed.set_exception(
                     NotProposedError(f"{members} did not change: its leader was lost")
@@ -512,12 +511,12 @@ class Shard:
                 why = f"{members} were about to change when the time was over, and may change yet"
                 changed.set_exception(UnansweredInTimeError(f"{why}: look at them"))
 
-        self._driver.call(lambda: proposed.append(self.replica.change_membership(configuration)))
-        if proposed:
+        proposed = self._driver.call(partial(self.replica.change_membership, configuration))
+        if proposed is not None:
             timeout = self.settings.write_timeout_s if timeout_s is None else timeout_s
             timer = self._loop.call_later(timeout, expire)
             changed.add_done_callback(lambda _: timer.cancel())
-            self._proposer.proposals.add(proposed[0], settle)
+            self._proposer.proposals.add(proposed, settle)
         else:
             settle(Fate.UNKNOWN)
         return changed
@@ -603,16 +602,14 @@ class Shard:
         if self._ended or self._forking is not None or position.index <= self.replica.commit:
             return False
         self._end_readers()
-        installed = False
 
-        def act() -> None:
-            nonlocal installed
+        def act() -> bool:
             install(self.data)
             self.applier.reopened(self.data)
             self._proposer.reopened()
-            installed = self.replica.snapshot_installed(position, configuration)
+            return self.replica.snapshot_installed(position, configuration)
 
-        self._driver.call(act)
+        installed = self._driver.call(act) or False
         if installed:
             tidied = self._loop.run_in_executor(None, self.data.tidy)
             tidied.add_done_callback(self._tidied)

@@ -229,7 +229,7 @@ class Flights:
                 break
         return advanced
 
-    def settle(self, flight: Flight, fate: Fate, _: object = None) -> None:
+    def settle(self, flight: Flight, fate: Fate) -> None:
         """Answer the writes of an entry: each once, however it ended."""
         del self._flights[flight]
         if flight.committed_at is None:
