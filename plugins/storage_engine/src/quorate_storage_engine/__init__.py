@@ -1,1 +1,1 @@
-"""Engine shards and their segments: who holds what, who leads it, and what is to be dropped."""
+"""Engine shards and their segments: replicas, leaders, and pending drops."""

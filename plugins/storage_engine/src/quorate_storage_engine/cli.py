@@ -33,7 +33,7 @@ _SEGMENT = click.IntRange(0, (1 << 32) - 1)
 
 @click.group()
 def engine() -> None:
-    """See engine shards and their segments, and look after the engines that hold them."""
+    """Show engine shards and their segments, and manage the engines that hold them."""
 
 
 @engine.command()
@@ -72,7 +72,7 @@ def shards(console: Console, prefix: str, tenant: str, topic: str, limit: int, s
 @click.option(
     "--under-replicated",
     is_flag=True,
-    help="Only segments with fewer replicas, or fewer in-sync ones, than they are to have.",
+    help="Only segments with fewer replicas, or fewer in-sync replicas, than configured.",
 )
 @limit_option
 @stale_option
@@ -146,7 +146,7 @@ def isr(console: Console, shard: str, segment: int | None, stale: bool) -> None:
 @stale_option
 @click.pass_obj
 def list_engines(console: Console, stale: bool) -> None:
-    """List engines with what they carry; one without a broker epoch is not registered."""
+    """List engines and their load; an engine without a broker epoch is not registered."""
     console.print(
         {
             **_carried(state.engine),
@@ -158,19 +158,19 @@ def list_engines(console: Console, stale: bool) -> None:
 
 
 @engine.command()
-@click.option("--engine", "name", default="", help="Only what this engine is asked to drop.")
+@click.option("--engine", "name", default="", help="Only drops requested of this engine.")
 @click.option(
     "--older-than",
     type=click.FloatRange(0, _LONGEST_S),
     default=0.0,
     metavar="SECONDS",
-    help="Only what was asked for at least this long ago.",
+    help="Only drops requested at least this long ago.",
 )
 @limit_option
 @stale_option
 @click.pass_obj
 def drops(console: Console, name: str, older_than: float, limit: int, stale: bool) -> None:
-    """List what engines are asked to drop and have not acknowledged."""
+    """List requested drops that engines have not acknowledged."""
     request = requests.ListDropsRequest(
         engine=name, older_than_ms=round(older_than * 1_000), page_size=_PAGE, stale=stale
     )
@@ -191,7 +191,7 @@ def drops(console: Console, name: str, older_than: float, limit: int, stale: boo
     type=click.IntRange(1, _PAGE),
     help="Maximum number of leaders to move; by default as many as a node moves in one round.",
 )
-@click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
+@click.option("--dry-run", is_flag=True, help="Only show the moves.")
 @click.pass_obj
 def balance(console: Console, most: int | None, dry_run: bool) -> None:
     """Give leadership back to the preferred leaders that are in sync."""
@@ -212,9 +212,9 @@ def balance(console: Console, most: int | None, dry_run: bool) -> None:
 @consent_options
 @click.pass_obj
 def decommission(console: Console, engines: tuple[str, ...], plan: bool, yes: bool) -> None:
-    """Have the replicas of ENGINES moved to others, for good.
+    """Move the replicas of ENGINES to other engines, for good.
 
-    It shows what they carry, and asks. An engine has left when it carries no replicas any more; see
+    Shows their load and asks for confirmation. An engine has left once it holds no replicas; see
     quorate engine list.
     """
     found = _engines(console)
@@ -230,7 +230,7 @@ def decommission(console: Console, engines: tuple[str, ...], plan: bool, yes: bo
 @click.argument("engines", nargs=-1, required=True)
 @click.pass_obj
 def recommission(console: Console, engines: tuple[str, ...]) -> None:
-    """Let decommissioned ENGINES take replicas on again."""
+    """Let decommissioned ENGINES accept replicas again."""
     console.print([_carried(each) for each in _engines(console).recommission(engines)])
 
 
@@ -241,7 +241,7 @@ def recommission(console: Console, engines: tuple[str, ...]) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask whether records may be lost.")
 @click.pass_obj
 def force_leader(console: Console, shard: str, segment: int, name: str, yes: bool) -> None:
-    """Make ENGINE lead an unavailable segment, and lose the records that it lacks."""
+    """Make ENGINE lead an unavailable segment; the records that it lacks are lost."""
     engines = _engines(console)
     found = engines.get_segments([asked.SegmentId(shard=shard, segment=segment)])
     if not found:

@@ -31,7 +31,7 @@ from quorate_storage_engine.v1 import (
 )
 from quorate_storage_engine.validation import MOST_CREATED
 
-#: The most that one command or one page holds.
+#: Maximum number of items in one command or one page.
 _MOST: Final = 1_000
 _GIVEN: Final = {ChangeKind.ROW, ChangeKind.PUT, ChangeKind.CREATED, ChangeKind.UPDATED}
 
@@ -57,7 +57,7 @@ class Engines:
         self._shards: Final[Records[rows.Shard]] = q.records(SHARD)
 
     async def create_shard(self, command: pb.CreateShard) -> pb.ShardState:
-        """Create a shard with its first segment, or return the one that is there."""
+        """Create a shard with its first segment, or return the existing shard."""
         return await self._q.execute(command, pb.ShardState)
 
     async def create_shards(self, commands: Iterable[pb.CreateShard]) -> BatchReply:
@@ -67,7 +67,7 @@ class Engines:
         )
 
     async def delete_shard(self, name: str, *, missing_ok: bool = False) -> rows.Shard:
-        """Mark a shard for deletion; it goes when every engine has dropped its segments.
+        """Mark a shard for deletion; it is removed once every engine has dropped its segments.
 
         SHARD_NOT_FOUND if there is none; with `missing_ok` an empty one is returned.
         """
@@ -82,7 +82,7 @@ class Engines:
         )
 
     async def shard(self, name: str, *, stale: bool = False) -> pb.ShardState | None:
-        """Return a shard with its active segment; None when there is none of that name."""
+        """Return a shard with its active segment; None if no shard has that name."""
         request = requests.GetShardRequest(name=name, stale=stale)
         asking = self._shards.ask("GetShard", request, pb.ShardState)
         return await or_none(asking, "SHARD_NOT_FOUND")
@@ -96,7 +96,7 @@ class Engines:
         return await self._q.execute(command, pb.ShardState)
 
     async def seal_segment(self, command: pb.SealSegment) -> rows.Segment:
-        """End a segment that is written to."""
+        """Seal a segment that is being written to."""
         return await self._q.execute(command, rows.Segment)
 
     async def record_segment_start(self, command: pb.RecordSegmentStart) -> rows.Segment:
@@ -116,7 +116,7 @@ class Engines:
     async def get_segments(
         self, segments: Sequence[asked.SegmentId], *, stale: bool = False
     ) -> Sequence[rows.Segment]:
-        """Return those of up to 1,000 segments that are there, in their order."""
+        """Return the existing segments among up to 1,000, in the order of the request."""
         request = requests.GetSegmentsRequest(segments=segments, stale=stale)
         return (
             await self._shards.ask("GetSegments", request, requests.GetSegmentsResponse)
@@ -139,9 +139,9 @@ class Engines:
     async def force_leader(
         self, shard: str, segment: int, engine: str, *, epoch: int
     ) -> rows.Segment:
-        """Make a replica lead an unavailable segment, and lose what it lacks.
+        """Make a replica lead an unavailable segment; the records that it lacks are lost.
 
-        `epoch` is the segment epoch of the row from which this was concluded.
+        `epoch` is the segment epoch of the row on which the decision is based.
         """
         command = pb.ForceLeader(shard=shard, segment=segment, engine=engine, segment_epoch=epoch)
         return await self._q.execute(command, rows.Segment)
@@ -151,7 +151,8 @@ class Engines:
     ) -> Sequence[asked.LeaderMove]:
         """Give leadership back to preferred leaders, and return the moves.
 
-        Without `most_moves` as many as in a round of the node; with `dry_run` nobody is moved.
+        Without `most_moves` the limit of one round of the node applies; with `dry_run` no leader
+        is moved.
         """
         request = requests.BalanceLeadersRequest(most_moves=most_moves, dry_run=dry_run)
         return (
@@ -161,27 +162,27 @@ class Engines:
         ).moves
 
     async def decommission(self, engines: Iterable[str]) -> Sequence[rows.Engine]:
-        """Have the replicas of engines moved to others, and return what they carry at present.
+        """Move the replicas of engines to other engines, and return the engines with their load.
 
         Raises the first refusal; the engines that were not refused are decommissioned all the same.
         """
         return await self._marked(pb.DecommissionEngines(engines=engines))
 
     async def recommission(self, engines: Iterable[str]) -> Sequence[rows.Engine]:
-        """Let decommissioned engines take replicas on again; refusals as for `decommission`."""
+        """Let decommissioned engines accept replicas again; refusals as for `decommission`."""
         return await self._marked(pb.RecommissionEngines(engines=engines))
 
     def engines(self, *, stale: bool = False) -> AsyncGenerator[asked.EngineState, None]:
-        """Yield the engines that are registered or carry something, by name."""
+        """Yield the engines that are registered or hold replicas, by name."""
         request = requests.ListEnginesRequest(page_size=_MOST, stale=stale)
         return self._list("engines", request, requests.ListEnginesResponse)
 
     def drops(self, request: requests.ListDropsRequest) -> AsyncGenerator[rows.Drop, None]:
-        """Yield what engines are asked to drop."""
+        """Yield the drops requested of engines."""
         return self._list("drops", request, requests.ListDropsResponse)
 
     async def asked_drops(self, engine: str) -> AsyncGenerator[rows.Drop, None]:
-        """Yield what an engine is asked to drop, now and from now on; one may come twice."""
+        """Yield the pending and all future drops of an engine; a drop may come twice."""
         start, _ = keys.prefix(engine)
         async for change in self._q.watch(DROPS, prefix=start):
             if change.kind in _GIVEN:
@@ -190,7 +191,7 @@ class Engines:
     async def acknowledge_drops(
         self, engine: str, broker_epoch: int, drops: Iterable[rows.Drop]
     ) -> BatchReply:
-        """Say that an engine has deleted its replicas of segments."""
+        """Acknowledge that an engine has deleted its replicas of segments."""
         segments = (
             pb.DroppedSegment(
                 shard_uid=drop.shard_uid, segment=drop.segment, segment_epoch=drop.segment_epoch

@@ -1,4 +1,4 @@
-"""Where the rows are: the column families of the plugin, their keys, and the private indexes."""
+"""The column families of the plugin, their keys, and the private indexes."""
 
 from typing import Final
 
@@ -8,20 +8,20 @@ GROUP: Final = METADATA_GROUP.name
 SHARDS: Final = "storage_engine.shards"
 SEGMENTS: Final = "storage_engine.segments"
 ENGINES: Final = "storage_engine.engines"
-#: What engines are asked to drop; each watches those under its name.
+#: Drops requested of engines; each engine watches the rows under its name.
 DROPS: Final = "storage_engine.drops"
 
-# Private indexes; their rows hold nothing, their keys say it all.
+# Private indexes; their rows are empty, the keys hold all the information.
 
 #: Engine, shard and number of each replica.
 REPLICAS: Final = "storage_engine.replicas"
 #: Leader, its broker epoch, shard and number of each led segment.
 LEADERSHIPS: Final = "storage_engine.leaderships"
-#: Segments that have no leader and are to have one.
+#: Segments without a leader that are not being removed.
 UNAVAILABLE: Final = "storage_engine.unavailables"
 #: Segments led by another replica than the preferred one.
 DISPLACED: Final = "storage_engine.displacements"
-#: Segments with fewer replicas than they are to have.
+#: Segments with fewer replicas than configured.
 THIN: Final = "storage_engine.shortages"
 #: Segments that are being removed.
 REMOVALS: Final = "storage_engine.removals"
@@ -31,8 +31,8 @@ DELETIONS: Final = "storage_engine.deletions"
 #: The sequence of the shards' uids.
 UIDS: Final = "storage_engine.uids"
 
-#: Those with rows are declared by their resources. None has a shard key: placement needs all of it
-#: together.
+#: Families with rows are declared by their resources. None has a shard key: placement needs all
+#: rows in one shard.
 FAMILIES: Final = tuple(
     ColumnFamily(name=name, group=GROUP)
     for name in (REPLICAS, LEADERSHIPS, UNAVAILABLE, DISPLACED, THIN, REMOVALS, DELETIONS)
@@ -45,7 +45,7 @@ def shard_key(name: str) -> bytes:
 
 
 def segment_key(shard: str, number: int) -> bytes:
-    """Return the key of a segment's row: a shard's segments lie together, in their order."""
+    """Return the key of a segment's row: the segments of a shard are adjacent, by number."""
     return keys.pack(shard, number)
 
 
@@ -55,7 +55,7 @@ def engine_key(name: str) -> bytes:
 
 
 def drop_key(engine: str, shard_uid: int, segment: int) -> bytes:
-    """Return the key of a drop: what one engine is asked for lies together."""
+    """Return the key of a drop: the drops of one engine are adjacent."""
     return keys.pack(engine, shard_uid, segment)
 
 
@@ -65,5 +65,5 @@ def replica_key(engine: str, shard: str, number: int) -> bytes:
 
 
 def leadership_key(engine: str, broker_epoch: int, shard: str, number: int) -> bytes:
-    """Return the key of a leadership: those of earlier registrations of an engine come first."""
+    """Return the key of a leadership: earlier registrations of an engine sort first."""
     return keys.pack(engine, broker_epoch, shard, number)

@@ -1,4 +1,4 @@
-"""What is measured on the node that leads."""
+"""The metrics of the node that leads the metadata shard."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from quorate.plugin import Alert, Metric
 ELECTIONS: Final = Metric(
     name="quorate_storage_engine_elections_total",
     kind="counter",
-    help="Leaders that controllers gave to segments, by reason.",
+    help="Leaders that controllers elected, by reason.",
     labels=("reason",),
 )
 UNAVAILABLE: Final = Metric(
@@ -17,7 +17,7 @@ UNAVAILABLE: Final = Metric(
     alert=Alert(
         name="QuorateSegmentsWithoutLeader",
         expression="quorate_storage_engine_unavailable_segments > 0",
-        meaning="Segments have no leader: engines take no records for them.",
+        meaning="Segments have no leader: engines accept no records for them.",
         action="Start the engines that hold them; see `quorate engine list`.",
         severity="critical",
     ),
@@ -25,19 +25,19 @@ UNAVAILABLE: Final = Metric(
 THIN: Final = Metric(
     name="quorate_storage_engine_thin_segments",
     kind="gauge",
-    help="Segments with fewer replicas than they are to have.",
+    help="Segments with fewer replicas than configured.",
     alert=Alert(
         name="QuorateThinSegments",
         expression="quorate_storage_engine_thin_segments > 0",
-        meaning="Segments have had fewer replicas than they are to have for ten minutes.",
-        action="Start more engines, or make room on those that live.",
+        meaning="Segments have had fewer replicas than configured for ten minutes.",
+        action="Start more engines, or make room on the live ones.",
         for_s=600,
     ),
 )
 OVERDUE: Final = Metric(
     name="quorate_storage_engine_overdue_drops",
     kind="gauge",
-    help="Drops that an engine was asked for long ago and has not acknowledged.",
+    help="Overdue drops: requested of an engine long ago and not acknowledged.",
     labels=("engine",),
 )
 

@@ -1,4 +1,4 @@
-"""Which engines hold a segment: a pure function of what engines carry."""
+"""The placement of segments: a pure function of the load of engines."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
@@ -8,10 +8,10 @@ from hashlib import blake2b
 
 @dataclass(slots=True, kw_only=True)
 class Load:
-    """What an engine carries."""
+    """The load of an engine."""
 
     name: str
-    #: Where it stands; replicas of a segment are kept apart. Empty: not given.
+    #: Its rack; replicas of a segment go to different racks where possible. Empty: unknown.
     rack: str = ""
     replicas: int = 0
     leaderships: int = 0
@@ -25,10 +25,10 @@ def place(
     holders: Iterable[str] = (),
     barred: Collection[str] = (),
 ) -> list[str]:
-    """Choose engines for up to `wanted` replicas beside the holders; fewer when there are no more.
+    """Choose engines for up to `wanted` replicas besides the holders; fewer if engines run out.
 
-    Racks that hold fewest of the segment come first, then engines that carry fewest replicas.
-    Among equals `seed` decides, so that the replicas of two segments have different neighbours.
+    Racks with the fewest replicas of the segment come first, then engines with the fewest
+    replicas. `seed` breaks ties, so that the replicas of two segments have different neighbours.
     """
     held = set(holders)
     racks = Counter(load.rack for load in loads if load.name in held)
@@ -45,12 +45,12 @@ def place(
 
 
 def preferred_first(loads: Iterable[Load], chosen: Sequence[str], *, seed: bytes) -> list[str]:
-    """Return the chosen engines with the one in front that leads the fewest segments."""
+    """Return the chosen engines, first the engine that leads the fewest segments."""
     leaderships = {load.name: load.leaderships for load in loads if load.name in chosen}
     first = min(chosen, key=lambda name: (leaderships[name], _lot(seed, name)))
     return [first, *(name for name in chosen if name != first)]
 
 
 def _lot(seed: bytes, name: str) -> tuple[bytes, str]:
-    # A checksum would not do: those of two seeds differ by one constant, so neighbours stay such.
+    # Not a checksum: those of two seeds differ by a constant, so the order of engines would repeat.
     return blake2b(name.encode(), key=blake2b(seed, digest_size=8).digest()).digest(), name

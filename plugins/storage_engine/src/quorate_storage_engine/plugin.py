@@ -1,4 +1,4 @@
-"""What the plugin declares."""
+"""The declarations of the plugin."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PAGE: Final = ConsolePage(
             plan=("engine", "decommission", "--plan", "{engine}"),
         ),
         "recommission": ConsoleAction(
-            title="Let an engine take replicas on again",
+            title="Let an engine accept replicas again",
             command=("engine", "recommission", "{engine}"),
             plan=("engine", "list"),
         ),
@@ -63,7 +63,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         ConfigSection(model=StorageEngineConfig),
         CliCommand(
             name="engine",
-            help="See engine shards and their segments, and look after engines.",
+            help="Show engine shards and their segments, and manage engines.",
             load=lambda: import_module("quorate_storage_engine.cli").engine,
         ),
         tenants.FINALIZER,

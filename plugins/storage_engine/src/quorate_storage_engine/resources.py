@@ -1,4 +1,4 @@
-"""Shards, segments, engines and drops: their verbs, which placement makes all but plain."""
+"""The resources of the plugin: shards, segments, engines and drops, with their verbs."""
 
 from itertools import islice
 from typing import Any, Final
@@ -32,7 +32,7 @@ from quorate_storage_engine.v1 import (
 )
 
 _SERVICE: Final = service_pb2.DESCRIPTOR.services_by_name["EngineService"]
-# What the examples are about: a shard of three replicas, and its first segment.
+# The subjects of the examples: a shard of three replicas, and its first segment.
 _CONFIG: Final = rows.ShardConfig(
     replicas=3,
     min_in_sync_replicas=2,
@@ -56,7 +56,7 @@ def _seen_key(item: Any) -> bytes:
 
 
 def _of_segments(field: str, apply: Any, check: Any, example: Any, **more: Any) -> Verb:
-    """Return a verb with the fleet whose items name segments."""
+    """Return a verb with items that name segments; its handler gets one fleet per command."""
     return Verb(
         apply_all=with_fleet(field, apply),
         validate=validation.each(field, check) if check is not None else lambda _: None,
@@ -180,7 +180,7 @@ SEGMENT: Final = Resource(
             validation.check_force_leader,
             pb.ForceLeader(**_FIRST, engine="engine-1", segment_epoch=1),
         ),
-        # What controllers propose.
+        # Proposed by controllers.
         "SwitchLeaders": _of_segments(
             "segments", leadership.switch, None, _SEEN, message=pb.SwitchLeaders
         ),
@@ -282,7 +282,7 @@ def _query(message: Any, run: Any, *reads: str) -> Query[Any]:
 
 
 def _finder(message: Any, find: Any, *reads: str) -> Query[Any]:
-    """Return a controller's query, which is answered with as much as it asks for."""
+    """Return a controller's query, which yields up to the limit that the query sets."""
     return _query(
         message,
         lambda reader, query: islice(find(reader, query), query.limit or validation.FOUND),

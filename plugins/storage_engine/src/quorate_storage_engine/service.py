@@ -1,4 +1,4 @@
-"""The methods of the service that are not derived: reads with conditions of their own."""
+"""The methods of the service that are not derived: reads with their own filters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ R = TypeVar("R", bound=Message)
 
 
 class EngineReads:
-    """Reads engine shards on every node, whether it holds a replica of their rows or not."""
+    """Serves reads of engine shards on every node, with or without a replica of their rows."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
@@ -55,7 +55,7 @@ class EngineReads:
     async def GetSegments(
         self, request: requests.GetSegmentsRequest, context: object
     ) -> requests.GetSegmentsResponse:
-        """Read the named segments that are there."""
+        """Read the existing segments among the named ones."""
         if len(request.segments) > LARGEST_PAGE:
             raise Invalid("segments", f"must hold at most {LARGEST_PAGE}; ask several times")
         for position, wanted in enumerate(request.segments):
@@ -85,7 +85,7 @@ class EngineReads:
     async def BalanceLeaders(
         self, request: requests.BalanceLeadersRequest, context: object
     ) -> requests.BalanceLeadersResponse:
-        """Give leadership back to preferred leaders, or tell what that would move."""
+        """Give leadership back to preferred leaders; a dry run only returns the moves."""
         most = request.most_moves or self._node.config(StorageEngineConfig).balance_moves
         moves = await move_leaders(self._node, min(most, LARGEST_PAGE), dry_run=request.dry_run)
         return requests.BalanceLeadersResponse(moves=moves)
@@ -93,7 +93,7 @@ class EngineReads:
     async def ListEngines(
         self, request: requests.ListEnginesRequest, context: object
     ) -> requests.ListEnginesResponse:
-        """List a page of the engines, with what they carry."""
+        """List a page of the engines, with their load."""
         check_wanted("page_token", request.page_token)
         query = asked.ListEnginesQuery(after_name=request.page_token)
         page, last = await self._page(request, query, asked.EngineState)
@@ -103,7 +103,7 @@ class EngineReads:
     async def ListDrops(
         self, request: requests.ListDropsRequest, context: object
     ) -> requests.ListDropsResponse:
-        """List a page of what engines are asked to drop."""
+        """List a page of the drops requested of engines."""
         check_wanted("engine", request.engine)
         check_wanted("page_token.engine", request.page_token.engine)
         query = asked.ListDropsQuery(
@@ -113,7 +113,7 @@ class EngineReads:
         return requests.ListDropsResponse(drops=page, next_page_token=last)
 
     async def _page(self, request: Any, query: Any, kind: type[R]) -> tuple[list[R], R | None]:
-        """Read a page, and return its last row beside it if there are more."""
+        """Read a page, and return it with its last row if more rows follow."""
         size = min(request.page_size or PAGE, LARGEST_PAGE)
         query.limit = size + 1
         found = await self._read(request, query, kind)

@@ -1,4 +1,4 @@
-"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+"""Checks of commands that need no rows; a bad command is rejected before it is logged."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -11,30 +11,30 @@ from quorate_storage_engine.v1.rows_pb2 import ShardConfig, StorageType
 
 LONGEST_TEXT: Final = 255
 LONGEST_DESCRIPTION: Final = 1_000
-#: As long as topics of MQTT are.
+#: The same limit as for MQTT topics.
 LONGEST_TOPIC: Final = 3_072
 MOST_REPLICAS: Final = 32
-#: Of shards that one command creates: to place one takes half a millisecond, and one command is
-#: applied in one turn, in which a node does nothing else.
+#: Shards that one command creates: placing one takes half a millisecond, and a node does nothing
+#: else while it applies a command.
 MOST_CREATED: Final = 200
 
 
 def check_text(field: str, text: str) -> None:
-    """Refuse a text that is empty, too long, or cannot be shown in one line."""
+    """Reject a text that is empty, too long, or not printable in one line."""
     if not text:
         raise Invalid(field, "must not be empty")
     check_wanted(field, text)
 
 
 def check_wanted(field: str, text: str, longest: int = LONGEST_TEXT) -> None:
-    """Refuse a text, which may be empty, that nothing can be called."""
+    """Reject a text that is too long or not printable in one line; it may be empty."""
     check_longest(field, text, longest)
     if not text.isprintable():
         raise Invalid(field, "must not hold control characters or line breaks")
 
 
 def check_create_shard(command: pb.CreateShard, path: str = "") -> None:
-    """Refuse a shard without a name, or with a configuration that nothing can fulfil."""
+    """Reject a shard without a name, or with an invalid configuration."""
     check_text(f"{path}name", command.name)
     check_wanted(f"{path}tenant", command.tenant)
     check_wanted(f"{path}topic", command.topic, LONGEST_TOPIC)
@@ -43,17 +43,17 @@ def check_create_shard(command: pb.CreateShard, path: str = "") -> None:
 
 
 def check_delete_shard(command: pb.DeleteShard, path: str = "") -> None:
-    """Refuse to delete nothing."""
+    """Reject a deletion that names no shard."""
     check_text(f"{path}name", command.name)
 
 
 def check_shard(command: Any, path: str = "") -> None:
-    """Refuse a segment of no shard."""
+    """Reject a segment that names no shard."""
     check_text(f"{path}shard", command.shard)
 
 
 def check_claimed(command: Any, path: str = "") -> None:
-    """Refuse what names no shard, or nobody who could lead."""
+    """Reject a command that names no shard, or has an incomplete leader claim."""
     check_shard(command, path)
     check_text(f"{path}claim.engine", command.claim.engine)
     _check_epoch(f"{path}claim.broker_epoch", command.claim.broker_epoch)
@@ -62,11 +62,11 @@ def check_claimed(command: Any, path: str = "") -> None:
 
 
 def check_update_segment_isr(command: pb.UpdateSegmentIsr, path: str = "") -> None:
-    """Refuse in-sync replicas that are none, or that name an engine twice."""
+    """Reject an in-sync set that is empty or too large, or names an engine twice."""
     check_claimed(command, path)
     _check_segment_epoch(command.segment_epoch, path)
     if not command.isr:
-        raise Invalid(f"{path}isr", "must hold the leader at least")
+        raise Invalid(f"{path}isr", "must hold at least the leader")
     if len(command.isr) > MOST_REPLICAS:
         raise Invalid(f"{path}isr", f"must hold at most {MOST_REPLICAS} replicas")
     for position, member in enumerate(command.isr):
@@ -76,14 +76,14 @@ def check_update_segment_isr(command: pb.UpdateSegmentIsr, path: str = "") -> No
 
 
 def check_force_leader(command: pb.ForceLeader, path: str = "") -> None:
-    """Refuse an election of nobody, or one that was not concluded from a row."""
+    """Reject an election that names no shard or engine, or lacks the epoch of the segment's row."""
     check_shard(command, path)
     check_text(f"{path}engine", command.engine)
     _check_segment_epoch(command.segment_epoch, path)
 
 
 def check_acknowledge_drops(command: pb.AcknowledgeDrops) -> None:
-    """Refuse an acknowledgement of nobody."""
+    """Reject an acknowledgement that names no engine or broker epoch."""
     check_text("engine", command.engine)
     _check_epoch("broker_epoch", command.broker_epoch)
 
@@ -111,7 +111,7 @@ def _check_segment_epoch(epoch: int, path: str) -> None:
 
 
 def each(field: str, check: Callable[[Any, str], None], most: int = 0) -> Callable[[Any], None]:
-    """Return what refuses a command of too many items, or with a wrong one, and says which."""
+    """Return a check that rejects a command with too many items or an invalid item, by position."""
 
     def check_each(command: Any) -> None:
         items: Sequence[Any] = getattr(command, field)
@@ -126,11 +126,11 @@ def each(field: str, check: Callable[[Any, str], None], most: int = 0) -> Callab
 
 
 def check_engine(name: str, path: str) -> None:
-    """Refuse an engine without a name."""
+    """Reject an engine without a name."""
     check_text(path.removesuffix("."), name)
 
 
-#: The most that a list yields: a largest page, and one that tells that there are more.
+#: Maximum number of rows of a list: the largest page, and one row to show that there are more.
 LONGEST_LIST: Final = 1_001
-#: What controllers find at a time, when they do not say how many.
+#: Default limit of a controller's query.
 FOUND: Final = 1_000

@@ -1,1 +1,1 @@
-"""The engines: what they carry, and how they are taken out of service."""
+"""The engines: their load, and taking them out of service."""

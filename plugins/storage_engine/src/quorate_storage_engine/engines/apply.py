@@ -29,10 +29,10 @@ class Leave:
 
 
 def next_step(segment: Segment, engine: str, fleet: Fleet) -> Add | Leave | None:
-    """Return what can be done for a replica that leaves its engine; None: wait.
+    """Return the next step for a replica that leaves its engine; None: wait.
 
-    A live engine keeps its replica until enough others are in sync. One that is gone is of no use,
-    unless it is known to hold what no live engine may hold.
+    A live engine keeps its replica until enough others are in sync. The replica of an engine that
+    is gone is given up, unless it may hold records that no live engine holds.
     """
     if (
         segment.status == SEGMENT_STATUS_DELETING
@@ -70,14 +70,14 @@ def additions(segment: Segment, fleet: Fleet, wanted: int) -> list[str]:
 
 
 def shortage(segment: Segment) -> int:
-    """Return how many replicas a segment is short of."""
+    """Return the number of replicas that a segment lacks."""
     if segment.status == SEGMENT_STATUS_DELETING:
         return 0
     return max(0, segment.wanted_replicas - len(segment.replicas))
 
 
 def decommission(txn: Txn, fleet: Fleet, name: str) -> rows.Engine:
-    """Have the replicas of engines moved to others; those take nothing on any more."""
+    """Move the replicas of an engine to others; the engine accepts no more replicas."""
     if not (fleet.is_registered(name) or _has_left_something(txn, name)):
         raise Rejected(
             "ENGINE_NOT_FOUND",
@@ -90,21 +90,21 @@ def decommission(txn: Txn, fleet: Fleet, name: str) -> rows.Engine:
 
 
 def _has_left_something(txn: Txn, name: str) -> bool:
-    """Return whether an engine carries something, or was asked to drop what it holds."""
+    """Return whether an engine has a row, or drops that it has not acknowledged."""
     if txn.get(ENGINES, engine_key(name)) is not None:
         return True
     return any(txn.scan(DROPS, *keys.prefix(name), limit=1))
 
 
 def recommission(txn: Txn, fleet: Fleet, name: str) -> rows.Engine:
-    """Let decommissioned engines take replicas on again."""
+    """Let a decommissioned engine accept replicas again."""
     if not fleet.is_leaving(name):
         raise Rejected("ENGINE_NOT_FOUND", f"no engine {name} is decommissioned")
     return fleet.mark(name, 0)
 
 
 def fill(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
-    """Add replicas to segments that have too few; they join the in-sync ones later."""
+    """Add replicas to a segment that has too few; they join the in-sync replicas later."""
     found = seen_draft(txn, seen)
     segment = found.segment
     added = additions(segment, fleet, shortage(segment))
@@ -118,7 +118,7 @@ def fill(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
 
 
 def move(txn: Txn, fleet: Fleet, departure: pb.Departure) -> None:
-    """Take the next step for replicas that leave their engines."""
+    """Take the next step for a replica that leaves its engine."""
     found = seen_draft(txn, departure.seen)
     segment = found.segment
     step = next_step(segment, departure.engine, fleet)

@@ -1,4 +1,4 @@
-"""What adds replicas where they lack, and moves them off decommissioned engines."""
+"""The controller that adds missing replicas, and moves replicas off decommissioned engines."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
 
 
 async def place_replicas(node: NodeApi, shard: ShardRef) -> None:
-    """Add replicas that lack, then take every step for those that leave their engines."""
+    """Add missing replicas, then move replicas off decommissioned engines, step by step."""
     await carry_out_seen(node, shard, asked.FindThinQuery, pb.FillReplicas)
     # A replica whose engine is gone is added elsewhere by one step, and left by the next.
     while await _move(node, shard):

@@ -1,4 +1,4 @@
-"""The engines as one command sees them: who is registered, and what each carries."""
+"""The engines as one command sees them: their registrations and their load."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
@@ -15,7 +15,7 @@ from quorate_storage_engine.v1.rows_pb2 import Engine, Segment
 
 #: The role of a broker that holds segments.
 ROLE: Final = "engine"
-#: The label of a broker that says where it stands.
+#: The label of a broker that names its rack.
 RACK: Final = "rack"
 
 C = TypeVar("C")
@@ -23,7 +23,7 @@ R = TypeVar("R")
 
 
 class Fleet:
-    """Reads each broker and engine once; what changes is written by `settle`, once an engine."""
+    """Reads each broker and engine once; `settle` writes each changed engine once."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader: Final = reader
@@ -33,13 +33,13 @@ class Fleet:
         self._loads: dict[str, Load] | None = None
 
     def broker_epoch(self, name: str) -> int:
-        """Return the epoch under which an engine is registered; zero when it is not."""
+        """Return the epoch under which an engine is registered; zero if it is not registered."""
         if name not in self._epochs:
             self._epochs[name] = api.epoch_of(self._reader, name, ROLE)
         return self._epochs[name]
 
     def is_registered(self, name: str) -> bool:
-        """Return whether an engine is held to be alive."""
+        """Return whether an engine is registered, and so considered alive."""
         return self.broker_epoch(name) > 0
 
     def is_leaving(self, name: str) -> bool:
@@ -47,11 +47,11 @@ class Fleet:
         return self.engine(name).decommissioned_at_ms > 0
 
     def is_lost(self, name: str) -> bool:
-        """Return whether an engine is decommissioned and gone: nobody waits for it."""
+        """Return whether an engine is decommissioned and unregistered: no removal waits for it."""
         return self.is_leaving(name) and not self.is_registered(name)
 
     def engine(self, name: str) -> Engine:
-        """Return what an engine carries."""
+        """Return the row of an engine; an empty one if it has no row."""
         found = self._engines.get(name)
         if found is None:
             row = self._reader.get(ENGINES, engine_key(name))
@@ -60,7 +60,7 @@ class Fleet:
         return found
 
     def loads(self) -> list[Load]:
-        """Return the engines that take replicas on, with what they carry."""
+        """Return the load of each engine that accepts replicas."""
         if self._loads is None:
             self._loads = {}
             for broker in self.registered():
@@ -90,7 +90,7 @@ class Fleet:
             yield broker
 
     def count(self, name: str, *, replicas: int = 0, leaderships: int = 0) -> None:
-        """Add to what an engine carries."""
+        """Add to the replicas and leaderships of an engine."""
         engine = self.engine(name)
         engine.replicas += replicas
         engine.leaderships += leaderships
@@ -100,7 +100,7 @@ class Fleet:
             load.replicas, load.leaderships = engine.replicas, engine.leaderships
 
     def mark(self, name: str, decommissioned_at_ms: int) -> Engine:
-        """Take an engine out of service, or with zero into it."""
+        """Take an engine out of service; zero puts it back into service."""
         engine = self.engine(name)
         engine.decommissioned_at_ms = decommissioned_at_ms
         self._changed.add(name)
@@ -108,7 +108,7 @@ class Fleet:
         return engine
 
     def settle(self, txn: Txn) -> None:
-        """Write what has changed; an engine that carries nothing has no row."""
+        """Write the changed engines; an engine without load that is in service has no row."""
         for name in sorted(self._changed):
             engine = self._engines[name]
             if engine.replicas or engine.leaderships or engine.decommissioned_at_ms:

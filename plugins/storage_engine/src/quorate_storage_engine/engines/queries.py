@@ -1,4 +1,4 @@
-"""The reads of engines, and what the moves of replicas look for."""
+"""The reads of engines, and the queries of the controller that places replicas."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from quorate_storage_engine.validation import LONGEST_LIST
 
 
 def list_engines(reader: Reader, query: asked.ListEnginesQuery) -> Iterator[asked.EngineState]:
-    """Yield the engines that are registered or carry something, by name."""
+    """Yield the engines that are registered or have a row, by name."""
     fleet = Fleet(reader)
     states = {
         broker.name: asked.EngineState(broker_epoch=broker.epoch, rack=broker.labels.get(RACK, ""))

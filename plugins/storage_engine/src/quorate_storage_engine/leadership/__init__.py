@@ -1,1 +1,1 @@
-"""Who leads a segment: elections, their rules, and the controllers that hold them."""
+"""The leaders of segments: elections, their rules, and the controllers that hold them."""

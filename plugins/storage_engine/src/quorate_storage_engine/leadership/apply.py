@@ -14,8 +14,8 @@ from quorate_storage_engine.v1.rows_pb2 import SEGMENT_STATUS_DELETING, Segment
 def successor(segment: Segment, is_registered: Callable[[str], bool]) -> str | None:
     """Return the first live in-sync replica besides the leader.
 
-    The leader itself is none, even where another process of it lives: that one has to tell its
-    log's end first.
+    The leader itself does not qualify, even if another process of the engine lives: that process
+    has to report its log end first.
     """
     for engine in segment.isr:
         if engine != segment.leader and is_registered(engine):
@@ -24,7 +24,7 @@ def successor(segment: Segment, is_registered: Callable[[str], bool]) -> str | N
 
 
 def enthrone(segment: Segment, engine: str, broker_epoch: int) -> None:
-    """Let an engine lead under the next leader epoch, in the process that is registered."""
+    """Make an engine lead under the next leader epoch, in its registered process."""
     segment.leader = engine
     segment.leader_broker_epoch = broker_epoch
     segment.leader_epoch += 1
@@ -32,7 +32,7 @@ def enthrone(segment: Segment, engine: str, broker_epoch: int) -> None:
 
 
 def depose(segment: Segment) -> None:
-    """Leave a segment without a leader, and keep in mind who holds all that was acknowledged."""
+    """Remove the leader of a segment, and record the replicas with all acknowledged records."""
     segment.last_known_isr[:] = segment.isr
     del segment.isr[:]
     segment.leader = ""
@@ -41,14 +41,14 @@ def depose(segment: Segment) -> None:
 
 
 def restore(segment: Segment, engine: str, broker_epoch: int) -> None:
-    """Let an engine lead a segment that had no leader: the others have to catch up with it."""
+    """Make an engine lead a segment that had no leader: the others have to catch up with it."""
     del segment.last_known_isr[:]
     segment.isr[:] = [engine]
     enthrone(segment, engine, broker_epoch)
 
 
 def preferred_leader(segment: Segment, fleet: Fleet) -> str | None:
-    """Return the first replica if it could lead and another one does."""
+    """Return the first replica if it is able to lead and another replica leads."""
     if not segment.leader or not segment.replicas:
         return None
     preferred = segment.replicas[0]
@@ -63,7 +63,7 @@ def preferred_leader(segment: Segment, fleet: Fleet) -> str | None:
 
 
 def check_claim(fleet: Fleet, segment: Segment, claim: LeaderClaim) -> None:
-    """Refuse a caller that does not lead the segment, each wrong field with its own reason."""
+    """Reject a caller that does not lead the segment, each wrong field with its own reason."""
     where = f"segment {segment.number} of {segment.shard}"
     if segment.status == SEGMENT_STATUS_DELETING:
         raise Rejected("SEGMENT_DELETING", f"{where} is being removed")
@@ -97,7 +97,7 @@ def check_claim(fleet: Fleet, segment: Segment, claim: LeaderClaim) -> None:
 
 
 def switch(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
-    """Replace leaders that are gone by live in-sync replicas, or leave segments unavailable."""
+    """Replace a leader that is gone by a live in-sync replica, or leave the segment unavailable."""
     found = seen_draft(txn, seen)
     segment = found.segment
     leader = segment.leader
@@ -113,7 +113,7 @@ def switch(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
 
 
 def elect(txn: Txn, fleet: Fleet, election: pb.Election) -> None:
-    """Give unavailable segments leaders that reported their logs' ends."""
+    """Make a replica that reported its log end lead an unavailable segment."""
     found = seen_draft(txn, election.seen)
     segment = found.segment
     _check_unavailable(segment)
@@ -132,7 +132,7 @@ def elect(txn: Txn, fleet: Fleet, election: pb.Election) -> None:
 
 
 def move(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
-    """Give leadership back to preferred leaders."""
+    """Give the leadership of a segment back to its preferred leader."""
     found = seen_draft(txn, seen)
     segment = found.segment
     preferred = preferred_leader(segment, fleet)
@@ -143,7 +143,7 @@ def move(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
 
 
 def force(txn: Txn, fleet: Fleet, command: pb.ForceLeader) -> rows.Segment:
-    """Make a live replica the leader of an unavailable segment because an operator says so."""
+    """Make a live replica lead an unavailable segment, by order of an operator."""
     found = draft(txn, command.shard, command.segment)
     segment = found.segment
     check_segment_epoch(segment, command.segment_epoch)

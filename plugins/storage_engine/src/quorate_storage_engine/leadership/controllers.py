@@ -1,4 +1,4 @@
-"""What gives segments their leaders, on the node that leads the shard of the metadata."""
+"""The controllers that give segments leaders, on the node that leads the metadata shard."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked
 
 
 async def hold_elections(node: NodeApi, shard: ShardRef, *, ask: AskLogEnd = ask_over_grpc) -> None:
-    """Replace leaders that are gone, then recover what had nobody left."""
+    """Replace leaders that are gone, then recover the segments that have no leader."""
     await switch_leaders(node, shard)
     await recover(node, shard, ask)
 
 
 async def switch_leaders(node: NodeApi, shard: ShardRef) -> None:
-    """Give each segment whose leader is gone to a live in-sync replica."""
+    """Elect a live in-sync replica for each segment that has lost its leader."""
     limit = node.config(StorageEngineConfig).batch
     while True:
         query = asked.FindOrphansQuery(limit=limit)
@@ -44,7 +44,7 @@ async def switch_leaders(node: NodeApi, shard: ShardRef) -> None:
 
 
 async def recover(node: NodeApi, shard: ShardRef, ask: AskLogEnd) -> None:
-    """Ask the last known in-sync replicas of unavailable segments, and let the best one lead."""
+    """Ask the last known in-sync replicas of unavailable segments, and elect the best of them."""
     config = node.config(StorageEngineConfig)
 
     def query(last: asked.RecoverableSegment | None) -> asked.FindRecoverableQuery:
@@ -71,14 +71,14 @@ async def recover(node: NodeApi, shard: ShardRef, ask: AskLogEnd) -> None:
 
 
 async def balance_leaders(node: NodeApi, shard: ShardRef) -> None:
-    """Give leadership back to preferred leaders, a limited number in each round."""
+    """Give leadership back to preferred leaders, up to the limit of one round."""
     await move_leaders(node, node.config(StorageEngineConfig).balance_moves, shard)
 
 
 async def move_leaders(
     node: NodeApi, most: int, shard: ShardRef | None = None, *, dry_run: bool = False
 ) -> list[asked.LeaderMove]:
-    """Move up to that many leaders, and return the moves; a dry run only returns them."""
+    """Move up to `most` leaders, and return the moves; a dry run only returns them."""
     if not most:
         return []
     query = asked.FindDisplacedQuery(limit=most)
@@ -93,7 +93,7 @@ async def move_leaders(
 
 
 def election_holding(ask: AskLogEnd) -> Controller:
-    """Return the controller that holds elections, with a way to ask engines."""
+    """Return the controller that holds elections and asks engines through `ask`."""
     return Controller(
         name="storage_engine.election_holding",
         group=GROUP,

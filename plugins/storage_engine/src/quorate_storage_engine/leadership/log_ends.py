@@ -1,4 +1,4 @@
-"""Asks engines where their logs end, and decides what an answer is worth."""
+"""Asks engines for the ends of their logs, and judges the answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from quorate_storage_engine.v1.storage_node_pb2 import LogEnd, LogEndRequest, Lo
 
 _log = logging.getLogger(__name__)
 
-#: Segments that an engine is asked for in one call.
+#: Maximum number of segments in one call to an engine.
 _AT_A_TIME: Final = 1_000
 
 
@@ -29,14 +29,14 @@ AskLogEnd = Callable[[str, LogEndRequest, float], Awaitable[LogEndResponse]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Where the log of one candidate ends."""
+    """The end of the log of one candidate."""
 
     candidate: Candidate
     log_end: LogEnd
 
 
 async def ask_over_grpc(address: str, request: LogEndRequest, timeout_s: float) -> LogEndResponse:
-    """Ask over a connection of its own: elections are rare, and engines that fail are gone."""
+    """Ask over a new connection: elections are rare, and engines that fail are gone."""
     async with grpc.aio.insecure_channel(address) as channel:
         stub = Stub(channel, storage_node_pb2.DESCRIPTOR.services_by_name["StorageNodeService"])
         response: LogEndResponse = await stub.LogEnd(request, timeout=timeout_s)
@@ -46,9 +46,9 @@ async def ask_over_grpc(address: str, request: LogEndRequest, timeout_s: float) 
 async def ask_candidates(
     found: Sequence[RecoverableSegment], ask: AskLogEnd, timeout_s: float
 ) -> dict[tuple[str, int], list[Answer]]:
-    """Ask every candidate for all segments it may lead, and return what is credible by segment.
+    """Ask each candidate for all segments it may lead, and return the credible answers by segment.
 
-    Who does not answer in time, or answers for somebody else, is passed over.
+    A candidate that does not answer in time, or answers for another engine, is skipped.
     """
     segments = {(each.segment.shard, each.segment.number): each.segment for each in found}
     asked: dict[str, tuple[Candidate, list[Segment]]] = {}
@@ -67,7 +67,7 @@ async def ask_candidates(
 
 
 def is_credible(log_end: LogEnd, segment: Segment) -> bool:
-    """Return whether a log can be one of the segment's: nobody led it under a later epoch."""
+    """Return whether a log can belong to the segment: no later leader epoch, offsets that fit."""
     return (
         log_end.shard_uid == segment.shard_uid
         and log_end.leader_epoch <= segment.leader_epoch
@@ -77,9 +77,9 @@ def is_credible(log_end: LogEnd, segment: Segment) -> bool:
 
 
 def best(segment: Segment, answers: Iterable[Answer]) -> Answer | None:
-    """Return the answer of the log that knows most: the latest epoch, then the furthest end.
+    """Return the answer of the most complete log: the latest epoch, then the furthest end.
 
-    Among equals the one that stands first among the last known in-sync replicas.
+    Ties go to the replica that comes first among the last known in-sync replicas.
     """
     order = list(segment.last_known_isr)
     known = [answer for answer in answers if answer.candidate.engine in order]
@@ -99,8 +99,8 @@ async def _ask(
 ) -> list[Answer]:
     if not candidate.address:
         _log.warning(
-            "engine %s is registered without the address `storage`; it cannot be asked where its "
-            "logs end, and %d segments wait for it",
+            "engine %s is registered without the address `storage`: it cannot be asked for its log "
+            "ends, and %d segments wait for it",
             candidate.engine,
             len(segments),
         )
@@ -116,7 +116,7 @@ async def _ask(
                 response = await ask(candidate.address, request, timeout_s)
         except (OSError, grpc.RpcError) as error:
             _log.warning(
-                "engine %s at %s does not tell where its logs end: %s: %s",
+                "engine %s at %s did not report its log ends: %s: %s",
                 candidate.engine,
                 candidate.address,
                 type(error).__name__,
@@ -125,7 +125,7 @@ async def _ask(
             break
         if (response.engine, response.broker_epoch) != (candidate.engine, candidate.broker_epoch):
             _log.warning(
-                "at %s answers engine %s of epoch %d, and %s of epoch %d is registered there",
+                "%s is answered by engine %s of epoch %d, but %s of epoch %d is registered there",
                 candidate.address,
                 response.engine,
                 response.broker_epoch,

@@ -1,4 +1,4 @@
-"""What the elections look for."""
+"""The queries of the elections."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -19,12 +19,12 @@ from quorate_storage_engine.leadership.apply import preferred_leader
 from quorate_storage_engine.segments.rows import indexed, read_segment, seen
 from quorate_storage_engine.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
 
-#: The listener under which an engine registers where its StorageNode is.
+#: The listener under which an engine registers the address of its StorageNode.
 ADDRESS: Final = "storage"
 
 
 def find_orphans(reader: Reader, query: asked.FindOrphansQuery) -> Iterator[pb.SeenSegment]:
-    """Yield segments whose leader is registered no more, or as another process."""
+    """Yield segments with a leader that is gone, or registered as another process."""
     fleet = Fleet(reader)
     for row in read_range(reader, ENGINES, *keys.prefix()):
         engine = rows.Engine.FromString(row.value)
@@ -32,7 +32,7 @@ def find_orphans(reader: Reader, query: asked.FindOrphansQuery) -> Iterator[pb.S
             continue
         start, end = keys.prefix(engine.name)
         if fleet.is_registered(engine.name):
-            # What it leads as the process that is registered now comes last.
+            # The leaderships of the registered process sort last.
             end = keys.pack(engine.name, fleet.broker_epoch(engine.name))
         for entry in read_range(reader, LEADERSHIPS, start, end):
             _, _, shard, number = keys.unpack(entry.key)
@@ -44,7 +44,7 @@ def find_orphans(reader: Reader, query: asked.FindOrphansQuery) -> Iterator[pb.S
 def find_recoverable(
     reader: Reader, query: asked.FindRecoverableQuery
 ) -> Iterator[asked.RecoverableSegment]:
-    """Yield unavailable segments that somebody who is registered may know to the end."""
+    """Yield unavailable segments with a registered last known in-sync replica."""
     fleet = Fleet(reader)
     for segment in indexed(reader, UNAVAILABLE, query.after):
         candidates = [
@@ -64,7 +64,7 @@ def _candidate(reader: Reader, engine: str) -> asked.Candidate:
 
 
 def find_displaced(reader: Reader, query: asked.FindDisplacedQuery) -> Iterator[asked.LeaderMove]:
-    """Yield segments whose preferred leader could lead and does not."""
+    """Yield segments that are led by another replica although the preferred leader is able to."""
     fleet = Fleet(reader)
     for segment in indexed(reader, DISPLACED, query.after):
         preferred = preferred_leader(segment, fleet)

@@ -1,1 +1,1 @@
-"""Deletion in two phases: engines are asked to drop what they hold, and rows go when they did."""
+"""Deletion in two phases: engines are asked to drop their replicas, then rows are deleted."""

@@ -24,7 +24,7 @@ from quorate_storage_engine.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 
 def begin_removal(txn: Txn, fleet: Fleet, draft: Draft) -> rows.Segment:
-    """Ask the engines that hold a segment to drop it; a segment that nobody holds is gone."""
+    """Ask the engines that hold a segment to drop it; delete a segment without holders at once."""
     segment = draft.segment
     holders = [engine for engine in segment.replicas if not fleet.is_lost(engine)]
     for engine in holders:
@@ -40,7 +40,7 @@ def begin_removal(txn: Txn, fleet: Fleet, draft: Draft) -> rows.Segment:
 
 
 def store_or_finish(txn: Txn, fleet: Fleet, draft: Draft) -> rows.Segment:
-    """Keep a segment while somebody holds it; the last one takes its shard along, if marked."""
+    """Store a segment that engines still hold, else delete it, with its shard if it is the last."""
     segment = draft.segment
     if segment.drops:
         return store(txn, fleet, draft)
@@ -52,7 +52,7 @@ def store_or_finish(txn: Txn, fleet: Fleet, draft: Draft) -> rows.Segment:
 
 
 def ask_to_drop(txn: Txn, segment: rows.Segment, engine: str) -> None:
-    """Leave word for an engine that it is to delete its replica of a segment."""
+    """Request that an engine deletes its replica of a segment."""
     drop = rows.Drop(
         engine=engine,
         shard=segment.shard,
@@ -66,7 +66,7 @@ def ask_to_drop(txn: Txn, segment: rows.Segment, engine: str) -> None:
 
 
 def read_drop(reader: Reader, key: bytes) -> rows.Drop | None:
-    """Return what an engine is asked to drop."""
+    """Return the drop of a key, if there is one."""
     row = reader.get(DROPS, key)
     return None if row is None else rows.Drop.FromString(row)
 
@@ -85,7 +85,7 @@ def _lose_segment(txn: Txn, shard: rows.Shard) -> None:
 
 
 def acknowledge_drops(txn: Txn, command: pb.AcknowledgeDrops) -> BatchReply:
-    """Record what an engine has dropped."""
+    """Record that an engine has dropped its replicas of segments."""
 
     def acknowledge(txn: Txn, fleet: Fleet, dropped: pb.DroppedSegment) -> None:
         registered = fleet.broker_epoch(command.engine)
@@ -104,7 +104,7 @@ def acknowledge_drops(txn: Txn, command: pb.AcknowledgeDrops) -> BatchReply:
 
 
 def remove(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
-    """Begin to remove segments of shards that are being deleted."""
+    """Begin to remove a segment of a shard that is being deleted."""
     found = seen_draft(txn, seen)
     row = txn.get(SHARDS, shard_key(seen.shard))
     shard = rows.Shard.FromString(row or b"")
@@ -117,9 +117,10 @@ def remove(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
 
 
 def finish(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
-    """Let segments go that only engines without a registration still hold.
+    """Delete a segment that only engines without a registration still hold.
 
-    What those were asked stands: one that comes back drops what it holds."""
+    Their drops stay pending: an engine that comes back drops its replica.
+    """
     found = seen_draft(txn, seen)
     segment = found.segment
     waiting = [engine for engine in segment.drops if fleet.is_registered(engine)]
@@ -130,7 +131,7 @@ def finish(txn: Txn, fleet: Fleet, seen: pb.SeenSegment) -> None:
 
 
 def forget(txn: Txn, fleet: Fleet, key: bytes) -> None:
-    """Forget what was asked of decommissioned engines that are gone."""
+    """Forget a drop requested of a decommissioned engine that is gone."""
     drop = read_drop(txn, key)
     if drop is None or not fleet.is_lost(drop.engine):
         raise Rejected("FAILED_PRECONDITION", "the engine may still drop what it was asked to")
@@ -138,7 +139,7 @@ def forget(txn: Txn, fleet: Fleet, key: bytes) -> None:
 
 
 def _answers(dropped: pb.DroppedSegment, drop: rows.Drop) -> bool:
-    """Return whether an acknowledgement is that of this request, and not of an earlier one."""
+    """Return whether an acknowledgement is for this drop, and not for an earlier request."""
     return dropped.segment_epoch == drop.segment_epoch
 
 

@@ -1,4 +1,4 @@
-"""The garbage collection: what was marked for deletion is removed, and what hangs is reported."""
+"""The garbage collection: it removes marked shards and segments, and reports overdue drops."""
 
 import logging
 from typing import Final
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 async def collect_garbage(node: NodeApi, shard: ShardRef) -> None:
-    """Begin removals, end those that nobody can acknowledge any more, and report the others."""
+    """Begin removals, finish removals that wait only for gone engines, and report the health."""
     limit = node.config(StorageEngineConfig).batch
     await carry_out_seen(node, shard, asked.FindRemovableQuery, pb.RemoveSegments)
     while lost := [
@@ -42,7 +42,7 @@ async def _report(node: NodeApi) -> None:
             node.observe(OVERDUE.name, overdue.drops, engine=overdue.engine)
             if overdue.drops:
                 _log.warning(
-                    "engine %s has not acknowledged %d drops for %d s; look at it, or "
+                    "engine %s has not acknowledged %d drops for %d s; check it, or "
                     "decommission it if it is gone for good",
                     overdue.engine,
                     overdue.drops,

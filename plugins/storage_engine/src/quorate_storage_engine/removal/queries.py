@@ -1,4 +1,4 @@
-"""The reads of drops, and what the garbage collection looks for."""
+"""The reads of drops, and the queries of the garbage collection."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from quorate_storage_engine.validation import LONGEST_LIST
 
 
 def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Drop]:
-    """Yield what engines are asked to drop, as many as are wanted."""
+    """Yield the matching drops requested of engines, up to the limit."""
     start, end = keys.prefix(query.engine) if query.engine else keys.prefix()
     after = query.after
     if after.engine:
@@ -35,7 +35,7 @@ def list_drops(reader: Reader, query: asked.ListDropsQuery) -> Iterator[rows.Dro
 
 
 def find_removable(reader: Reader, query: asked.FindRemovableQuery) -> Iterator[pb.SeenSegment]:
-    """Yield segments of shards that are being deleted whose removal has not begun."""
+    """Yield segments not yet being removed, of shards that are being deleted."""
     after = query.after
     for entry in read_range(
         reader, DELETIONS, keys.pack(after.shard) if after.shard else b"", b"\xff"
@@ -51,7 +51,7 @@ def find_removable(reader: Reader, query: asked.FindRemovableQuery) -> Iterator[
 
 
 def find_abandoned(reader: Reader, query: asked.FindAbandonedQuery) -> Iterator[pb.SeenSegment]:
-    """Yield segments whose removal waits for engines without a registration alone."""
+    """Yield segments being removed that wait only for engines without a registration."""
     fleet = Fleet(reader)
     for segment in indexed(reader, REMOVALS, query.after):
         if not any(map(fleet.is_registered, segment.drops)):
@@ -59,7 +59,7 @@ def find_abandoned(reader: Reader, query: asked.FindAbandonedQuery) -> Iterator[
 
 
 def find_lost_drops(reader: Reader, query: asked.FindLostDropsQuery) -> Iterator[rows.Drop]:
-    """Yield what decommissioned engines without a registration were asked to drop."""
+    """Yield the drops requested of decommissioned engines without a registration."""
     fleet = Fleet(reader)
     for row in read_range(reader, DROPS, *keys.prefix()):
         drop = rows.Drop.FromString(row.value)
@@ -68,7 +68,7 @@ def find_lost_drops(reader: Reader, query: asked.FindLostDropsQuery) -> Iterator
 
 
 def get_health(reader: Reader, query: asked.GetHealthQuery) -> Iterator[asked.Health]:
-    """Yield how many segments and drops somebody has to look at."""
+    """Yield the number of segments and drops that need attention."""
     until_ms = reader.now_ms - query.overdue_after_ms
     overdue: Counter[str] = Counter()
     for row in read_range(reader, DROPS, *keys.prefix()):

@@ -22,7 +22,7 @@ from quorate_storage_engine.v1.rows_pb2 import Segment
 
 
 def check_isr(fleet: Fleet, segment: Segment, isr: Sequence[IsrMember]) -> None:
-    """Refuse in-sync replicas without the leader, outside the replicas, or that just came back."""
+    """Reject an in-sync set without the leader, with strangers, or with re-registered replicas."""
     names = [member.engine for member in isr]
     where = f"segment {segment.number} of {segment.shard}"
     if segment.leader not in names:
@@ -34,9 +34,9 @@ def check_isr(fleet: Fleet, segment: Segment, isr: Sequence[IsrMember]) -> None:
 
 
 def check_joining(fleet: Fleet, segment: Segment, isr: Sequence[IsrMember]) -> None:
-    """Refuse a replica that joins under another registration than it caught up under.
+    """Reject a replica that joins under another registration than it caught up under.
 
-    Another process of that name may hold less.
+    Another process of that name may hold fewer records.
     """
     for member in isr:
         if member.engine in segment.isr:
@@ -84,7 +84,7 @@ def create_next(txn: Txn, fleet: Fleet, command: pb.CreateNextSegment) -> pb.Sha
 def _begun_before(
     txn: Txn, shard: rows.Shard, segment: rows.Segment, command: pb.CreateNextSegment
 ) -> pb.ShardState:
-    """Answer a repeated command; refuse one for a segment that was never the last one like this."""
+    """Answer a repeated command; reject any other for a segment that is not active."""
     repeated = (
         segment.number + 1 == shard.active_segment
         and segment.HasField("end_offset")
@@ -100,7 +100,7 @@ def _begun_before(
 
 
 def seal(txn: Txn, fleet: Fleet, command: pb.SealSegment) -> rows.Segment:
-    """End a segment that is written to."""
+    """Seal a segment that is being written to."""
     running_shard(txn, command.shard)
     found = draft(txn, command.shard, command.segment)
     segment = found.segment

@@ -1,4 +1,4 @@
-"""Reads, lists and writes segments, and keeps indexes and the loads of engines in step."""
+"""Reads, lists and writes segments, and keeps indexes and the loads of engines up to date."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _NOTHING: Final = b""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facets:
-    """What the indexes and loads know of a segment."""
+    """The facts of a segment that indexes and loads are derived from."""
 
     replicas: frozenset[str]
     #: The leader and its broker epoch.
     leadership: tuple[str, int] | None
-    #: The families of those indexes that name the segment.
+    #: The families of the indexes that name the segment.
     indexes: frozenset[str]
 
     @classmethod
     def of(cls, segment: Segment) -> Self:
-        """Look at a segment as it is now."""
+        """Return the facets of a segment as it is now."""
         deleting = segment.status == SEGMENT_STATUS_DELETING
         indexes = []
         if deleting:
@@ -67,7 +67,7 @@ _ABSENT: Final = Facets(replicas=frozenset(), leadership=None, indexes=frozenset
 
 @dataclass(slots=True)
 class Draft:
-    """A segment that a handler changes, and what was known of it before."""
+    """A segment that a handler changes, and its facets before the change."""
 
     segment: Segment
     was: Facets
@@ -84,7 +84,7 @@ def read_segment(reader: Reader, shard: str, number: int) -> Segment | None:
 
 
 def draft(reader: Reader, shard: str, number: int) -> Draft:
-    """Return a segment to be changed; refuses when there is none."""
+    """Return a segment to be changed; rejects a segment that does not exist."""
     segment = read_segment(reader, shard, number)
     if segment is None:
         raise Rejected("SEGMENT_NOT_FOUND", f"shard {shard} has no segment {number}")
@@ -92,14 +92,14 @@ def draft(reader: Reader, shard: str, number: int) -> Draft:
 
 
 def seen_draft(reader: Reader, seen: SeenSegment) -> Draft:
-    """Return a segment to be changed; refuses when it is not as a controller saw it."""
+    """Return a segment to be changed; rejects a segment that changed since a controller saw it."""
     found = draft(reader, seen.shard, seen.segment)
     check_segment_epoch(found.segment, seen.segment_epoch)
     return found
 
 
 def check_segment_epoch(segment: Segment, expected: int) -> None:
-    """Refuse a change that was concluded from another row than the one that stands."""
+    """Reject a change that is based on an outdated row of the segment."""
     if segment.segment_epoch != expected:
         raise Rejected(
             "STALE_SEGMENT_EPOCH",
@@ -116,17 +116,17 @@ def seen(segment: Segment) -> SeenSegment:
 
 
 def seen_id(last: SeenSegment | None) -> SegmentId:
-    """Return the segment after which a controller goes on; the beginning when it saw none."""
+    """Return the segment after which a controller continues; empty if it has seen no segment."""
     return SegmentId(shard=last.shard, segment=last.segment) if last else SegmentId()
 
 
 def begin(txn: Txn, fleet: Fleet, segment: Segment) -> Segment:
-    """Write a segment that is new."""
+    """Write a new segment, with its indexes and loads."""
     return store(txn, fleet, Draft(segment, _ABSENT))
 
 
 def store(txn: Txn, fleet: Fleet, draft: Draft) -> Segment:
-    """Write a segment, and what follows from it."""
+    """Write a segment, and update its indexes and loads."""
     segment = draft.segment
     key = segment_key(segment.shard, segment.number)
     txn.put(SEGMENTS, key, segment.SerializeToString(deterministic=True))
@@ -135,7 +135,7 @@ def store(txn: Txn, fleet: Fleet, draft: Draft) -> Segment:
 
 
 def erase(txn: Txn, fleet: Fleet, draft: Draft) -> None:
-    """Delete a segment, and what followed from it."""
+    """Delete a segment, its index entries, and its part of the loads."""
     segment = draft.segment
     txn.delete(SEGMENTS, segment_key(segment.shard, segment.number))
     _follow(txn, fleet, segment, draft.was, _ABSENT)
@@ -172,7 +172,7 @@ def _follow(txn: Txn, fleet: Fleet, segment: Segment, was: Facets, now: Facets) 
 
 
 def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
-    """Yield the segments that an index names, after one of them."""
+    """Yield the segments that an index names, from after a given segment."""
     start, end = keys.prefix()
     for entry in read_range(reader, index, max(start, start_behind(after)), end):
         row = reader.get(SEGMENTS, entry.key)
@@ -181,12 +181,12 @@ def indexed(reader: Reader, index: str, after: SegmentId) -> Iterator[Segment]:
 
 
 def start_behind(after: SegmentId) -> bytes:
-    """Return where a walk continues after a segment; its beginning if none is given."""
+    """Return the key at which a scan continues after a segment; empty if no segment is given."""
     return keys.successor(segment_key(after.shard, after.segment)) if after.shard else b""
 
 
 def get_segments(reader: Reader, query: GetSegmentsQuery) -> Iterator[Segment]:
-    """Yield those of the named segments that are there."""
+    """Yield the existing segments among the named ones."""
     for wanted in query.segments[:LONGEST_LIST]:
         segment = read_segment(reader, wanted.shard, wanted.segment)
         if segment is not None:
@@ -194,13 +194,13 @@ def get_segments(reader: Reader, query: GetSegmentsQuery) -> Iterator[Segment]:
 
 
 def list_segments(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
-    """Yield the segments that fit, as many as are wanted."""
+    """Yield the matching segments, up to the limit."""
     matching = (segment for segment in _walked(reader, query) if _fits(segment, query))
     return islice(matching, min(query.limit or LONGEST_LIST, LONGEST_LIST))
 
 
 def _walked(reader: Reader, query: ListSegmentsQuery) -> Iterator[Segment]:
-    """Walk over the fewest rows that hold all that fits."""
+    """Scan the smallest range of rows that contains every match."""
     if query.engine:
         return _held(reader, query.engine, query.after)
     if query.unavailable:
@@ -236,7 +236,7 @@ def _is_under_replicated(segment: Segment) -> bool:
 
 
 def place_segment(fleet: Fleet, shard: Shard, number: int) -> list[str]:
-    """Return the engines for a new segment, its leader first; refuses when they are too few."""
+    """Return the engines for a new segment, its leader first; rejects if engines are too few."""
     wanted = shard.config.replicas
     loads = fleet.loads()
     seed = segment_key(shard.name, number)

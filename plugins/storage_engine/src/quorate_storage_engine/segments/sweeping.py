@@ -1,4 +1,4 @@
-"""How controllers work off the segments that a query finds, batch by batch."""
+"""Proposes commands for the segments that a controller's query finds, page by page."""
 
 from typing import Any
 

@@ -24,7 +24,7 @@ def find_shard(reader: Reader, name: str) -> Shard | None:
 
 
 def read_shard(reader: Reader, name: str) -> Shard:
-    """Return a shard; refuses when there is none."""
+    """Return a shard; rejects a shard that does not exist."""
     shard = find_shard(reader, name)
     if shard is None:
         raise Rejected("SHARD_NOT_FOUND", f"there is no engine shard {name}")
@@ -32,7 +32,7 @@ def read_shard(reader: Reader, name: str) -> Shard:
 
 
 def running_shard(reader: Reader, name: str) -> Shard:
-    """Return a shard that may be changed; refuses when it is being deleted."""
+    """Return a shard that may be changed; rejects a shard that is being deleted."""
     shard = read_shard(reader, name)
     if shard.status == SHARD_STATUS_DELETING:
         raise Rejected(
@@ -56,7 +56,7 @@ def get_shard(reader: Reader, query: GetShardQuery) -> Iterator[ShardState]:
 
 
 def list_shards(reader: Reader, query: ListShardsQuery) -> Iterator[Shard]:
-    """Yield the shards that fit, as many as are wanted."""
+    """Yield the matching shards, up to the limit."""
     start, end = keys.opening(query.name_prefix) if query.name_prefix else keys.prefix()
     if query.after_name:
         start = max(start, keys.successor(shard_key(query.after_name)))
@@ -70,7 +70,7 @@ def _fits(shard: Shard, query: ListShardsQuery) -> bool:
 
 
 def delete(txn: Txn, command: pb.DeleteShard) -> rows.Shard:
-    """Mark a shard for deletion; the garbage collection does the rest."""
+    """Mark a shard for deletion; the garbage collection removes it."""
     if command.missing_ok and find_shard(txn, command.name) is None:
         return rows.Shard()
     shard = read_shard(txn, command.name)

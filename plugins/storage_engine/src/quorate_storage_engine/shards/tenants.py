@@ -1,4 +1,4 @@
-"""The plugin's part in the deletions of tenants and topics: their shards go with them."""
+"""The plugin's part in the deletion of tenants and topics: their shards are deleted with them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ CASCADE: Final = "storage_engine"
 
 
 async def holds(node: NodeApi, tenant: str) -> bool:
-    """Return whether a tenant has shards, those that are being deleted among them."""
+    """Return whether a tenant has shards, including shards that are being deleted."""
     query = ListShardsQuery(tenant=tenant, limit=1)
     return bool([shard async for shard in node.query(query, Shard)])
 
 
 async def delete_of_tenants(node: NodeApi, shard: ShardRef) -> None:
-    """Mark the shards of every tenant that waits for it, and say when none is left."""
+    """Mark the shards of each tenant in deletion, and report a tenant once no shard is left."""
     async for tenant in waiting_tenants(node, CASCADE):
         if not await _marked(node, ListShardsQuery(tenant=tenant.name, limit=LONGEST_LIST), shard):
             done = FinishTenantCascade(name=tenant.name, id=tenant.id, cascade=CASCADE)
@@ -37,7 +37,7 @@ async def delete_of_tenants(node: NodeApi, shard: ShardRef) -> None:
 
 
 async def _marked(node: NodeApi, query: ListShardsQuery, leading: ShardRef | None = None) -> bool:
-    """Mark the shards that are found, and tell whether there are any."""
+    """Mark the shards that a query finds, and return whether it finds any."""
     shards = [shard async for shard in node.query(query, Shard)]
     marks = [
         DeleteShard(name=each.name, missing_ok=True)
@@ -61,12 +61,12 @@ TAKES_PART: Final = Extension(
 )
 
 
-#: Shards that are marked in one call; the finalizer is called until there are none.
+#: Maximum number of shards marked in one call; the finalizer is called until none is left.
 _AT_A_TIME: Final = 1_000
 
 
 async def delete_shards_of(node: NodeApi, topics: Sequence[Topic]) -> Sequence[Topic]:
-    """Mark the shards that name topics for deletion, and return those of which all are gone."""
+    """Mark the shards of topics for deletion, and return the topics that have no shard left."""
     queries = (
         ListShardsQuery(tenant=each.tenant, topic=each.name, limit=_AT_A_TIME) for each in topics
     )
