@@ -1,4 +1,4 @@
-"""What operators want to know of the brokers: shards count it, and a leader collects it."""
+"""Activity counters of the brokers: shards count, and the leader of a shard collects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KEY: Final = keys.pack("activity")
 
 
 class Counts(NamedTuple):
-    """How often things have happened; rows hold them in this order."""
+    """Numbers of events, in the order of the row."""
 
     connects: int = 0
     take_overs: int = 0
@@ -49,7 +49,7 @@ _ROW: Final = Struct(f">{len(Counts._fields)}Q")
 
 
 def join_activity(_: bytes, own: bytes, other: bytes) -> bytes:
-    """Return what two shards have counted that become one."""
+    """Return the sums of the counters of two shards that merge."""
     return _ROW.pack(*map(add, _ROW.unpack(own), _ROW.unpack(other)))
 
 
@@ -58,13 +58,13 @@ FAMILY: Final = ColumnFamily(name=ACTIVITY, group=GROUP, joins=join_activity)
 
 
 def counted(reader: Reader) -> Counts:
-    """Return what this shard has counted."""
+    """Return the counters of this shard."""
     value = reader.get(ACTIVITY, _KEY)
     return Counts() if value is None else Counts._make(_ROW.unpack(value))
 
 
 def count(txn: Txn, more: Counts) -> None:
-    """Count what a command has done; nothing is written when it has done nothing."""
+    """Add the events of a command to the counters; write nothing if there were no events."""
     if more == _NOTHING:
         return
     value = txn.get(ACTIVITY, _KEY)
@@ -73,7 +73,7 @@ def count(txn: Txn, more: Counts) -> None:
 
 
 def collect(txn: Txn) -> Counts:
-    """Return what was counted, and begin anew."""
+    """Return the counters, and reset them."""
     found = counted(txn)
     txn.delete(ACTIVITY, _KEY)
     return found
@@ -82,17 +82,17 @@ def collect(txn: Txn) -> Counts:
 CONNECTS: Final = Metric(
     name="quorate_mqtt_connects_total",
     kind="counter",
-    help="Connects of clients that were carried out.",
+    help="Completed connects of clients.",
 )
 TAKE_OVERS: Final = Metric(
     name="quorate_mqtt_take_overs_total",
     kind="counter",
-    help="Connects of clients that another broker served until then.",
+    help="Connects of clients that another broker served before.",
 )
 EXPIRED: Final = Metric(
     name="quorate_mqtt_sessions_expired_total",
     kind="counter",
-    help="Sessions that ended because their expiry interval was over.",
+    help="Sessions that ended because their expiry interval elapsed.",
 )
 WILLS: Final = Metric(
     name="quorate_mqtt_wills_total",
@@ -104,7 +104,7 @@ METRICS: Final = (CONNECTS, TAKE_OVERS, EXPIRED, WILLS)
 
 
 def collect_activity(txn: Txn, command: CollectActivity) -> BatchReply:
-    """Answer with what this shard has counted, and begin anew."""
+    """Answer with the counters of this shard, and reset them."""
 
     def collected(txn: Txn, probe: bytes) -> Activity:
         return Activity(probe=probe, **collect(txn)._asdict())
@@ -113,19 +113,19 @@ def collect_activity(txn: Txn, command: CollectActivity) -> BatchReply:
 
 
 def list_activity(reader: Reader, _: ListActivity) -> Iterator[Activity]:
-    """Yield what this shard has counted, once it knows a key that leads to it."""
+    """Yield the counters of this shard, once it knows a key that routes to it."""
     probe, counts = place_of(reader).probe, counted(reader)
     if probe and any(counts):
         yield Activity(probe=probe, **counts._asdict())
 
 
 async def tell_activity(node: NodeApi, shard: ShardRef) -> None:
-    """Add to the counters of this node what shards have counted, each thing once."""
+    """Collect the counters of shards, and add them to the metrics of this node, each event once."""
     probes = [each.probe async for each in node.query(ListActivity(), Activity)]
     if not probes:
         return
     reply = await node.propose(CollectActivity(probes=probes), BatchReply, if_leader=shard)
-    # What was refused is collected by a later run.
+    # A later run collects from the shards that refused.
     for activity in map(Activity.FromString, reply.replies):
         node.count(CONNECTS.name, activity.connects)
         node.count(TAKE_OVERS.name, activity.take_overs)

@@ -1,4 +1,4 @@
-"""The brokers of a tenant's clients: who may speak for one, and which are alive."""
+"""The brokers of a tenant's clients: the fence on their registrations, and the live ones."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,7 +14,7 @@ ROLE: Final = "mqtt"
 
 
 def fence(reader: Reader, name: str, epoch: int) -> None:
-    """Refuse the process of a broker whose registration is not the one that stands."""
+    """Reject a broker process that is not the registered one."""
     gone = f"broker {name} serves no more under epoch {epoch}"
     api.fence(reader, name, epoch, ended=f"{gone}; close its connections, and register again")
 
@@ -29,11 +29,11 @@ class LiveBrokers:
         self._brokers: list[Broker] | None = None
 
     def lives(self, epoch: int) -> bool:
-        """Return whether a registration that was known here goes on."""
+        """Return whether a registration that was known here is still live."""
         return any(broker.epoch == epoch for broker in self._all())
 
     def serving(self) -> list[Broker]:
-        """Return the brokers that can be given something to do, by name."""
+        """Return the brokers that accept duties, by name."""
         return [broker for broker in self._all() if ROLE in broker.roles]
 
     def _all(self) -> list[Broker]:
@@ -45,7 +45,7 @@ class LiveBrokers:
 def with_live_brokers(
     field: str, apply: Callable[[Txn, Any, LiveBrokers], Message | None]
 ) -> Callable[[Txn, Any], BatchReply]:
-    """Return what carries out the items of a command with one reading of the live brokers."""
+    """Return a handler that applies the items of a command with one read of the live brokers."""
 
     def apply_all(txn: Txn, command: Any) -> BatchReply:
         live_brokers = LiveBrokers(txn)

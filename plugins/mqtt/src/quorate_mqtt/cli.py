@@ -15,31 +15,31 @@ from quorate_mqtt.v1 import blacklist_pb2 as blacklist
 from quorate_mqtt.v1.users_pb2 import CreateUserRequest, UpdateUserRequest
 
 _KINDS: Final = words_of(blacklist.DESCRIPTOR.enum_types_by_name["BlacklistKind"])
-#: A hundred years: what is to last longer has no end.
+#: A hundred years: an entry that is to last longer needs no end.
 _LONGEST_S: Final = 100 * 365 * 86_400
 
 _password = click.password_option(
-    help="Better left out: what is typed is not shown, and no other user of the machine reads it."
+    help="Better left out: the prompt hides the password from the screen and from other users."
 )
 
 
 @click.group()
 def mqtt() -> None:
-    """See and change what the cluster keeps for MQTT brokers."""
+    """Show and change the metadata of MQTT brokers."""
 
 
 @mqtt.group("users")
 def users() -> None:
-    """Say who may connect, and with which password."""
+    """Manage the users of clients, and their passwords."""
 
 
 @users.command("create")
 @click.argument("tenant")
 @click.argument("name")
 @_password
-@click.option("--superuser", is_flag=True, help="ACL rules do not bind the user.")
+@click.option("--superuser", is_flag=True, help="Exempt the user from ACL rules.")
 @click.option("--description", default="")
-@click.option("--replace", is_flag=True, help="Replace the user of that name, if there is one.")
+@click.option("--replace", is_flag=True, help="Replace an existing user of that name.")
 @click.pass_obj
 def create_user(
     console: Console,
@@ -50,7 +50,7 @@ def create_user(
     description: str,
     replace: bool,
 ) -> None:
-    """Make the user NAME of TENANT."""
+    """Create the user NAME of TENANT."""
     users = SyncMqtt(console.client()).users
     write = users.put if replace else users.create
     request = CreateUserRequest(
@@ -69,14 +69,14 @@ def create_user(
 @_password
 @click.pass_obj
 def set_password(console: Console, tenant: str, name: str, password: str) -> None:
-    """Give the user NAME of TENANT another password."""
+    """Change the password of the user NAME of TENANT."""
     change = UpdateUserRequest(tenant=tenant, name=name, password=password.encode())
     console.print([dict(columns_of(SyncMqtt(console.client()).users.update(change)))])
 
 
 @mqtt.group("blacklist-entries")
 def blacklist_entries() -> None:
-    """Keep clients out."""
+    """Block clients."""
 
 
 @blacklist_entries.command("create")
@@ -89,10 +89,10 @@ def blacklist_entries() -> None:
     "seconds",
     type=click.IntRange(1, _LONGEST_S),
     metavar="S",
-    help="For how many seconds; default: until the entry is deleted.",
+    help="Lifetime in seconds; default: until the entry is deleted.",
 )
 @click.option("--description", default="")
-@click.option("--replace", is_flag=True, help="Replace the entry of that name, if there is one.")
+@click.option("--replace", is_flag=True, help="Replace an existing entry of that name.")
 @click.pass_obj
 def create_entry(
     console: Console,
@@ -104,7 +104,7 @@ def create_entry(
     description: str,
     replace: bool,
 ) -> None:
-    """Keep whom KIND and SUBJECT name from all that is TENANT's, under the entry NAME."""
+    """Block the clients of TENANT that KIND and SUBJECT match, with the entry NAME."""
     entry = blacklist.BlacklistEntry(
         tenant=tenant,
         name=name,
@@ -122,11 +122,11 @@ def create_entry(
 @click.argument("client_id")
 @click.argument("action", type=click.Choice([action.value for action in Action]))
 @click.argument("topic", default="")
-@click.option("--username", default="", help="The user name that the client gives.")
-@click.option("--address", default="", help="The IP address that it comes from.")
+@click.option("--username", default="", help="User name of the client.")
+@click.option("--address", default="", help="IP address of the client.")
 @click.option("--qos", type=click.IntRange(0, 2), default=0, show_default=True)
-@click.option("--retain", is_flag=True, help="The message is to be retained.")
-@click.option("--deny-unmatched", is_flag=True, help="Deny where no rule says anything.")
+@click.option("--retain", is_flag=True, help="The message has the retain flag.")
+@click.option("--deny-unmatched", is_flag=True, help="Deny if no rule matches.")
 @click.pass_obj
 def check(
     console: Console,
@@ -140,7 +140,7 @@ def check(
     retain: bool,
     deny_unmatched: bool,
 ) -> None:
-    """Show whether CLIENT_ID may do ACTION with TOPIC, and which rule decides that."""
+    """Show whether CLIENT_ID may do ACTION on TOPIC, and which rule decides."""
     access = Access(
         client_id=client_id,
         username=username,
@@ -158,7 +158,7 @@ def check(
 
 @mqtt.group("sessions")
 def sessions() -> None:
-    """See and end the sessions of clients."""
+    """Show and end the sessions of clients."""
 
 
 @sessions.command("count")

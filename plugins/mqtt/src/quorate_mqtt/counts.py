@@ -1,4 +1,4 @@
-"""Numbers that a shard keeps under a key: none is kept for zero."""
+"""Numbers that a shard stores under keys; zero is not stored."""
 
 from struct import Struct
 from typing import Final
@@ -14,7 +14,7 @@ def count_in(row: bytes | None) -> int:
 
 
 def add_to(txn: Txn, family: str, key: bytes, more: int) -> None:
-    """Add to a number, or with a negative one take from it."""
+    """Add to a number; a negative amount subtracts."""
     count = count_at(txn, family, key) + more
     if count:
         txn.put(family, key, _COUNT.pack(count))
@@ -23,7 +23,7 @@ def add_to(txn: Txn, family: str, key: bytes, more: int) -> None:
 
 
 def join_counts(_: bytes, own: bytes, other: bytes) -> bytes:
-    """Return the number of two shards that become one."""
+    """Return the sum of the numbers of two shards that merge."""
     return _COUNT.pack(count_in(own) + count_in(other))
 
 

@@ -1,15 +1,15 @@
 """Regular expressions that no engine takes exponential time for, since any broker runs them.
 
-Engines that go back try every way to divide a text among repetitions. Expressions are taken in
-which a text can be divided in few ways only: what is repeated has neither a repetition nor a choice
-in it, and there is nothing that only such engines have.
+Backtracking engines try every way to divide a text among repetitions. An expression is accepted
+if a text can be divided in few ways only: a repeated part has neither a repetition nor a choice in
+it, and the expression uses no feature that only such engines have.
 """
 
 import re
 from dataclasses import dataclass
 from typing import Final
 
-#: Maximum number of times that something is repeated by counts, those within it included.
+#: Maximum number of counted repetitions of a part, including the repetitions within it.
 MOST_REPEATS: Final = 1_000
 
 _TOKEN: Final = re.compile(
@@ -28,21 +28,21 @@ _TOKEN: Final = re.compile(
 
 
 class UnsafeExpressionError(Exception):
-    """An engine may take exponential time for the expression, or does not know it."""
+    """An engine may take exponential time for the expression, or does not support it."""
 
 
 @dataclass(slots=True)
 class _Part:
     """A group, or all of an expression."""
 
-    #: Whether it can match texts of several lengths, or in several ways.
+    #: Whether the part can match texts of several lengths, or in several ways.
     varies: bool = False
-    #: The largest number of times that something in it is repeated by counts.
+    #: Maximum number of counted repetitions within the part.
     repeats: int = 1
 
 
 def check_linear(expression: str) -> None:
-    """Raise `UnsafeExpressionError` unless every engine is quick with an expression."""
+    """Raise `UnsafeExpressionError` unless every engine evaluates an expression quickly."""
     parts = [_Part()]
     last = _Part()
     at = 0

@@ -1,4 +1,4 @@
-"""What the plugin declares."""
+"""The declarations of the plugin."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         authorisation.AUTHORISATION,
         CliCommand(
             name="mqtt",
-            help="See and change what the cluster keeps for MQTT brokers.",
+            help="Show and change the metadata of MQTT brokers.",
             load=lambda: import_module("quorate_mqtt.cli").mqtt,
         ),
         *(FINALIZERS, deletion.RETAINED),

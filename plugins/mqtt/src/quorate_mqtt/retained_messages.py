@@ -1,4 +1,4 @@
-"""Retained messages: the last message of each topic that was published to be retained."""
+"""Retained messages: the last message of each topic that was published with the retain flag."""
 
 from collections.abc import Callable
 from typing import Final
@@ -24,14 +24,14 @@ from quorate_mqtt.v1 import retained_messages_pb2 as pb
 
 #: The timer of the messages that expire: its deadlines have the keys of their rows.
 EXPIRY: Final = "mqtt.retained_expiry"
-#: Of payload and properties: a row has at most 1 MiB, and its names need some of it.
+#: Limit on payload and properties: a row has at most 1 MiB, and its names need some of it.
 LARGEST_MESSAGE: Final = (1 << 20) - (8 << 10)
-#: A hundred years: later than that no message expires in time.
+#: A hundred years.
 LONGEST_EXPIRY_MS: Final = 100 * 365 * 86_400_000
 
 
 def put(txn: Txn, put: pb.PutRetainedMessageRequest) -> pb.RetainedStamp:
-    """Keep a message in place of the one that there is."""
+    """Store a message, in place of the former one of its topic."""
     tenant_there(txn, put.tenant)
     stored_at_ms = txn.proposed_at_ms
     expires_at_ms = stored_at_ms + put.expiry_ms if put.expiry_ms else 0
@@ -56,14 +56,14 @@ def delete(txn: Txn, named: pb.RetainedName) -> None:
 
 
 def expire(txn: Txn, command: pb.ExpireRetainedMessages) -> BatchReply:
-    """Delete the messages whose deadline stands and has come: a later one may have moved it."""
+    """Delete the messages with a deadline that is still due: a later message may have moved it."""
     for key in still_due(txn, EXPIRY, command.keys):
         _erase(txn, key)
     return BatchReply(items=len(command.keys))
 
 
 def check_put(message: pb.PutRetainedMessageRequest, path: str) -> None:
-    """Refuse a message that no topic can retain."""
+    """Reject a message that cannot be retained."""
     if not message.payload:
         raise Invalid(f"{path}payload", "must not be empty: delete the message to clear it")
     size = len(message.payload) + len(message.properties)
@@ -79,7 +79,7 @@ def check_put(message: pb.PutRetainedMessageRequest, path: str) -> None:
 
 
 def keep(request: pb.ListRetainedMessagesRequest) -> Callable[[pb.RetainedMessage], bool] | None:
-    """Return what tells whether a message is wanted; refuse what no row can be."""
+    """Return the filter of a list request, None for all messages; reject an invalid filter."""
     if request.topic_filter:
         check_topic_filter("topic_filter", request.topic_filter)
     if not request.topic_filter:

@@ -1,4 +1,4 @@
-"""What tenants configure: what clients may do, who is kept out, and how topics are rewritten."""
+"""The rules of tenants: ACLs, the blacklist, topic rewriting and automatic subscriptions."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ LATEST_END_MS: Final = 253_402_300_799_999
 _LONGEST_EXPRESSION: Final = 1_024
 _MOST_RETAIN_HANDLING: Final = 2
 _CAPTURED: Final = re.compile(r"\$(\d+)")
-#: What the subject of a kind of blacklist entries must be, and what reads it.
+#: By kind of blacklist entry: the required form of its subject, and its parser.
 _READ_AS: Final[Mapping[int, tuple[str, Callable[[str], object]]]] = {
     blacklist.BLACKLIST_KIND_IP: ("an address", ip_address),
     blacklist.BLACKLIST_KIND_CIDR: ("a network, as in 10.0.0.0/8", ip_network),
@@ -42,7 +42,7 @@ _READ_AS: Final[Mapping[int, tuple[str, Callable[[str], object]]]] = {
 
 
 def check_acl_rule(rule: acl.AclRule, path: str) -> None:
-    """Refuse a rule that does not say whom it is about, what they may do, and with which topics."""
+    """Reject a rule without a valid subject, topic, action or permission."""
     check_description(f"{path}description", rule.description)
     check_choice(f"{path}subject_kind", rule.subject_kind, acl.AclSubject)
     check_identity(f"{path}subject", rule.subject)
@@ -54,7 +54,7 @@ def check_acl_rule(rule: acl.AclRule, path: str) -> None:
 
 
 def check_entry(entry: blacklist.BlacklistEntry, path: str) -> None:
-    """Refuse an entry that does not say whom it keeps out."""
+    """Reject an entry without a valid kind, subject or end."""
     check_description(f"{path}description", entry.description)
     check_choice(f"{path}kind", entry.kind, blacklist.BlacklistKind)
     check_identity(f"{path}subject", entry.subject)
@@ -73,7 +73,7 @@ def check_entry(entry: blacklist.BlacklistEntry, path: str) -> None:
 
 
 def check_rewrite_rule(rule: rewrite.RewriteRule, path: str) -> None:
-    """Refuse a rule without topics, or with an expression that is none."""
+    """Reject a rule without valid topics, or with an invalid or unsafe expression."""
     check_description(f"{path}description", rule.description)
     check_choice(f"{path}action", rule.action, rewrite.RewriteAction)
     _check_topics(f"{path}source_topic", rule.source_topic)
@@ -96,7 +96,7 @@ def check_rewrite_rule(rule: rewrite.RewriteRule, path: str) -> None:
 
 
 def check_auto_subscription(subscription: auto.AutoSubscription, path: str) -> None:
-    """Refuse a rule that no client could subscribe by."""
+    """Reject a rule with an invalid subscription."""
     check_description(f"{path}description", subscription.description)
     check_topic_filter(f"{path}topic", subscription.topic)
     check_qos(f"{path}qos", subscription.qos)
@@ -109,7 +109,7 @@ def check_auto_subscription(subscription: auto.AutoSubscription, path: str) -> N
 def keep_deadline(
     txn: Txn, before: blacklist.BlacklistEntry | None, after: blacklist.BlacklistEntry | None
 ) -> None:
-    """Let an entry end at its time; refuse one that has ended."""
+    """Schedule the end of an entry; reject an entry that has already ended."""
     entry = after or before
     assert entry is not None
     ends_at_ms = after.ends_at_ms if after is not None else 0
@@ -123,7 +123,7 @@ def keep_deadline(
 
 
 def end_entries(txn: Txn, command: blacklist.EndBlacklistEntries) -> BatchReply:
-    """Delete the entries whose end stands and has come: an update may have moved it since."""
+    """Delete the entries with an end that is still due: an update may have moved it since."""
     for key in still_due(txn, END, command.keys):
         txn.delete(BLACKLIST_ENTRY.family, key)
         txn.schedule(END, key, None)

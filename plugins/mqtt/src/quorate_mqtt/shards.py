@@ -1,4 +1,4 @@
-"""Which rows lie together: the group, and the shard keys in it."""
+"""The Raft group of the plugin, and the shard keys of its rows."""
 
 from typing import Final
 
@@ -8,17 +8,17 @@ GROUP: Final = "mqtt"
 
 
 def tenant_shard(tenant: str) -> bytes:
-    """Return the shard key of what a tenant has few of: users, rules, topics, shared groups."""
+    """Return the shard key of a tenant: users, rules, topics and shared groups share a shard."""
     return keys.pack(tenant)
 
 
 def tenant_shard_of(key: bytes) -> bytes:
-    """Return the shard key of a row whose key begins with its tenant, and which lies with it."""
+    """Return the shard key of a row in the shard of its tenant, by which its key begins."""
     return keys.pack(keys.unpack(key)[0])
 
 
 def client_shard(tenant: str, client_id: str) -> bytes:
-    """Return the shard key of a client: its session, subscriptions and will lie together.
+    """Return the shard key of a client: its session, subscriptions and will share a shard.
 
     It is computed several times for each of thousands of sessions in a call: text without zeros is
     packed here, which takes a tenth of the time.
@@ -29,5 +29,5 @@ def client_shard(tenant: str, client_id: str) -> bytes:
 
 
 def client_shard_of(key: bytes) -> bytes:
-    """Return the shard key of a row whose key begins with its tenant and its client."""
+    """Return the shard key of a row with a key that begins with its tenant and its client."""
     return keys.pack(*keys.unpack(key)[:2])

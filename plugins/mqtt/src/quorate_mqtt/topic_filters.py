@@ -1,33 +1,33 @@
-"""Topic names and topic filters of MQTT: what is one, and which topics a filter stands for."""
+"""Topic names and topic filters of MQTT: their syntax, and the matching of topics."""
 
 from __future__ import annotations
 
 from enum import Enum
 from typing import Final
 
-#: The most bytes that the UTF-8 of a topic name or filter may have: MQTT counts them in two bytes.
+#: Maximum size of a topic name or filter in UTF-8: MQTT encodes its length in two bytes.
 LONGEST_TOPIC: Final = 65_535
 
 _SHARED: Final = "$share"
 
 
 class Wildcard(Enum):
-    """A level of a filter that stands for other levels."""
+    """A level of a filter that matches other levels."""
 
     #: `+`: any one level.
     ONE = "+"
-    #: `#`: all levels that follow, and none.
+    #: `#`: any number of following levels, or none.
     REST = "#"
 
 
-#: A filter taken apart at its slashes; a literal level is a text, whatever characters it has.
+#: A filter split at its slashes; a literal level is a text, whatever characters it has.
 Levels = tuple[str | Wildcard, ...]
 
 _WILDCARDS: Final = {wildcard.value: wildcard for wildcard in Wildcard}
 
 
 def fault_of_topic(topic: str) -> str:
-    """Return why a text is no topic name that can be published to; empty when it is one."""
+    """Return the fault of a text as a topic name to publish to; empty if it is valid."""
     if fault := _fault_of_text(topic):
         return fault
     if "+" in topic or "#" in topic:
@@ -36,7 +36,7 @@ def fault_of_topic(topic: str) -> str:
 
 
 def fault_of_filter(topic_filter: str) -> str:
-    """Return why a text is no topic filter; empty when it is one, shared or not."""
+    """Return the fault of a text as a topic filter, shared or not; empty if it is valid."""
     if fault := _fault_of_text(topic_filter):
         return fault
     if topic_filter == _SHARED or topic_filter.startswith(f"{_SHARED}/"):
@@ -71,14 +71,14 @@ def levels_of(topic_filter: str) -> Levels:
 
 
 def matches(topic_filter: str, topic: str) -> bool:
-    """Return whether a valid filter, shared or not, stands for a topic."""
+    """Return whether a valid filter, shared or not, matches a topic."""
     return covers(levels_of(unshared(topic_filter)), tuple(topic.split("/")))
 
 
 def covers(wider: Levels, narrower: Levels) -> bool:
-    """Return whether every topic that the narrower filter stands for is one of the wider filter.
+    """Return whether the wider filter matches every topic that the narrower filter matches.
 
-    Wildcards do not stand for a first level that begins with `$`.
+    Wildcards do not match a first level that begins with `$`.
     """
     if _is_hidden_from(wider[0], narrower[0]):
         return False
@@ -89,7 +89,7 @@ def covers(wider: Levels, narrower: Levels) -> bool:
             return False
         other = narrower[place]
         if other is Wildcard.REST:
-            # It stands for no level as well, except in first place.
+            # It also matches no level at all, except in first place.
             return place == 0 and wider == (Wildcard.ONE, Wildcard.REST)
         if level is not Wildcard.ONE and level != other:
             return False
@@ -97,7 +97,7 @@ def covers(wider: Levels, narrower: Levels) -> bool:
 
 
 def overlap(one: Levels, other: Levels) -> bool:
-    """Return whether there is a topic that both filters stand for."""
+    """Return whether both filters match a common topic."""
     if _is_hidden_from(one[0], other[0]) or _is_hidden_from(other[0], one[0]):
         return False
     for level, its in zip(one, other, strict=False):
@@ -119,5 +119,5 @@ def _fault_of_text(text: str) -> str:
     if "\0" in text:
         return "must not have the character U+0000"
     if len(text.encode(errors="surrogatepass")) > LONGEST_TOPIC:
-        return f"must have {LONGEST_TOPIC:,} bytes of UTF-8 at most"
+        return f"must have at most {LONGEST_TOPIC:,} bytes of UTF-8"
     return ""

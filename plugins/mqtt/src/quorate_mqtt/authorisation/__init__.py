@@ -1,4 +1,4 @@
-"""Whether a client may connect, publish or subscribe: one pure decision, for nodes and brokers."""
+"""The decision whether a client may connect, publish or subscribe, for nodes and brokers."""
 
 from quorate_mqtt.authorisation.access import Access, Action
 from quorate_mqtt.authorisation.policy import Decision, Policy, Reason

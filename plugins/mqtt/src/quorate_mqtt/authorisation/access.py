@@ -1,4 +1,4 @@
-"""What a client wants to do, and who it is."""
+"""The access that a client requests, and the identity of the client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HIGHEST_QOS: Final = 2
 
 
 class Action(StrEnum):
-    """What can be permitted and denied."""
+    """An action that is permitted or denied."""
 
     CONNECT = "connect"
     PUBLISH = "publish"
@@ -26,12 +26,12 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """One thing that a client wants to do."""
+    """One action that a client requests."""
 
     client_id: str
-    #: Empty: it gave none.
+    #: Empty: the client gave none.
     username: str = ""
-    #: The IP address that it comes from; empty: not known, so that no rule for an address fits.
+    #: The IP address of the client; empty: unknown, so that no rule for an address matches.
     address: str = ""
     action: Action
     #: The name of a topic to publish to, a filter to subscribe to; empty to connect.
@@ -42,7 +42,7 @@ class Access:
 
 
 class Asked(NamedTuple):
-    """An access that makes sense, taken apart."""
+    """A valid access in parsed form."""
 
     access: Access
     #: Of the topic or filter; empty to connect.
@@ -51,7 +51,7 @@ class Asked(NamedTuple):
 
 
 def take_apart(access: Access) -> Asked:
-    """Return the parts of an access; raises `Invalid` for one that makes no sense."""
+    """Parse an access; raises `Invalid` for an invalid one."""
     if not access.client_id:
         raise Invalid("client_id", "must not be empty")
     if not 0 <= access.qos <= _HIGHEST_QOS:
@@ -64,7 +64,7 @@ def take_apart(access: Access) -> Asked:
 
 
 def address_of(text: str) -> Address:
-    """Return an IP address; raises `ValueError`. One of IPv4 that is written as IPv6 is IPv4."""
+    """Parse an IP address; raises `ValueError`. An IPv4-mapped IPv6 address becomes IPv4."""
     address = ip_address(text)
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped

@@ -26,7 +26,7 @@ def is_action(action: pb.AccessAction) -> bool:
 
 
 def access_of(request: pb.CheckAccessRequest) -> Access:
-    """Return the access that a request asks about; its action is one that is known."""
+    """Return the access that a request asks about; its action must be known."""
     return Access(
         client_id=request.client_id,
         username=request.username,

@@ -15,27 +15,27 @@ from quorate_mqtt.v1.blacklist_pb2 import BlacklistKind
 
 
 class Reason(StrEnum):
-    """Why something is permitted or denied."""
+    """The reason for permitting or denying an access."""
 
-    #: A blacklist entry keeps the client out.
+    #: A blacklist entry blocks the client.
     BLACKLISTED = "blacklisted"
-    #: No blacklist entry keeps the client from connecting.
+    #: No blacklist entry blocks the client, which may connect.
     NOT_BLACKLISTED = "not_blacklisted"
     #: The user may do everything.
     SUPERUSER = "superuser"
     DENIED_BY_RULE = "denied_by_rule"
     ALLOWED_BY_RULE = "allowed_by_rule"
-    #: No rule says anything; the caller decides what that means.
+    #: No rule matches; the caller decides.
     NO_RULE = "no_rule"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What was decided, and by what."""
+    """The decision, its reason, and the row that decided."""
 
     allowed: bool
     reason: Reason
-    #: The name of the rule, the blacklist entry or the superuser; empty when none decided.
+    #: The name of the rule, the blacklist entry or the superuser; empty if none of them decided.
     decided_by: str = ""
 
 
@@ -52,7 +52,7 @@ def decide(
 ) -> Decision:
     """Decide: the blacklist, then superusers, then rules that deny, then rules that allow.
 
-    Of several that fit, the one whose name is first in order is named.
+    Of several matching rows, the decision names the first by name.
     """
     ban = _first(bans, asked)
     if ban is not None:
@@ -73,7 +73,7 @@ def decide(
 
 
 class Policy:
-    """What is in force for the clients of one tenant, found quickly by who asks."""
+    """The rules, bans and superusers of one tenant, indexed by client and user."""
 
     def __init__(self) -> None:
         self._superusers: Final[set[str]] = set()
@@ -89,26 +89,26 @@ class Policy:
         self._superusers.discard(username)
 
     def put_rule(self, rule: Rule) -> None:
-        """Put a rule in force, in place of one of its name."""
+        """Add a rule, in place of a rule of the same name."""
         self._rules.put((rule.kind, rule.subject), rule)
 
     def drop_rule(self, name: str) -> None:
-        """Put a rule out of force."""
+        """Remove a rule."""
         self._rules.drop(name)
 
     def put_ban(self, ban: Ban) -> None:
-        """Keep out whom a blacklist entry names, in place of one of its name."""
+        """Add a blacklist entry, in place of an entry of the same name."""
         subject = ban.subject if ban.kind in _EXACT else EVERYBODY
         self._bans.put((ban.kind, subject), ban)
 
     def drop_ban(self, name: str) -> None:
-        """Let in again whom a blacklist entry named."""
+        """Remove a blacklist entry."""
         self._bans.drop(name)
 
     def decide(self, access: Access, *, allow_unmatched: bool = True) -> Decision:
-        """Decide on an access; raises `Invalid` for one that makes no sense.
+        """Decide on an access; raises `Invalid` for an invalid access.
 
-        `allow_unmatched` decides where no rule says anything.
+        `allow_unmatched` decides where no rule matches.
         """
         return decide(
             take_apart(access),
@@ -135,7 +135,7 @@ S = TypeVar("S", bound=tuple[object, str])
 
 
 class _Filed(Generic[S, F]):
-    """Rules or entries by their names, and by whom they are about."""
+    """Rules or entries by name, and by subject."""
 
     def __init__(self) -> None:
         self._subjects: Final[dict[str, S]] = {}

@@ -1,4 +1,4 @@
-"""ACL rules, prepared for being asked many times."""
+"""ACL rules and blacklist entries, parsed once for many decisions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quorate_mqtt.v1.blacklist_pb2 import BlacklistEntry, BlacklistKind
 
 Network = IPv4Network | IPv6Network
 
-#: The name of a subject that stands for all of its kind.
+#: The subject that matches all clients or users.
 EVERYBODY: Final = "*"
 
 _PLACEHOLDER: Final = re.compile("%[cu]")
@@ -23,11 +23,11 @@ _PLACEHOLDER: Final = re.compile("%[cu]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Permits or denies something to somebody.
+    """Permits or denies an action on topics to a client or a user.
 
-    A rule that allows fits a subscription when it covers all topics of its filter; one that denies
-    fits as soon as it has one topic in common with it: so nobody who subscribes is given what a
-    rule denies.
+    An allowing rule matches a subscription if it covers all topics of the filter; a denying rule
+    matches if it has one topic in common with the filter: so no subscriber receives messages of
+    a topic that a rule denies.
     """
 
     name: str
@@ -37,11 +37,11 @@ class Rule:
     action: AclAction
     #: A literal level may have the placeholders `%c` (client id) and `%u` (user name).
     levels: Levels
-    #: None: wherever the client comes from.
+    #: None: the rule applies to clients at any address.
     network: Network | None = None
 
     def fits(self, asked: Asked) -> bool:
-        """Return whether the rule says something about an access."""
+        """Return whether the rule matches an access."""
         access = asked.access
         return (
             self._is_about(access)
@@ -67,10 +67,10 @@ class Rule:
         return overlap(levels, asked.levels)
 
     def _filled(self, access: Access) -> Levels | None:
-        """Return the levels with the names of the client in the places that are kept for them.
+        """Return the levels with the names of the client in place of the placeholders.
 
-        None when a name could widen what a rule allows: one with a slash would reach below the
-        topics of another client, one that begins with `$` would reach the topics of the broker.
+        None if a name could widen an allowing rule: a name with a slash would reach below the
+        topics of another client, a name that begins with `$` would reach the topics of the broker.
         """
         levels: list[str | Wildcard] = []
         names = {"%c": access.client_id, "%u": access.username}
@@ -106,7 +106,7 @@ def network_of(text: str) -> Network:
 
 
 def holds(network: Network | None, address: Address | None) -> bool:
-    """Return whether an address lies in a network; one that is not known lies in none."""
+    """Return whether an address lies in a network; an unknown address lies in no network."""
     return network is None or (address is not None and address in network)
 
 
@@ -153,7 +153,7 @@ _NETWORKS: Final = frozenset({blacklist_pb2.BLACKLIST_KIND_IP, blacklist_pb2.BLA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ban:
-    """Keeps clients out, whatever else is permitted to them."""
+    """Blocks clients, regardless of rules that allow them access."""
 
     name: str
     kind: BlacklistKind
@@ -179,6 +179,6 @@ class Ban:
 
 
 def ban_of(row: BlacklistEntry) -> Ban:
-    """Return what a blacklist entry does."""
+    """Return the ban of a blacklist entry."""
     network = network_of(row.subject) if row.kind in _NETWORKS else None
     return Ban(name=row.name, kind=row.kind, subject=row.subject, network=network)

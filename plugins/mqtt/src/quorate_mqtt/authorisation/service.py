@@ -37,13 +37,13 @@ from quorate_mqtt.v1.users_pb2 import User
 DECISIONS: Final = Metric(
     name="quorate_mqtt_access_decisions_total",
     kind="counter",
-    help="Answers of this node to CheckAccess, by whether they allow it.",
+    help="Answers of this node to CheckAccess, by whether they allow the access.",
     labels=("allowed",),
 )
 
 
 class AuthorisationService:
-    """Decides on every node, whether it holds a replica of the shard or not."""
+    """Decides on every node, with or without a replica of the shard."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
@@ -74,7 +74,7 @@ AUTHORISATION: Final = GrpcService(
 
 
 def check_access(reader: Reader, query: CheckAccessQuery) -> Iterator[AccessDecision]:
-    """Yield the decision over what is in force now; nothing when there is no such tenant."""
+    """Yield the decision over the current rows of a tenant; nothing for an unknown tenant."""
     asked = query.access
     if tenant_known(reader, asked.tenant) is None:
         reader.refresh(TENANTS)

@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Mqtt:
-    """Everything that an MQTT broker keeps in the cluster."""
+    """All rows that an MQTT broker stores in the cluster."""
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
@@ -65,16 +65,16 @@ class Mqtt:
     def following_access(
         self, *, allow_unmatched: bool = True
     ) -> AbstractAsyncContextManager[AccessCache]:
-        """Give a cache that decides on the spot, and follows the rules of the cluster meanwhile.
+        """Provide a cache that decides locally, and follows the rules of the cluster meanwhile.
 
-        `allow_unmatched` decides where no rule says anything.
+        `allow_unmatched` decides where no rule matches.
         """
         return following(self._q, allow_unmatched=allow_unmatched)
 
     def following_logins(self) -> AbstractAsyncContextManager[LoginCache]:
-        """Give a cache that answers passwords which were right lately on the spot.
+        """Provide a cache that answers locally for recently verified passwords.
 
-        It follows the users of the cluster, and forgets those that are changed or deleted.
+        It follows the users of the cluster, and forgets users that are changed or deleted.
         """
         return following_logins(self._q)
 
@@ -88,7 +88,7 @@ class Mqtt:
     async def check_access(
         self, tenant: str, access: Access, *, allow_unmatched: bool = True
     ) -> Decision:
-        """Let a node decide, over all rules of the tenant: for tools, not for every message."""
+        """Have a node decide, over all rules of the tenant: for tools, not for every message."""
         message = await self._q.call(
             "/quorate_mqtt.v1.AuthorisationService/CheckAccess",
             request_of(tenant, access, allow_unmatched=allow_unmatched),
@@ -101,7 +101,7 @@ class Mqtt:
 
 
 class SyncMqtt(Blocking[Mqtt]):
-    """The same over a `Client`, without `await`; decisions on the spot are for event loops."""
+    """The same over a `Client`, without `await`; the local caches are for event loops."""
 
     def __init__(self, q: Client) -> None:
         mqtt = Mqtt(q.asynchronous)

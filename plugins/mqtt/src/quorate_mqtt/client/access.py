@@ -1,4 +1,4 @@
-"""A broker's own view of what its clients may do, kept up to date by watching."""
+"""A broker's cache of the access rules for its clients, kept up to date by watching."""
 
 from __future__ import annotations
 
@@ -26,25 +26,24 @@ from quorate_mqtt.v1.users_pb2 import User
 
 
 class AccessCache:
-    """Decides on the spot, over the users, ACL rules and blacklist of all tenants.
+    """Decides locally, over the users, ACL rules and blacklist of all tenants.
 
-    What is changed in the cluster counts here as soon as the watch has delivered it. While the
-    cluster cannot be reached, what was known last decides.
+    A change in the cluster takes effect here as soon as the watch has delivered it. While the
+    cluster cannot be reached, the last known rows decide.
     """
 
     def __init__(self, *, allow_unmatched: bool = True) -> None:
-        #: What is decided where no rule says anything.
+        #: The decision where no rule matches.
         self._allow_unmatched: Final = allow_unmatched
         self._policies: dict[str, Policy] = {}
-        #: What is being given, while the policies of before decide.
+        #: The policies that are being listed, while the former ones decide.
         self._next: dict[str, Policy] | None = {}
         self._why_not = "the rules of the cluster have not been read yet; wait for them"
 
     def decide(self, tenant: str, access: Access) -> Decision:
-        """Decide on an access; raises `InvalidError` for one that makes no sense.
+        """Decide on an access; raises `InvalidError` for an invalid access.
 
-        Raises `UnavailableError` before all rules are known, and once they are not followed any
-        more.
+        Raises `UnavailableError` before all rules are known, and once the watch has ended.
         """
         if self._why_not:
             raise UnavailableError(self._why_not)
@@ -55,7 +54,7 @@ class AccessCache:
             raise InvalidError(invalid.field, invalid.reason) from None
 
     def see(self, change: WatchedChange) -> None:
-        """Apply a change of `FAMILIES`, as a watch with marks gives them."""
+        """Apply a change of `FAMILIES`, as a watch with marks delivers it."""
         if change.kind is ChangeKind.RESYNC:
             self._next = {}
         elif change.kind is ChangeKind.LISTED:
@@ -70,15 +69,15 @@ class AccessCache:
             _TURNS[change.family](policy, name, row)
 
     def end(self, why: str) -> None:
-        """Decide no more."""
+        """Stop deciding."""
         self._why_not = why
 
 
 @asynccontextmanager
 async def following(q: AsyncClient, *, allow_unmatched: bool = True) -> AsyncIterator[AccessCache]:
-    """Give a cache that knows all rules, and follows them meanwhile.
+    """Provide a cache that has read all rules, and follows them meanwhile.
 
-    `allow_unmatched` decides where no rule says anything.
+    `allow_unmatched` decides where no rule matches.
     """
     cache = AccessCache(allow_unmatched=allow_unmatched)
     loop = asyncio.get_running_loop()
@@ -134,6 +133,6 @@ _TURNS: Final[Mapping[str, Callable[[Policy, str, bytes | None], None]]] = {
     ACL_RULE.family: _turn_rule,
     BLACKLIST_ENTRY.family: _turn_ban,
 }
-#: What a decision depends on.
+#: The families of rows that a decision depends on.
 FAMILIES: Final = tuple(_TURNS)
 _NOTHING: Final = Policy()

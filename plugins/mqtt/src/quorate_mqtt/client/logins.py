@@ -1,4 +1,4 @@
-"""A broker's own memory of passwords that were right, kept true by watching the users."""
+"""A broker's cache of verified passwords, kept valid by watching the users."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from quorate_mqtt.users.resource import USER
 from quorate_mqtt.users.validation import MOST_LOGINS
 from quorate_mqtt.v1.users_pb2 import AuthenticateRequest, AuthenticateResponse
 
-#: How long a right password is remembered, unless the user is changed or deleted before.
+#: Time for which a right password is remembered, unless the user is changed or deleted before.
 REMEMBERED_S: Final = 300.0
-#: Users whose passwords are remembered; beyond it the one that was asked about first is forgotten.
+#: Maximum number of remembered users; beyond it the user that was asked about first is forgotten.
 MOST_REMEMBERED: Final = 100_000
 Clock = Callable[[], float]
 
 
 class LoginCache:
-    """Answers logins: at once for a password that was right lately, else by asking the cluster.
+    """Answers logins: locally for a recently verified password, else by asking the cluster.
 
-    What is remembered of a user is forgotten when the watch tells that the user was changed or
-    deleted, and in any case after `REMEMBERED_S`. Wrong passwords are never remembered. Logins of
-    many coroutines at the same time share calls.
+    A user is forgotten when the watch reports that the user was changed or deleted, and in any
+    case after `REMEMBERED_S`. Wrong passwords are never remembered. Concurrent logins of many
+    coroutines share calls.
     """
 
     def __init__(self, users: Users, clock: Clock = time.monotonic) -> None:
         self._users: Final = users
         self._clock: Final = clock
         self._key: Final = token_bytes(32)
-        #: By user, in the order in which they were asked about: until when what counts as proof.
+        #: By user, in the order of their logins: the expiry, the proof, and the answer.
         self._known: Final[dict[bytes, tuple[float, bytes, AuthenticateResponse]]] = {}
-        #: Grows with each change that a watch tells of: an answer from before is not remembered.
+        #: Grows with each change that a watch reports: an answer from before is not remembered.
         self._changes: Final[dict[bytes, int]] = {}
         self._asked: Final[dict[bytes, int]] = {}
         self._epoch = 0
@@ -58,9 +58,9 @@ class LoginCache:
     async def authenticate(
         self, tenant: str, name: str, password: bytes, address: str = ""
     ) -> AuthenticateResponse:
-        """Return whether that is the password of that user; unknown users have none.
+        """Return whether a password is that of a user; no password is right for an unknown user.
 
-        Wrong passwords are counted by user and `address`, from where the broker's client connects.
+        Wrong passwords are counted by user and `address`, the address of the broker's client.
         """
         user = keys.pack(tenant, name)
         proof = blake2b(keys.pack(user, password), key=self._key, digest_size=32).digest()
@@ -88,7 +88,7 @@ class LoginCache:
                 self._changes.pop(user, None)
 
     def see(self, change: WatchedChange) -> None:
-        """Apply a change of users, as a watch with marks gives it."""
+        """Apply a change of users, as a watch with marks delivers it."""
         if change.kind is ChangeKind.RESYNC:
             self.forget()
         elif change.kind is ChangeKind.LISTED:
@@ -99,7 +99,7 @@ class LoginCache:
                 self._changes[change.key] = self._changes.get(change.key, 0) + 1
 
     def forget(self) -> None:
-        """Forget all, and remember nothing until the users are followed again."""
+        """Forget all users, and remember none until the users are followed again."""
         self._following = False
         self._epoch += 1
         self._known.clear()
@@ -115,7 +115,7 @@ class LoginCache:
     ) -> list[AuthenticateResponse | QuorateError]:
         reply = await self._users.authenticate_many(logins)
         refused = {refusal.item: _error_of(refusal) for refusal in reply.refusals}
-        # Where all are refused, there are no replies.
+        # If all items are refused, there are no replies.
         return [
             refused.get(position) or AuthenticateResponse.FromString(reply.replies[position])
             for position in range(len(logins))
@@ -130,7 +130,7 @@ def _error_of(refusal: ItemRefusal) -> QuorateError:
 
 @asynccontextmanager
 async def following_logins(q: AsyncClient) -> AsyncIterator[LoginCache]:
-    """Give a cache of logins that follows the users of the cluster meanwhile."""
+    """Provide a cache of logins that follows the users of the cluster meanwhile."""
     cache = LoginCache(Users(q))
     following = asyncio.get_running_loop().create_task(_follow(q, cache))
     try:

@@ -1,4 +1,4 @@
-"""Sessions: which client is connected where, and what is kept for it."""
+"""Sessions: the broker of each connected client, and the state stored for the client."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _SERVICE: Final = "/quorate_mqtt.v1.SessionService/"
 class Sessions:
     """Connects, changes and reads sessions.
 
-    Calls of many coroutines at the same time share calls to the cluster, so a broker need not
-    gather them itself.
+    Concurrent calls of many coroutines share calls to the cluster, so a broker need not batch them
+    itself.
     """
 
     def __init__(self, q: AsyncClient) -> None:
@@ -52,7 +52,7 @@ class Sessions:
         payload: bytes | None = None,
         expiry_interval_s: int | None = None,
     ) -> None:
-        """Replace what is given; TAKEN_OVER if another connection has the session."""
+        """Replace the given fields; TAKEN_OVER if another connection has the session."""
         command = pb.UpdateSession(
             tenant=tenant,
             client_id=client_id,
@@ -63,7 +63,7 @@ class Sessions:
         await self._q.execute(command, pb.UpdateSessionReply)
 
     async def update_many(self, updates: Iterable[pb.UpdateSession]) -> BatchReply:
-        """Change many; the reply names those that were refused by their positions."""
+        """Change many; the reply names the refused items by position."""
         return await self._records.do("Update", updates)
 
     async def disconnect(
@@ -90,7 +90,7 @@ class Sessions:
         return await self._records.do("Disconnect", ended)
 
     async def delete(self, tenant: str, client_id: str, *, generation: int | None = None) -> bool:
-        """Delete a session with its subscriptions and its will; tell whether there was one."""
+        """Delete a session with its subscriptions and its will; return whether it existed."""
         command = pb.DeleteSession(tenant=tenant, client_id=client_id, generation=generation)
         return (await self._q.execute(command, pb.DeleteSessionReply)).deleted
 
@@ -99,23 +99,23 @@ class Sessions:
         return await self._records.do("Delete", deletions)
 
     async def import_one(self, session: pb.ImportSession) -> None:
-        """Bring a session here from elsewhere, whose client is not connected.
+        """Import a session from another system; its client is not connected.
 
-        ALREADY_CONNECTED: the client has a session here, and somebody serves it.
+        ALREADY_CONNECTED: the client has a session here, and is connected to a broker.
         """
         await self._q.execute(session, pb.ImportSessionReply)
 
     async def import_many(self, sessions: Iterable[pb.ImportSession]) -> BatchReply:
-        """Import many; the reply names those that were refused by their positions."""
+        """Import many; the reply names the refused items by position."""
         return await self._records.do("Import", sessions)
 
     async def get(self, tenant: str, client_id: str) -> pb.KeyedSession | None:
-        """Return the session of a client; None if there is none."""
+        """Return the session of a client; None if the client has no session."""
         found: pb.KeyedSession | None = await self._records.get(tenant, client_id)
         return found
 
     async def get_many(self, tenant: str, client_ids: Iterable[str]) -> dict[str, pb.KeyedSession]:
-        """Return the sessions that there are of these clients, by their ids."""
+        """Return the existing sessions of these clients, by client id."""
         found = await self._records.get([(tenant, client_id) for client_id in client_ids])
         return {each.client_id: each for each in found if each is not None}
 
@@ -124,7 +124,7 @@ class Sessions:
         return self._records.list(**conditions)
 
     async def connections(self) -> dict[int, int]:
-        """Return how many clients are connected through each broker, by the broker's epoch."""
+        """Return the number of connected clients of each broker, by the broker's epoch."""
         counted = await self._q.call(
             f"{_SERVICE}CountConnections",
             pb.CountConnectionsRequest(),

@@ -1,4 +1,4 @@
-"""Reads of many coroutines at the same time that share calls, as commands do."""
+"""Concurrent reads of many coroutines that share calls, as commands do."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from quorate.client import QuorateError
 Q = TypeVar("Q")
 A = TypeVar("A")
 
-#: Calls under way; what is asked meanwhile shares the next one.
+#: Maximum number of concurrent calls; questions that come meanwhile share the next call.
 CALLS: Final = 3
 
 
 class SharedCalls(Generic[Q, A]):
-    """Asks by `call`, which is given at most `most` questions, and answers each in its place."""
+    """Batches questions into calls of at most `most`, and answers each in its place."""
 
     def __init__(
         self, call: Callable[[Sequence[Q]], Awaitable[Sequence[A | QuorateError]]], most: int
@@ -28,7 +28,7 @@ class SharedCalls(Generic[Q, A]):
         self._calls: Final[set[Task[None]]] = set()
 
     def ask(self, question: Q) -> Future[A]:
-        """Ask, together with all that is asked in the same turn of the loop."""
+        """Ask, in one call with all questions of the same turn of the loop."""
         loop = asyncio.get_running_loop()
         answer: Future[A] = loop.create_future()
         self._queue.append((question, answer))

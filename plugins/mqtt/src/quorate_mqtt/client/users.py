@@ -1,4 +1,4 @@
-"""Users: who may connect, and with which password."""
+"""Users: the accounts of clients, and their passwords."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SERVICE: Final = "/quorate_mqtt.v1.UserService/"
 
 
 class Users:
-    """Writes, reads and authenticates users. Nothing that is read has a password."""
+    """Writes, reads and authenticates users. Reads never return passwords."""
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
@@ -26,23 +26,23 @@ class Users:
     async def create(self, users: Any) -> Any:
         """Create a user by a `CreateUserRequest`, or at most 100 by a list of them.
 
-        One is answered with the user; ALREADY_EXISTS if there is one of that name. The reply to
-        many names those that were refused by their positions.
+        The reply to one is the user; ALREADY_EXISTS if the name is taken. The reply to many names
+        the refused items by position.
         """
         return await self._write("Create", pb.CreateUsersRequest, users)
 
     async def update(self, users: Any) -> Any:
-        """Change what an `UpdateUserRequest` gives, or at most 100; NOT_FOUND if there is none."""
+        """Apply an `UpdateUserRequest`, or at most 100; NOT_FOUND if a user does not exist."""
         return await self._write("Update", pb.UpdateUsersRequest, users)
 
     async def put(self, users: Any) -> Any:
-        """Create users, or replace all that is said of those that there are."""
+        """Create users, or replace existing users entirely."""
         return await self._write("Put", pb.CreateUsersRequest, users)
 
     async def delete(self, *key: Any, missing_ok: bool = False) -> BatchReply | None:
         """Delete the user of a tenant and a name, or those of a list of such pairs.
 
-        NOT_FOUND if there is none, unless `missing_ok`.
+        NOT_FOUND if the user does not exist, unless `missing_ok`.
         """
         reply: BatchReply | None = await self._records.delete(*key, missing_ok=missing_ok)
         return reply
@@ -58,9 +58,9 @@ class Users:
     async def authenticate(
         self, tenant: str, name: str, password: bytes, address: str = ""
     ) -> pb.AuthenticateResponse:
-        """Return whether that is the password of that user; unknown users have none.
+        """Return whether a password is that of a user; no password is right for an unknown user.
 
-        Wrong passwords are counted by user and `address`, from where the broker's client connects.
+        Wrong passwords are counted by user and `address`, the address of the broker's client.
         """
         return await self._q.call(
             f"{_SERVICE}Authenticate",
@@ -74,7 +74,7 @@ class Users:
     async def authenticate_many(self, logins: Sequence[pb.AuthenticateRequest]) -> BatchReply:
         """Check at most 1,000 passwords; each reply in the reply is an `AuthenticateResponse`.
 
-        Those of one tenant are recognised where its logins were verified.
+        A batch of one tenant goes to the node that verified its logins, and so recognises them.
         """
         request = pb.AuthenticateUsersRequest(logins=logins)
         tenants = {login.tenant for login in logins}

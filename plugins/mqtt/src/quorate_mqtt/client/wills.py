@@ -1,4 +1,4 @@
-"""Last wills: those that are due, for the broker that is to publish them."""
+"""Last wills: due wills, for the broker that is to publish them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from quorate_mqtt.wills.resource import WILL, WILL_DELIVERY
 
 
 class Wills:
-    """Reads wills, and tells which of them were published. A will is set when a client connects."""
+    """Reads wills, and acknowledges published ones. A will is set when a client connects."""
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
@@ -28,10 +28,10 @@ class Wills:
         return await self._wills.get(*key)
 
     async def due(self, broker_epoch: int) -> AsyncGenerator[pb.KeyedWillDelivery, None]:
-        """Yield the wills that this registration of a broker is to publish, now and later on.
+        """Yield all present and future wills that this registration of a broker is to publish.
 
-        Publish each, and acknowledge it. One that was not acknowledged is given again to the next
-        caller; its id shows whether it was published before.
+        Publish each, and acknowledge it. A will that was not acknowledged is yielded again to the
+        next caller; its id shows whether it was published before.
         """
         given: set[bytes] = set()
         async with aclosing(self._q.watch(DELIVERIES)) as changes:
@@ -55,7 +55,7 @@ class Wills:
         return reply.acknowledged
 
     async def acknowledge_many(self, deliveries: Iterable[pb.KeyedWillDelivery]) -> BatchReply:
-        """Record it of many; each reply in the reply is an `AcknowledgeWillReply`."""
+        """Record that many were published; each reply in the reply is an `AcknowledgeWillReply`."""
         return await self._deliveries.do("Acknowledge", map(_acknowledgement, deliveries))
 
     def deliveries(self, /, **conditions: Any) -> AsyncGenerator[pb.KeyedWillDelivery, None]:

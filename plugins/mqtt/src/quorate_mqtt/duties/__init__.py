@@ -1,1 +1,1 @@
-"""What brokers do for everybody: found by who does it, handed over when that broker is gone."""
+"""The duties of brokers: indexed by broker, and handed over when the broker is gone."""

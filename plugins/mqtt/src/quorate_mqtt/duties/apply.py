@@ -35,7 +35,7 @@ _FAMILIES: Final = (DELIVERIES, GROUPS, MEMBERS)
 
 
 def hand_over_duties(txn: Txn, command: HandOverDuties) -> BatchReply:
-    """Give each duty whose broker is gone to another; what has changed since stays as it is."""
+    """Give each duty of a broker that is gone to another; skip a duty that has changed since."""
     live_brokers = LiveBrokers(txn)
 
     def hand_over(txn: Txn, duty: Duty) -> None:
@@ -53,7 +53,7 @@ def _hand_over(txn: Txn, duty: Duty, live_brokers: LiveBrokers) -> None:
     if duty.family == DELIVERIES:
         delivery = WillDelivery.FromString(value)
         delivering.assign(txn, duty.key, delivery, live_brokers)
-        # The first assignment of one that has waited for a broker takes it from nobody.
+        # The first assignment of a delivery that has waited for a broker is no reassignment.
         count(txn, Counts(wills_reassigned=int(delivery.assignments > 1)))
     elif duty.family == GROUPS:
         leading.elect(txn, duty.key, leading.group_of(value), live_brokers)
@@ -78,7 +78,7 @@ HAND_OVER_DUTIES: Final = Command(
 ROUTE: Final = DataRoute(message=HandOverDuties, apply=hand_over_duties, reads=(BROKERS,))
 
 
-#: Duties that are handed over in one command.
+#: Maximum number of duties that one command hands over.
 BATCH: Final = 500
 
 
@@ -92,7 +92,7 @@ async def hand_over(node: NodeApi, shard: ShardRef) -> None:
             await node.propose(HandOverDuties(duties=part), BatchReply, if_leader=shard)
 
 
-#: The copies of the brokers' rows follow the rows: what a run cannot see yet, a later one does.
+#: The copies of the brokers' rows lag behind: a later run handles a change that this one misses.
 HAND_OVER: Final = Controller(
     name="mqtt.handing_over",
     group=GROUP,

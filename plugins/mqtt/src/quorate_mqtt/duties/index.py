@@ -1,4 +1,4 @@
-"""The index of the duties: what each registration of a broker has, and what nobody does."""
+"""The index of the duties, by the registration of the broker; epoch 0 has the unassigned ones."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,12 +11,12 @@ from quorate_mqtt.sessions.families import DELIVERIES
 from quorate_mqtt.shards import GROUP, client_shard_of, tenant_shard_of
 from quorate_mqtt.v1.duties_pb2 import Duty, FindDuties
 
-#: Private: the epoch, the family of the row, and its key; of what waits for a broker, epoch 0.
+#: Private: the epoch, the family of the row, and its key; epoch 0 if the duty is unassigned.
 DUTIES: Final = "mqtt.duties"
 
 
 def _shard_of(key: bytes) -> bytes:
-    """Return the shard key of a duty: it lies with its row."""
+    """Return the shard key of a duty: that of its row."""
     _, family, of_row = keys.unpack(key)
     assert isinstance(of_row, bytes)
     return client_shard_of(of_row) if family == DELIVERIES else tenant_shard_of(of_row)
@@ -26,22 +26,22 @@ FAMILY: Final = ColumnFamily(name=DUTIES, group=GROUP, shard_key=_shard_of)
 
 
 def entrust(txn: Txn, epoch: int, family: str, key: bytes) -> None:
-    """Note what a broker has been given."""
+    """Record that a broker has a duty."""
     txn.put(DUTIES, keys.pack(epoch, family, key), b"")
 
 
 def release(txn: Txn, epoch: int, family: str, key: bytes) -> None:
-    """Note that a broker has it no more."""
+    """Record that a broker no longer has a duty."""
     txn.delete(DUTIES, keys.pack(epoch, family, key))
 
 
 def stands(reader: Reader, duty: Duty) -> bool:
-    """Return whether a duty is still that of its broker."""
+    """Return whether a broker still has a duty."""
     return reader.get(DUTIES, keys.pack(duty.broker_epoch, duty.family, duty.key)) is not None
 
 
 def epochs(reader: Reader) -> Iterator[int]:
-    """Yield the registrations that have duties, passing over the duties of each."""
+    """Yield the registrations that have duties, skipping over the duties of each."""
     start, end = keys.prefix()
     while rows := list(reader.scan(DUTIES, start, end, limit=1)):
         epoch = keys.unpack(rows[0].key)[0]
@@ -59,12 +59,12 @@ def of_epoch(reader: Reader, epoch: int, limit: int) -> Iterator[Duty]:
         yield Duty(broker_epoch=epoch, family=family, key=key)
 
 
-#: Duties of a shard that are found at a time.
+#: Maximum number of duties that one query finds in a shard.
 MOST: Final = 1_000
 
 
 def find_duties(reader: Reader, query: FindDuties) -> Iterator[Duty]:
-    """Yield the duties of brokers that are gone, and what waits for one when there is one."""
+    """Yield the duties of brokers that are gone, and unassigned duties if a broker serves."""
     live_brokers = LiveBrokers(reader)
     left = min(query.limit or MOST, MOST)
     for epoch in epochs(reader):

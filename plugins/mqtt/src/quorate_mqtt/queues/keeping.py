@@ -1,4 +1,4 @@
-"""The queue of a session: its messages by number, and how much of them there is."""
+"""The queue of a session: its messages by number, and its size."""
 
 from typing import Final
 
@@ -9,28 +9,28 @@ from quorate_mqtt.v1.queued_messages_pb2 import AppendMessage, QueuedMessage, Qu
 
 #: Under the key of their client's session and their number.
 MESSAGES: Final = "mqtt.queued_messages"
-#: Private: under the key of the session, once a message was added.
+#: Private: under the key of the session, from the first message on.
 HEADS: Final = "mqtt.queues"
 HEAD_ROWS: Final = ColumnFamily(name=HEADS, group=GROUP, shard_key=client_shard_of)
 
 
 def size_of(message: AppendMessage | QueuedMessage) -> int:
-    """Return the bytes of a message that count."""
+    """Return the size of a message for the limit of its queue."""
     return len(message.payload) + len(message.topic) + len(message.properties)
 
 
 def head_of(reader: Reader, client: bytes) -> QueueHead:
-    """Return the head of a session's queue, empty if there is none."""
+    """Return the head of a session's queue; empty if it has none."""
     return QueueHead.FromString(reader.get(HEADS, client) or b"")
 
 
 def waiting_in(head: bytes | None) -> int:
-    """Return how many messages wait in the queue with this head."""
+    """Return the number of messages in the queue with this head."""
     return QueueHead.FromString(head).messages if head else 0
 
 
 def put_head(txn: Txn, client: bytes, head: QueueHead) -> None:
-    """Store the head of a queue; it stays when the queue is empty, for the numbers to go on."""
+    """Store the head of a queue; an empty queue keeps it, so that the numbers continue."""
     txn.put(HEADS, client, head.SerializeToString(deterministic=True))
 
 
@@ -42,7 +42,7 @@ def take_out(txn: Txn, row: Row, head: QueueHead) -> None:
 
 
 def drop_oldest(txn: Txn, client: bytes, head: QueueHead) -> bool:
-    """Delete the oldest message; tell whether there was one."""
+    """Delete the oldest message; return whether there was one."""
     for row in txn.scan(MESSAGES, client, client + b"\xff", limit=1):
         take_out(txn, row, head)
         return True

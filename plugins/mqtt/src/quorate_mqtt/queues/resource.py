@@ -1,4 +1,4 @@
-"""Queued messages: brokers add what is published for a client that is away, and read it later."""
+"""Queued messages: brokers append messages for clients that are offline, and read them later."""
 
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,7 @@ from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import queued_messages_pb2 as pb
 from quorate_mqtt.v1.sessions_pb2 import Session
 
-#: Bounds of a queue where the command names none.
+#: Limits of a queue where the command sets none.
 MOST_MESSAGES: Final = 10_000
 MOST_BYTES: Final = 64 << 20
 #: All messages of a session are deleted by the command that ends it.
@@ -36,7 +36,7 @@ def append_messages(txn: Txn, command: pb.AppendMessages) -> BatchReply:
 
 
 def delete_message(txn: Txn, name: pb.QueuedMessageName) -> None:
-    """Delete a message, if it is there."""
+    """Delete a message, if it exists."""
     client = client_shard(name.tenant, name.client_id)
     row = txn.get_row(MESSAGES, keeping.key_of(client, name.number))
     if row is not None:
@@ -97,7 +97,7 @@ def _row_of(item: pb.AppendMessage, number: int, queued_at_ms: int) -> pb.Queued
 
 
 def check_append(item: pb.AppendMessage, path: str) -> None:
-    """Refuse a message that no client waits for."""
+    """Reject a message that cannot be queued."""
     check_client(item.tenant, item.client_id, path)
     check_topic_name(f"{path}topic", item.topic)
     if item.qos not in (1, 2):
@@ -111,7 +111,7 @@ def check_append(item: pb.AppendMessage, path: str) -> None:
 
 
 def check_appends(command: pb.AppendMessages) -> None:
-    """Refuse a batch with a wrong message, or a queue that is too long to be deleted at once."""
+    """Reject a batch with an invalid message, or a queue that is too long to delete at once."""
     if command.most_messages > MOST_MESSAGES_EVER:
         reason = f"must be at most {MOST_MESSAGES_EVER:,}, not {command.most_messages:,}"
         raise Invalid("most_messages", reason)
@@ -124,7 +124,7 @@ def _key(item: Any) -> bytes:
 
 _ADA: Final[dict[str, Any]] = {"tenant": "acme", "client_id": "ada"}
 
-#: A session that ends takes its queue along: of a tenant without sessions there is none.
+#: A queue is deleted with its session: a tenant without sessions has no queue.
 QUEUED_MESSAGE: Final[Resource[pb.QueuedMessage]] = Resource(
     family=MESSAGES,
     group=GROUP,

@@ -1,1 +1,1 @@
-"""The limit on a tenant's sessions, divided over the shards: each holds its quota on its own."""
+"""The limit on a tenant's sessions, divided among the shards: each enforces its own quota."""

@@ -16,12 +16,12 @@ from quorate_mqtt.session_quota.quota import (
 )
 from quorate_mqtt.v1 import quotas_pb2 as pb
 
-#: The number of the shard stands above those of a sequence.
+#: The number of the shard is in the bits above those of a sequence.
 _SHARD_AT: Final = 48
 
 
 def place_shards(txn: Txn, command: pb.PlaceShards) -> BatchReply:
-    """Record which slots lead here; proposals of older terms are refused from now on."""
+    """Record the slots of this shard; proposals of older terms are rejected from now on."""
     _check_term(place_of(txn), command.term)
     place = pb.ShardPlace(
         shard=txn.next_id(NUMBERS) >> _SHARD_AT,
@@ -35,7 +35,7 @@ def place_shards(txn: Txn, command: pb.PlaceShards) -> BatchReply:
 
 
 def move_quotas(txn: Txn, command: pb.MoveQuotas) -> BatchReply:
-    """Change the quotas of tenants, none below the sessions that are there."""
+    """Change the quotas of tenants, none below the number of existing sessions."""
     place = place_of(txn)
     _check_term(place, command.term)
 

@@ -1,4 +1,4 @@
-"""What runs on the leader of the first shard: it counts the shards, and moves quotas."""
+"""The controller on the leader of the first shard: it counts the shards, and moves quotas."""
 
 import zlib
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from quorate_mqtt.v1.quotas_pb2 import SessionCount
 
 
 class Division(NamedTuple):
-    """New quotas, by the index of their counts: first those that fall, then those that rise."""
+    """New quotas, by the index of their counts: first the falling ones, then the rising ones."""
 
     falling: dict[int, int]
     rising: dict[int, int]
 
 
 def divide(counts: Sequence[SessionCount]) -> Division:
-    """Divide what is free of a limit evenly, if a shard has less than half of its even part.
+    """Divide the free part of a limit evenly, if a shard has less than half of its even part.
 
     All counts are of one tenant and one limit, one of each shard.
     """
@@ -30,7 +30,7 @@ def divide(counts: Sequence[SessionCount]) -> Division:
     sessions = [count.sessions for count in counts]
     free = limit - sum(sessions)
     if free <= 0:
-        # What a shard has is the most that it may have.
+        # No shard may have more sessions than it has now.
         wanted = sessions
     else:
         even, more = divmod(free, len(counts))
@@ -49,15 +49,15 @@ def divide(counts: Sequence[SessionCount]) -> Division:
     )
 
 
-#: Slots of a group; each has a probe, a shard key that leads to it.
+#: Slots of a group; each has a probe, a shard key that routes to it.
 SLOTS: Final = 1_024
 
 
 async def move_quotas(node: NodeApi, shard: ShardRef) -> None:
-    """Count the shards in a new term, and give room to shards that run out of it.
+    """Count the shards in a new term, and raise the quotas of shards that run out of room.
 
-    What one shard is given was taken from others before, so that the quotas never exceed the
-    limit; what an older leader has proposed is refused once the shards know this one's term.
+    Quotas of other shards fall before one rises, so that their sum never exceeds the limit;
+    shards reject proposals of an older leader once they know the term of this one.
     """
     places = await _places(node)
     while not _are_placed(places, shard.term):
@@ -96,7 +96,7 @@ async def _move(node: NodeApi, shard: ShardRef, counts: list[pb.SessionCount]) -
 async def _propose(
     node: NodeApi, shard: ShardRef, counts: list[pb.SessionCount], quotas: dict[int, int]
 ) -> dict[int, int]:
-    """Have quotas changed; returns what those have come to that were not refused."""
+    """Propose quotas; returns the resulting quotas of the moves that were not refused."""
     if not quotas:
         return {}
     moves = [

@@ -1,4 +1,4 @@
-"""How many sessions of a tenant a shard has, and how many more it may take."""
+"""The sessions of a tenant in a shard: their number, and the quota for more."""
 
 from typing import Final
 
@@ -14,21 +14,21 @@ LIMIT: Final = "mqtt.sessions"
 #: Private: the place of the shard, one row.
 PLACES: Final = "mqtt.shard_places"
 PLACE_KEY: Final = keys.pack("place")
-#: Private: how many sessions of a tenant this shard has, by tenant.
+#: Private: the number of sessions in this shard, by tenant.
 COUNTS: Final = "mqtt.session_counts"
-#: Private: how many it may have, by tenant.
+#: Private: the quota of this shard, by tenant.
 QUOTAS: Final = "mqtt.session_quotas"
-#: A sequence that tells a shard its number.
+#: A sequence from which a shard learns its number.
 NUMBERS: Final = "mqtt.shard_places"
 
 
 def _join_places(_: bytes, own: bytes, other: bytes) -> bytes:
-    """Keep one place of two shards that become one, until shards are counted again."""
+    """Keep the place of one of two shards that merge, until shards are counted again."""
     return own
 
 
 def _join_quotas(_: bytes, own: bytes, other: bytes) -> bytes:
-    """Return the quota of two shards that become one: what both were given of the same limit."""
+    """Return the quota of two shards that merge: the sum of their parts of the same limit."""
     given, more = SessionQuota.FromString(own), SessionQuota.FromString(other)
     if given.limit == more.limit:
         given.quota += more.quota
@@ -44,17 +44,17 @@ FAMILIES: Final = (
 
 
 def sessions_of(reader: Reader, tenant: str) -> int:
-    """Return how many sessions of a tenant are here."""
+    """Return the number of sessions of a tenant in this shard."""
     return count_at(reader, COUNTS, keys.pack(tenant))
 
 
 def add_sessions(txn: Txn, tenant: str, more: int) -> None:
-    """Count sessions that have begun, or, below zero, ended."""
+    """Count new sessions, or, below zero, ended ones."""
     add_to(txn, COUNTS, keys.pack(tenant), more)
 
 
 class QuotaLeft:
-    """The room that a tenant has in this shard, while one command goes on."""
+    """The room for sessions of a tenant in this shard, during one command."""
 
     __slots__ = ("_limit", "_reader", "_tenant", "left")
 
@@ -64,11 +64,11 @@ class QuotaLeft:
         self._reader: Final = reader
         self._tenant: Final = tenant
         self._limit: Final = limit
-        #: Sessions that still fit in; None: as many as there may be.
+        #: The remaining number of sessions; None: unlimited.
         self.left = left
 
     def take(self, count: int = 1) -> None:
-        """Take the place of more sessions, or refuse them."""
+        """Take room for more sessions, or reject them."""
         if self.left is None:
             return
         if self.left < count:
@@ -83,7 +83,7 @@ class QuotaLeft:
 
 
 def quota_left(reader: Reader, tenant: str) -> QuotaLeft:
-    """Return the room that a tenant has; refuse one that is unknown or being deleted."""
+    """Return the room of a tenant; reject a tenant that is unknown or being deleted."""
     limit = limit_of(tenant_there(reader, tenant), LIMIT)
     if limit is None:
         return QuotaLeft(reader, tenant)
@@ -92,14 +92,14 @@ def quota_left(reader: Reader, tenant: str) -> QuotaLeft:
 
 
 def place_of(reader: Reader) -> ShardPlace:
-    """Return what this shard knows of itself; nothing before shards were counted."""
+    """Return the place of this shard; empty before shards were counted."""
     return ShardPlace.FromString(reader.get(PLACES, PLACE_KEY) or b"")
 
 
 def quota_of(reader: Reader, tenant: str, limit: int, place: ShardPlace) -> int:
-    """Return how much of a limit is this shard's: what it was given, or else its even part.
+    """Return this shard's part of a limit: the quota that was moved here, or else its even part.
 
-    The even parts of all shards come to the limit. Before shards were counted nothing is given.
+    The even parts of all shards add up to the limit. Before shards were counted, the part is 0.
     """
     if place.shards == 1:
         return limit

@@ -1,4 +1,4 @@
-"""What the division of limits declares, and the reads that its controller decides by."""
+"""The declarations for dividing limits, and the queries of the controller."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -22,7 +22,7 @@ def list_shard_places(reader: Reader, _: pb.ListShardPlaces) -> Iterator[pb.Shar
 
 
 def list_session_counts(reader: Reader, _: pb.ListSessionCounts) -> Iterator[pb.SessionCount]:
-    """Yield what this shard has, and may have, of each tenant with a limit."""
+    """Yield the sessions and the quota of each tenant with a limit, in this shard."""
     place = place_of(reader)
     for row in read_range(reader, TENANTS, *keys.prefix()):
         tenant = Tenant.FromString(row.value)

@@ -1,1 +1,1 @@
-"""Sessions: who serves each client, until when its session lasts, and what ends with it."""
+"""Sessions: the broker of each client, the end of its session, and the rows that end with it."""

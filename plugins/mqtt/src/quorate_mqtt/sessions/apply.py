@@ -1,7 +1,6 @@
 """The handlers: pure functions of a transaction and a command, run on every replica.
 
-Whatever can be refused is looked at before anything is written: an item of a batch that is refused
-writes nothing.
+Every check comes before the first write: a refused item of a batch writes nothing.
 """
 
 from collections.abc import Callable, Iterable
@@ -44,7 +43,7 @@ def connect_sessions(txn: Txn, command: pb.ConnectSessions) -> BatchReply:
             reply = b""
         replies.append(reply)
     arrivals.close(len(clients) - len(answer.refusals))
-    # Most shards have no queue: one look for all saves one for each.
+    # Most shards have no queue: one scan saves a read for each client.
     if any(txn.scan(HEADS, b"", b"\xff", limit=1)):
         known = [position for position, row in enumerate(found) if row is not None]
         heads = read_values(txn, HEADS, [clients[position] for position in known])
@@ -56,7 +55,7 @@ def connect_sessions(txn: Txn, command: pb.ConnectSessions) -> BatchReply:
 
 
 def update_sessions(txn: Txn, command: pb.UpdateSessions) -> BatchReply:
-    """Replace what many sessions hold, no two of one client."""
+    """Replace fields of many sessions, no two of one client."""
     updates = list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in updates]
     answer = BatchReply(items=len(clients))
@@ -75,7 +74,7 @@ def update_sessions(txn: Txn, command: pb.UpdateSessions) -> BatchReply:
 
 
 def disconnect_sessions(txn: Txn, command: pb.DisconnectSessions) -> BatchReply:
-    """Note that the connections of many clients have ended."""
+    """Record that the connections of many clients have ended."""
     return _each(txn, command.sessions, _disconnect)
 
 
@@ -85,7 +84,7 @@ def delete_sessions(txn: Txn, command: pb.DeleteSessions) -> BatchReply:
 
 
 def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
-    """Bring many sessions here, no two of one client."""
+    """Import many sessions, no two of one client."""
     imports, sessions = Imports(txn), list(command.sessions)
     clients = [client_shard(each.tenant, each.client_id) for each in sessions]
     answer = BatchReply(items=len(clients))
@@ -97,7 +96,7 @@ def import_sessions(txn: Txn, command: pb.ImportSessions) -> BatchReply:
 
 
 def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> BatchReply:
-    """End the sessions whose deadline stands and has come: a connect has cancelled its own."""
+    """End the sessions with a deadline that is still due: a connect may have cancelled it."""
     ledger, live_brokers = Ledger(txn), LiveBrokers(txn)
     for client in still_due(txn, EXPIRY, command.keys):
         value = txn.get(SESSIONS, client)
@@ -113,7 +112,7 @@ def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> BatchReply:
 
 
 def disconnect_orphans(txn: Txn, command: pb.DisconnectOrphans) -> BatchReply:
-    """Disconnect the clients whose broker is gone; who has connected since goes on."""
+    """Disconnect the clients of brokers that are gone; skip clients that have connected since."""
     ledger, live_brokers = Ledger(txn), LiveBrokers(txn)
     for client in command.keys:
         value = txn.get(SESSIONS, client)
@@ -129,7 +128,7 @@ def disconnect_orphans(txn: Txn, command: pb.DisconnectOrphans) -> BatchReply:
 def _each(
     txn: Txn, items: Iterable[I], apply: Callable[[Txn, I, Ledger, LiveBrokers], Message]
 ) -> BatchReply:
-    """Carry out items with one ledger and one reading of the live brokers."""
+    """Apply items with one ledger and one read of the live brokers."""
     ledger, live_brokers = Ledger(txn), LiveBrokers(txn)
     answer = answer_each(txn, items, lambda txn, item: apply(txn, item, ledger, live_brokers))
     ledger.close()
@@ -137,9 +136,9 @@ def _each(
 
 
 def _plainly_updated(row: bytes, update: pb.UpdateSession) -> bytes | None:
-    """Return a plain row with its new payload; None for an update that is more, or is refused.
+    """Return a plain row with its new payload; None if the update changes more, or is refused.
 
-    Nearly all of thousands of updates are no more than that.
+    Nearly all of thousands of updates change only the payload.
     """
     if kept_of(row)[0] != update.generation or update.HasField("expiry_interval_s"):
         return None

@@ -1,4 +1,4 @@
-"""How a client connects: it always wins, and its former broker finds out."""
+"""Connects of clients: the new connection always wins over the one of the former broker."""
 
 from collections.abc import Iterable
 from struct import Struct
@@ -14,13 +14,13 @@ from quorate_mqtt.sessions.rows import RowsOfBroker, ends_with_connection, is_pl
 from quorate_mqtt.v1.sessions_pb2 import ConnectReply, Session, SessionConnect
 from quorate_mqtt.wills import delivering
 
-#: A `ConnectReply` of a generation alone, and of one of a session that goes on.
+#: A `ConnectReply` with a generation alone, and one for a session that continues.
 _NEW: Final = Struct("<BQ")
 _present: Final = Struct("<BQBB").pack
 
 
 class Arrivals:
-    """The clients that connect to one broker by one command; refuses a broker that is fenced."""
+    """The clients that connect to one broker by one command; rejects a fenced broker."""
 
     __slots__ = ("_epoch", "_ledger", "_live_brokers", "_now_ms", "_rows", "_txn")
 
@@ -34,7 +34,7 @@ class Arrivals:
         self._live_brokers: Final = LiveBrokers(txn)
 
     def take(self, arrival: SessionConnect, client: bytes, row: bytes | None) -> bytes:
-        """Connect a client over the row that it has; returns the `ConnectReply`, encoded."""
+        """Connect a client, given its present row; returns the encoded `ConnectReply`."""
         tenant = arrival.tenant
         quota = self._ledger.quota(tenant)
         if row is None:
@@ -78,8 +78,8 @@ class Arrivals:
     ) -> list[bytes | Rejected]:
         """Connect clients as `take` does, and return the answer to each, or its refusal.
 
-        Nearly all of thousands of clients are new, or go on with their broker and without a will:
-        what is done for these is written out, which takes half the time.
+        Nearly all of thousands of clients are new, or stay with their broker and have no will: the
+        code for these is inlined, which takes half the time.
         """
         make, epoch, ledger = self._rows.row, self._epoch, self._ledger
         revision, now_ms = self._txn.revision, self._now_ms
@@ -127,7 +127,7 @@ class Arrivals:
         self._txn.put(SESSIONS, client, row)
 
     def _let_go(self, arrival: SessionConnect, client: bytes, old: Session, *, over: bool) -> None:
-        """End what the new connection does not go on with: the old one's will and deadlines."""
+        """End the will and the deadlines of the old connection, and the session if it is over."""
         same = self._is_same(arrival, old)
         self._ledger.connections[self._epoch] += 1
         if over:
@@ -152,7 +152,7 @@ class Arrivals:
             delivering.replace(self._txn, client, self._live_brokers)
 
     def _is_over(self, arrival: SessionConnect, old: Session) -> bool:
-        """Return whether a session has ended with the connection that the new one takes over."""
+        """Return whether a session ends with the connection that the new one replaces."""
         return (
             not old.disconnected_at_ms
             and not old.expiry_interval_s
@@ -160,7 +160,7 @@ class Arrivals:
         )
 
     def _is_same(self, arrival: SessionConnect, old: Session) -> bool:
-        """Return whether this is the connect that was carried out last, sent once more."""
+        """Return whether this connect repeats the last one that was applied."""
         return (
             not old.disconnected_at_ms
             and old.broker_epoch == self._epoch

@@ -1,4 +1,4 @@
-"""What runs on leaders: the timer of the sessions, and the controller of those without a broker."""
+"""The timer that expires sessions, and the controller that disconnects clients of gone brokers."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ from quorate_mqtt.sessions import families
 from quorate_mqtt.shards import GROUP
 from quorate_mqtt.v1 import sessions_pb2 as pb
 
-#: Few enough that deleting what belongs to them does not delay other commands.
+#: Few enough that deleting their rows does not delay other commands.
 BATCH: Final = 250
 
 
@@ -21,7 +21,7 @@ async def disconnect_orphans(node: NodeApi, shard: ShardRef) -> None:
     while goes_on:
         pages = [page async for page in node.query(pb.FindOrphans(after=after), pb.OrphanPage)]
         orphans = sorted({key for page in pages for key in page.keys})
-        # What follows the position of the slowest shard may be found again.
+        # Keys after the position of the slowest shard may be found again.
         unfinished = [page.reached for page in pages if not page.finished]
         goes_on = bool(unfinished)
         after = min(unfinished, default=b"")
@@ -36,7 +36,7 @@ EXPIRY: Final = Timer(
     batch=BATCH,
 )
 
-#: The copies of the brokers' rows follow the rows: what a run cannot see yet, a later one does.
+#: The copies of the brokers' rows lag behind: a later run handles a change that this one misses.
 ORPHANS: Final = Controller(
     name="mqtt.orphan_disconnecting",
     group=GROUP,

@@ -1,4 +1,4 @@
-"""How a session ends, and how its client leaves it: what goes with either."""
+"""Ends sessions and disconnects clients, with the rows that go with either."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ def end(
     publish_will: bool,
     live_brokers: LiveBrokers,
 ) -> None:
-    """Delete a session with all that ends with it: subscriptions, queue, deadlines, its will."""
+    """Delete a session with its subscriptions, queue and deadlines; publish or discard its will."""
     if session.disconnected_at_ms:
         txn.schedule(EXPIRY, client, None)
     else:
@@ -42,9 +42,10 @@ def end(
 def leave(
     txn: Txn, client: bytes, session: Session, ledger: Ledger, live_brokers: LiveBrokers
 ) -> int | None:
-    """Note that the client of a connected session is gone; its will waits, unless it has none.
+    """Record that the client of a connected session is gone; its will, if any, waits.
 
-    Returns when the session ends, 0 for never, and None when it has ended with the connection.
+    Returns the time at which the session ends, 0 for never, and None if it has ended with the
+    connection.
     """
     interval_s = session.expiry_interval_s
     if interval_s == 0:
@@ -60,14 +61,14 @@ def leave(
 
 
 def expire_later(txn: Txn, client: bytes, session: Session) -> int:
-    """Set the deadline of a disconnected session; returns it, or 0 for a session that has none."""
+    """Set the deadline of a disconnected session; returns it, or 0 for a session without one."""
     expires_at_ms = expiry_of(session.disconnected_at_ms, session.expiry_interval_s)
     txn.schedule(EXPIRY, client, expires_at_ms)
     return expires_at_ms or 0
 
 
 def expiry_of(disconnected_at_ms: int, interval_s: int) -> int | None:
-    """Return when the session of a client that has left ends; None: never."""
+    """Return the time at which the session of a disconnected client ends; None: never."""
     return None if interval_s == NEVER else disconnected_at_ms + interval_s * _MS
 
 

@@ -1,4 +1,4 @@
-"""Where the sessions are: each under its tenant and client, with all that ends with it."""
+"""The families of sessions and of the rows that end with them, all by tenant and client."""
 
 from typing import Final
 
@@ -14,11 +14,11 @@ SUBSCRIPTIONS: Final = "mqtt.subscriptions"
 WILLS: Final = "mqtt.wills"
 #: Wills that are due, until they are acknowledged: under the key of the session and an id.
 DELIVERIES: Final = "mqtt.will_deliveries"
-#: Private: how many sessions of this shard are connected, by the epoch of their broker. It has no
+#: Private: the number of connected sessions in this shard, by the epoch of their broker. It has no
 #: shard key: each shard counts its own.
 CONNECTIONS: Final = "mqtt.connections"
 CONNECTION_COUNTS: Final = ColumnFamily(name=CONNECTIONS, group=GROUP, joins=join_counts)
-#: The timer of the sessions whose client is gone: its deadlines have the keys of the rows.
+#: The timer of the sessions of disconnected clients: its deadlines have the keys of the rows.
 EXPIRY: Final = "mqtt.session_expiry"
 #: The timer of the wills that wait for their client: its deadlines have the keys of the sessions.
 DELAY: Final = "mqtt.will_delay"

@@ -1,4 +1,4 @@
-"""How sessions come here from elsewhere: their clients are away, and their time begins now."""
+"""Imports sessions from other systems: their clients are offline, and their expiry starts now."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import add
@@ -12,14 +12,14 @@ from quorate_mqtt.sessions.ledger import Ledger
 from quorate_mqtt.sessions.rows import ImportedRows
 from quorate_mqtt.v1.sessions_pb2 import ImportSession, Session
 
-#: Somebody serves the client here; what it has elsewhere is older.
+#: The client is connected to a broker here; the imported session is older.
 ALREADY_CONNECTED: Final = "ALREADY_CONNECTED"
 
 
 def write_new(
     txn: Txn, clients: Sequence[bytes], intervals_s: Sequence[int], payloads: Sequence[bytes]
 ) -> None:
-    """Write the sessions of clients that have none, as `Imports` does one by one."""
+    """Write sessions of clients without one, as `Imports` does one by one."""
     now_ms = _now_ms(txn)
     rows = ImportedRows(txn.revision, now_ms)
     kinds = list(zip(intervals_s, map(len, payloads), strict=True))
@@ -32,7 +32,7 @@ def write_new(
 
 
 def _now_ms(txn: Txn) -> int:
-    """Return the time of the disconnect of what is imported: zero is none."""
+    """Return the disconnect time of imported sessions, which must not be zero."""
     return max(1, txn.proposed_at_ms)
 
 
@@ -57,13 +57,13 @@ class Imports:
         clients: Iterable[bytes],
         found: Iterable[bytes | None],
     ) -> Iterator[tuple[int, Rejected]]:
-        """Import sessions over the rows that their clients have; yield those that are refused.
+        """Import sessions, given the present rows of their clients; yield the refused ones.
 
-        One loop for thousands of rows: what rows have in common is made once.
+        One loop for thousands of rows: the common parts of rows are made once.
         """
         quota_of, begun = self._ledger.quota, self._ledger.sessions
         imported, deadlines = self._imported, self._deadlines
-        #: By expiry interval and size of the payload: how a row begins, and when it ends.
+        #: By expiry interval and size of the payload: the start of the row, and the deadline.
         known: dict[tuple[int, int], tuple[bytes, int | None]] = {}
         for position, (wanted, client, row) in enumerate(
             zip(sessions, clients, found, strict=True)
@@ -90,7 +90,7 @@ class Imports:
                 deadlines[client] = ends_at_ms
 
     def close(self) -> None:
-        """Write what was imported and counted."""
+        """Write the imported sessions, their deadlines and the counts."""
         self._txn.put_each(SESSIONS, self._imported)
         self._txn.schedule_each(EXPIRY, self._deadlines)
         self._ledger.close()

@@ -1,4 +1,4 @@
-"""What a shard counts of its sessions: connected ones by broker, all of them by tenant."""
+"""The session counts of a shard: connected sessions by broker, all sessions by tenant."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,31 +14,31 @@ from quorate_mqtt.v1.sessions_pb2 import Session
 
 
 class Ledger:
-    """Counts what one command changes, and writes it once: `close` when all is done."""
+    """Counts the changes of one command; `close` writes the counts once, at the end."""
 
     __slots__ = ("_quotas", "_txn", "connections", "expired", "sessions", "taken_over")
 
     def __init__(self, txn: Txn) -> None:
         self._txn: Final = txn
-        #: How many more clients each registration of a broker serves.
+        #: The change in the number of clients, by the registration of their broker.
         self.connections: Final[defaultdict[int, int]] = defaultdict(int)
-        #: How many more sessions each tenant has.
+        #: The change in the number of sessions, by tenant.
         self.sessions: Final[defaultdict[str, int]] = defaultdict(int)
-        #: Clients that another broker served until now.
+        #: The number of clients taken over from another broker.
         self.taken_over = 0
-        #: Sessions whose time was over.
+        #: The number of expired sessions.
         self.expired = 0
         self._quotas: Final[dict[str, QuotaLeft]] = {}
 
     def quota(self, tenant: str) -> QuotaLeft:
-        """Return the quota that a tenant has for new sessions; refuse one that takes nothing."""
+        """Return the quota of a tenant for new sessions; reject one unknown or being deleted."""
         quota = self._quotas.get(tenant)
         if quota is None:
             quota = self._quotas[tenant] = quota_left(self._txn, tenant)
         return quota
 
     def close(self, *, connects: int = 0) -> None:
-        """Write what was recorded, after this many connects."""
+        """Write the counts, with this number of accepted connects."""
         count(
             self._txn,
             Counts(connects=connects, take_overs=self.taken_over, sessions_expired=self.expired),
@@ -52,7 +52,7 @@ class Ledger:
 
 
 def departs(txn: Txn, key: bytes, value: bytes) -> None:
-    """Count a session no more that went to another shard, where it is counted as well."""
+    """Stop counting a session that moved to another shard, where it is counted as well."""
     session, tenant = Session.FromString(value), keys.unpack(key)[0]
     assert isinstance(tenant, str)
     add_sessions(txn, tenant, -1)
@@ -61,7 +61,7 @@ def departs(txn: Txn, key: bytes, value: bytes) -> None:
 
 
 def connections(reader: Reader) -> Iterator[tuple[int, int]]:
-    """Yield the registrations that have connected clients here, each with how many they are."""
+    """Yield each registration with connected clients in this shard, and their number."""
     for row in read_range(reader, CONNECTIONS, *keys.prefix()):
         epoch = keys.unpack(row.key)[0]
         assert isinstance(epoch, int)

@@ -1,4 +1,4 @@
-"""Sessions: which client is connected where, and what is kept for it."""
+"""Sessions: the broker of each connected client, and the state stored for the client."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,14 +17,14 @@ from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import sessions_pb2 as pb
 from quorate_mqtt.v1.wills_pb2 import Will
 
-#: Rows that are looked at for one page: few enough not to keep others waiting.
+#: Maximum number of rows scanned for one page: few enough not to delay other commands.
 MOST: Final = 2_000
 
 
 def find_orphans(reader: Reader, query: pb.FindOrphans) -> Iterator[pb.OrphanPage]:
-    """Yield the sessions that are connected to brokers that are gone, as far as it looked.
+    """Yield a page of sessions connected to brokers that are gone, and the end of the scan.
 
-    As long as no broker with clients is gone, no session is looked at.
+    While no broker with clients is gone, no session is read.
     """
     live_brokers = LiveBrokers(reader)
     gone = {epoch for epoch, _ in ledger.connections(reader) if not live_brokers.lives(epoch)}
@@ -44,7 +44,7 @@ def find_orphans(reader: Reader, query: pb.FindOrphans) -> Iterator[pb.OrphanPag
 
 
 def count_connections(reader: Reader, _: pb.CountConnections) -> Iterator[pb.BrokerConnections]:
-    """Yield how many clients each broker serves of this shard."""
+    """Yield the number of clients of each broker in this shard."""
     for epoch, count in ledger.connections(reader):
         yield pb.BrokerConnections(broker_epoch=epoch, connections=count)
 
@@ -71,7 +71,7 @@ class ConnectionCounts:
 
 
 def keep(request: pb.ListSessionsRequest) -> Callable[[pb.Session], bool] | None:
-    """Return what tells whether a session is in the wanted state; refuse what no row can be."""
+    """Return the filter of a list request by state, None for all; reject an invalid condition."""
     if request.broker:
         check_identity("broker", request.broker)
     if request.state not in pb.ConnectionState.values():

@@ -1,6 +1,6 @@
-"""The row of a session as bytes: what `Session` serializes to, without a message for each row.
+"""The row of a session as bytes: the encoding of `Session`, without a message for each row.
 
-A message would take half the time of a connect. What has one length stands in front.
+A message would take half the time of a connect. Fields of fixed length come first.
 """
 
 from functools import lru_cache
@@ -17,7 +17,7 @@ _pack_head: Final = _HEAD.pack
 _EXPIRY: Final = Struct("<I")
 _EXPIRY_AT: Final = _HEAD_BYTES - _EXPIRY.size
 _NO_EXPIRY: Final = bytes(_EXPIRY.size)
-#: In front of the name of the broker, where neither a disconnect nor a will is noted.
+#: The tag of the broker's name, which follows the head if there is no disconnect and no will.
 _BROKER_TAG: Final = 0x4A
 _HAS_WILL: Final = b"\x40\x01"
 #: The largest length that is written in one byte.
@@ -52,7 +52,7 @@ class RowsOfBroker:
         self._broker: Final = _broker_part(broker)
         self._epoch: Final = epoch
         self._connected_at_ms: Final = connected_at_ms
-        #: What stands between the head and a payload of a length, where no will is noted.
+        #: By the length of the payload: the bytes between head and payload of a row without a will.
         self._tails: Final[dict[int, bytes]] = {0: self._broker}
 
     def row(
@@ -71,7 +71,7 @@ class RowsOfBroker:
 
 
 class ImportedRows:
-    """The rows of sessions that are imported by one command: nobody has served them."""
+    """The rows of sessions that one command imports: no broker has served them."""
 
     __slots__ = ("_generation", "_imported_at_ms", "_left")
 
@@ -81,7 +81,7 @@ class ImportedRows:
         self._left: Final = Session(disconnected_at_ms=imported_at_ms).SerializeToString()
 
     def start(self, expiry_interval_s: int, payload_size: int) -> bytes:
-        """Return what stands in front of the payload in the row of a client."""
+        """Return the bytes before the payload in the row of a client."""
         head = _pack_head(
             0x09, self._generation, 0x11, 0, 0x19, self._imported_at_ms, 0x21, 0, 0x29, 0,
             0x35, expiry_interval_s,
@@ -90,12 +90,12 @@ class ImportedRows:
 
 
 def payload_part(payload: bytes) -> bytes:
-    """Return a payload as rows hold it."""
+    """Return a payload as encoded in a row."""
     return _payload_head(len(payload)) + payload if payload else b""
 
 
 def updated_row(row: bytes, expiry_interval_s: int | None, payload: bytes | None) -> bytes | None:
-    """Return a plain row with what is given replaced; None when it must be decoded for that."""
+    """Return a plain row with the given fields replaced; None if the row must be decoded first."""
     if not is_plain(row) or row[_HEAD_BYTES + 1] > _SHORT:
         return None
     end = _HEAD_BYTES + 2 + row[_HEAD_BYTES + 1]

@@ -25,9 +25,9 @@ _NAMES: Final = tuple(column.name for column in _COLUMNS)
 
 
 def to_item(*values: Any) -> pb.ImportSession:
-    """Return a session that nobody serves."""
+    """Return a session without a broker."""
     tenant, client_id, interval_s, payload = values
-    # Nearly all of millions of rows are right, and known to be by few looks.
+    # Nearly all of millions of rows are valid, and pass the quick check.
     try:
         if is_usual_import(tenant, client_id, interval_s, payload):
             return pb.ImportSession(
@@ -41,20 +41,20 @@ def to_item(*values: Any) -> pb.ImportSession:
 
 
 def to_insert(*values: Any) -> pb.ImportSession:
-    """Return the session of a client that has none."""
+    """Return a session for a client without one."""
     item = to_item(*values)
     item.new_only = True
     return item
 
 
 def from_row(key: bytes, value: bytes) -> tuple[object, ...]:
-    """Return a session as its columns, whether somebody serves it or not."""
+    """Return a session as its columns, connected or not."""
     session = pb.Session.FromString(value)
     return (*keys.unpack(key), session.expiry_interval_s, session.payload or None)
 
 
 def to_removal(key: bytes, revision: int) -> pb.DeleteSession:
-    """Return the deletion of a session that nobody has touched since a revision."""
+    """Return the deletion of a session, conditional on its revision."""
     tenant, client_id = keys.unpack(key)
     return pb.DeleteSession(
         tenant=str(tenant), client_id=str(client_id), expected_revision=revision
@@ -67,7 +67,7 @@ def shard_keys(
     intervals_s: Sequence[int],
     payloads: Sequence[bytes | None],
 ) -> list[bytes] | None:
-    """Return the shard key of each client; None: not all of the sessions are usual."""
+    """Return the shard key of each client; None if a session fails the quick check."""
     if not are_usual_imports(tenants, client_ids, intervals_s, payloads):
         return None
     return list(map(client_shard, tenants, client_ids))
@@ -81,7 +81,7 @@ def make(
     intervals_s: Sequence[int],
     payloads: Sequence[bytes | None],
 ) -> Mapping[str, int]:
-    """Write sessions of clients that have none, and return how many there are by tenant."""
+    """Write sessions of clients without one, and return their number by tenant."""
     sessions = Counter(tenants)
     settle(txn, sessions)
     write_new(txn, clients, intervals_s, [payload or b"" for payload in payloads])
@@ -89,7 +89,7 @@ def make(
 
 
 def settle(txn: Txn, sessions: Mapping[str, int]) -> None:
-    """Count sessions of tenants that came as files; refuse those for which there is no room."""
+    """Count sessions of tenants that were loaded as files; reject sessions beyond the quota."""
     ledger = Ledger(txn)
     for tenant, count in sessions.items():
         ledger.quota(tenant).take(count)

@@ -1,7 +1,7 @@
-"""What is wrong with a command whatever the rows say; it is refused before it is logged.
+"""Checks of commands that need no rows; a bad command is rejected before it is logged.
 
-Commands that hold thousands of items are looked at on every way in: most items are right, and are
-known to be by few looks.
+Commands with thousands of items are checked at every entry point: most items are valid, and pass
+a quick check.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,18 +15,18 @@ from quorate.plugin.checking import check_bytes, check_name
 from quorate_mqtt.names import check_epoch, check_identity, check_qos, check_topic_name
 from quorate_mqtt.v1 import sessions_pb2 as pb, wills_pb2
 
-#: The most bytes that a broker keeps in a session.
+#: Maximum size of a broker's payload in a session, in bytes.
 LARGEST_PAYLOAD: Final = 64 * 1024
-#: MQTT counts the bytes of a will's payload, and of its properties, in two bytes.
+#: MQTT encodes the lengths of a will's payload and of its properties in two bytes.
 LARGEST_WILL: Final = 65_535
 #: The interval of a session that never expires; no other is longer.
 NEVER: Final = 0xFFFF_FFFF
-#: A client id with this many characters fits, whatever they are.
+#: A client id of up to this many characters is within the limit in bytes.
 _SHORT: Final = 128
 
 
 def check_connects(command: pb.ConnectSessions) -> None:
-    """Refuse a batch with a wrong connect, and say which one it is."""
+    """Reject a batch with an invalid connect, and name its position."""
     check_process(command)
     _check_each(
         "connections", command.connections, lambda each: not each.HasField("will"), check_arrival
@@ -34,13 +34,13 @@ def check_connects(command: pb.ConnectSessions) -> None:
 
 
 def check_process(command: pb.ConnectSessions) -> None:
-    """Refuse what names no process of a broker."""
+    """Reject a command that does not name a broker and its epoch."""
     check_identity("broker", command.broker)
     check_epoch("broker_epoch", command.broker_epoch)
 
 
 def check_arrival(arrival: pb.SessionConnect, path: str) -> None:
-    """Refuse a client without a name, or with a will that cannot be published."""
+    """Reject a client without a valid name, or with an invalid payload or will."""
     check_client(arrival.tenant, arrival.client_id, path)
     _check_payload(arrival.payload, path)
     if arrival.HasField("will"):
@@ -48,35 +48,35 @@ def check_arrival(arrival: pb.SessionConnect, path: str) -> None:
 
 
 def check_update(command: pb.UpdateSession, path: str) -> None:
-    """Refuse an update of nobody, or by nobody."""
+    """Reject an update without a client or a generation, or with an invalid payload."""
     check_client(command.tenant, command.client_id, path)
     _check_generation(command.generation, path)
     _check_payload(command.payload, path)
 
 
 def check_updates(command: pb.UpdateSessions) -> None:
-    """Refuse a batch with a wrong update, and say which one it is."""
+    """Reject a batch with an invalid update, and name its position."""
     _check_each("sessions", command.sessions, attrgetter("generation"), check_update)
 
 
 def check_disconnect(command: pb.DisconnectSession, path: str) -> None:
-    """Refuse a disconnect by nobody."""
+    """Reject a disconnect without a generation."""
     _check_generation(command.generation, path)
 
 
 def check_delete(command: pb.DeleteSession, path: str) -> None:
-    """Refuse to delete the session of no connection."""
+    """Reject a deletion with generation 0; the generation may be left out."""
     if command.HasField("generation"):
         _check_generation(command.generation, path)
 
 
 def check_imports(command: pb.ImportSessions) -> None:
-    """Refuse a batch with a wrong session, and say which one it is."""
+    """Reject a batch with an invalid session, and name its position."""
     _check_each("sessions", command.sessions, attrgetter("expiry_interval_s"), check_import)
 
 
 def check_import(command: pb.ImportSession, path: str) -> None:
-    """Refuse the session of nobody, or one that would end at once."""
+    """Reject a session without a client, or one that would end at once."""
     check_client(command.tenant, command.client_id, path)
     if command.expiry_interval_s == 0:
         raise Invalid(
@@ -89,7 +89,7 @@ def check_import(command: pb.ImportSession, path: str) -> None:
 def is_usual_import(
     tenant: str, client_id: str, expiry_interval_s: int, payload: bytes | None
 ) -> bool:
-    """Return whether these are surely those of a session that `check_import` lets pass."""
+    """Return whether a session certainly passes `check_import`; a quick check."""
     return (
         0 < len(client_id) <= _SHORT
         and client_id.isprintable()
@@ -105,7 +105,7 @@ def are_usual_imports(
     expiry_intervals_s: Sequence[int],
     payloads: Sequence[bytes | None],
 ) -> bool:
-    """Return whether `is_usual_import` holds for each of many, some at least."""
+    """Return whether `is_usual_import` holds for each of one or more sessions."""
     return (
         min(map(len, client_ids)) > 0
         and max(map(len, client_ids)) <= _SHORT
@@ -127,13 +127,13 @@ def _is_name(tenant: str) -> bool:
 
 
 def check_client(tenant: str, client_id: str, path: str = "") -> None:
-    """Refuse what names no client."""
+    """Reject an invalid tenant or client id."""
     check_name(f"{path}tenant", tenant)
     check_identity(f"{path}client_id", client_id)
 
 
 def check_will(will: wills_pb2.Will, path: str) -> None:
-    """Refuse a will that no broker can publish."""
+    """Reject a will that no broker can publish."""
     check_topic_name(f"{path}topic", will.topic)
     check_qos(f"{path}qos", will.qos)
     check_bytes(f"{path}payload", will.payload, LARGEST_WILL)
@@ -146,7 +146,7 @@ def _check_each(
     is_usual: Callable[[Any], object],
     check: Callable[[Any, str], None],
 ) -> None:
-    """Refuse the first item that `check` refuses; few have to be given to it."""
+    """Reject the first item that fails `check`; only unusual items are passed to it."""
     known: set[str] = set()
     for position, item in enumerate(items):
         client_id = item.client_id

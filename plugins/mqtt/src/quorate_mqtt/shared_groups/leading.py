@@ -1,4 +1,4 @@
-"""Who leads a group: of the brokers that are alive, the one that leads the fewest of its tenant."""
+"""The leader of a group: the live broker that leads the fewest groups of the tenant."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +13,7 @@ from quorate_mqtt.v1.shared_groups_pb2 import SharedGroup, SharedGroupMember
 
 GROUPS: Final = "mqtt.shared_groups"
 MEMBERS: Final = "mqtt.shared_group_members"
-#: Private: how many groups of a tenant a broker leads, by tenant and broker.
+#: Private: the number of led groups, by tenant and broker.
 LEADERSHIPS: Final = ColumnFamily(name="mqtt.leaderships", group=GROUP, shard_key=tenant_shard_of)
 
 
@@ -33,7 +33,7 @@ def group_of(value: bytes) -> SharedGroup:
 
 
 def elect(txn: Txn, key: bytes, group: SharedGroup, live_brokers: LiveBrokers) -> SharedGroup:
-    """Give a group a leader in place of the one that it has; of equals, the first by name."""
+    """Elect a new leader of a group; ties go to the first broker by name."""
     tenant = _tenant_of(key)
     _resign(txn, key, group)
     serving = live_brokers.serving()
@@ -50,7 +50,7 @@ def elect(txn: Txn, key: bytes, group: SharedGroup, live_brokers: LiveBrokers) -
 
 
 def dissolve(txn: Txn, key: bytes) -> bool:
-    """Delete a group with its members; tell whether it was there."""
+    """Delete a group with its members; return whether it existed."""
     value = txn.get(GROUPS, key)
     if value is None:
         return False
@@ -62,7 +62,7 @@ def dissolve(txn: Txn, key: bytes) -> bool:
 
 
 def dismiss(txn: Txn, key: bytes) -> None:
-    """Delete a member that is there."""
+    """Delete a member, if it exists."""
     value = txn.get(MEMBERS, key)
     if value is not None:
         index.release(txn, SharedGroupMember.FromString(value).broker_epoch, MEMBERS, key)

@@ -25,7 +25,7 @@ _SERVICE: Final = pb.DESCRIPTOR.services_by_name["SharedGroupService"]
 def create_group(
     txn: Txn, command: pb.CreateSharedGroup, live_brokers: LiveBrokers
 ) -> pb.SharedGroup:
-    """Create a group; one that is there stays as it is."""
+    """Create a group; an existing group stays unchanged."""
     return _founded(txn, command.tenant, command.name, command.parameters, live_brokers)
 
 
@@ -67,7 +67,7 @@ def join_group(txn: Txn, command: pb.JoinSharedGroup, live_brokers: LiveBrokers)
 
 
 def leave_group(txn: Txn, command: pb.LeaveSharedGroup) -> pb.LeaveSharedGroupReply:
-    """Delete a member of that registration of a broker."""
+    """Delete a member, if it belongs to this registration of its broker."""
     key = member_key(command.tenant, command.group, command.client_id, command.filter)
     value = txn.get(MEMBERS, key)
     epoch = None if value is None else pb.SharedGroupMember.FromString(value).broker_epoch
@@ -78,7 +78,7 @@ def leave_group(txn: Txn, command: pb.LeaveSharedGroup) -> pb.LeaveSharedGroupRe
 
 
 def check_share_name(field: str, name: str) -> None:
-    """Refuse what MQTT allows for no group of a shared subscription."""
+    """Reject a name that MQTT does not allow for the group of a shared subscription."""
     check_text(field, name, LONGEST_NAME)
     if any(character in name for character in "/+#"):
         raise Invalid(field, "must not have '/', '+' or '#'")
@@ -87,7 +87,7 @@ def check_share_name(field: str, name: str) -> None:
 def _founded(
     txn: Txn, tenant: str, name: str, parameters: bytes, live_brokers: LiveBrokers
 ) -> pb.SharedGroup:
-    """Return the group of that name, which is created if there is none."""
+    """Return the group of a name; create it if it does not exist."""
     tenant_there(txn, tenant)
     key = group_key(tenant, name)
     value = txn.get(GROUPS, key)
@@ -118,7 +118,7 @@ def _check_leave(command: pb.JoinSharedGroup | pb.LeaveSharedGroup, path: str) -
 def _check_filter(field: str, topic_filter: str) -> None:
     check_topic_filter(field, topic_filter)
     if group_of(topic_filter):
-        raise Invalid(field, "must be what stands after $share and the group")
+        raise Invalid(field, "must be the filter alone, without $share and the group")
 
 
 _WORKERS: Final[dict[str, Any]] = {"tenant": "acme", "name": "workers"}
@@ -168,7 +168,7 @@ SHARED_GROUP: Final[Resource[pb.SharedGroup]] = Resource(
     table=False,
 )
 
-#: Members go with their group.
+#: Members are deleted with their group.
 SHARED_GROUP_MEMBER: Final[Resource[pb.SharedGroupMember]] = Resource(
     family=MEMBERS,
     group=GROUP,

@@ -1,1 +1,1 @@
-"""Subscriptions: they lie with the session of their client, and end with it."""
+"""Subscriptions: they share the shard of their client's session, and end with it."""

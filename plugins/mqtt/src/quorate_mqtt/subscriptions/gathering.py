@@ -1,4 +1,4 @@
-"""The subscriptions of many clients in one answer: thousands connect to a broker at once."""
+"""Reads the subscriptions of many clients in one call: thousands connect to a broker at once."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,12 +12,12 @@ from quorate_mqtt.shards import GROUP, client_shard
 from quorate_mqtt.v1 import subscriptions_pb2 as pb
 
 MOST_CLIENTS: Final = 1_000
-#: Of one answer; what is beyond it is left out.
+#: Limit on the bytes of one answer; clients beyond it are left out.
 MOST_BYTES: Final = 4 << 20
 
 
 class SubscriptionGathering:
-    """Answers `Gather`; all other methods are derived."""
+    """Serves `Gather`; all other methods are derived."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
@@ -25,7 +25,7 @@ class SubscriptionGathering:
     async def Gather(
         self, request: pb.GatherSubscriptionsRequest, context: object
     ) -> pb.GatherSubscriptionsResponse:
-        """Return the subscriptions of clients, and which clients are left out."""
+        """Return the subscriptions of clients, and the positions of clients that were left out."""
         _check(request)
         clients = [client_shard(each.tenant, each.client_id) for each in request.clients]
         found: dict[bytes, list[pb.KeyedSubscription]] = {client: [] for client in clients}

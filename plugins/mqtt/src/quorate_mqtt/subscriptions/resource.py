@@ -1,4 +1,4 @@
-"""Subscriptions: they lie with the session of their client, and end with it."""
+"""Subscriptions: they share the shard of their client's session, and end with it."""
 
 from typing import Any, Final
 
@@ -15,13 +15,13 @@ from quorate_mqtt.subscriptions.gathering import SubscriptionGathering
 from quorate_mqtt.topic_filters import group_of
 from quorate_mqtt.v1 import subscriptions_pb2 as pb
 
-#: MQTT writes it in four bytes of seven bits.
+#: MQTT encodes it in four bytes of seven bits.
 LARGEST_IDENTIFIER: Final = 268_435_455
 LARGEST_PROPERTIES: Final = 16 * 1024
 
 
 def check_set(command: pb.SetSubscription, path: str) -> None:
-    """Refuse a subscription with options that MQTT does not have."""
+    """Reject a subscription with options that MQTT does not define."""
     check_generation(command, path)
     check_qos(f"{path}qos", command.qos)
     if command.retain_handling not in pb.RetainHandling.values():
@@ -33,7 +33,7 @@ def check_set(command: pb.SetSubscription, path: str) -> None:
 
 
 def check_generation(command: pb.SetSubscription | pb.DeleteSubscription, path: str) -> None:
-    """Refuse a generation that no connect was answered with."""
+    """Reject generation 0, which no connect returns."""
     if command.HasField("generation") and command.generation == 0:
         raise Invalid(f"{path}generation", "must be the one that the connect was answered with")
 
@@ -142,7 +142,7 @@ _JOBS: Final[dict[str, Any]] = {
     "filter": "$share/workers/jobs/+",
 }
 
-#: A session that ends takes its subscriptions along: of a tenant without sessions there are none.
+#: Subscriptions are deleted with their session: a tenant without sessions has no subscriptions.
 SUBSCRIPTION: Final[Resource[pb.Subscription]] = Resource(
     family=SUBSCRIPTIONS,
     group=GROUP,

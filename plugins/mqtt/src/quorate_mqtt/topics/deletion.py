@@ -1,4 +1,4 @@
-"""The second phase of a topic's deletion: everybody who holds something of it does their part."""
+"""The second phase of a topic's deletion: every plugin with data of the topic deletes it."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ _PAGE: Final = 1_000
 
 
 async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
-    """Let finalizers do their parts, and take the names of those off that have.
+    """Run the finalizers of topics in deletion, and remove the names of those that have finished.
 
-    A finalizer that raises does not keep the others from it; what was raised is raised at the end.
+    A finalizer that raises does not stop the others; its exception is raised at the end.
     """
     failures: list[Exception] = []
     looked = 0
@@ -32,7 +32,7 @@ async def delete_topics(node: NodeApi, shard: ShardRef) -> None:
         if finished:
             await node.propose(pb.FinishTopics(topics=finished), BatchReply, if_leader=shard)
         looked += len(page)
-        node.progress(f"{looked:,} topics that are being deleted were looked at")
+        node.progress(f"checked {looked:,} topics that are being deleted")
     node.progress("")
     if failures:
         raise ExceptionGroup("finalizers of topics failed; they are called again", failures)
@@ -62,7 +62,7 @@ async def _finished(
     named: defaultdict[str, list[pb.Topic]] = defaultdict(list)
     for topic in topics:
         for name in topic.finalizers:
-            # A name whose plugin is not here stays in the row for all to see.
+            # The name of a missing plugin stays in the row, visible to operators.
             if name in finalizers:
                 named[name].append(topic)
     return [
@@ -78,7 +78,7 @@ async def _finished_by(
     topics: Sequence[pb.Topic],
     failures: list[Exception],
 ) -> Sequence[pb.Topic]:
-    """Return those that a finalizer has finished: one that it fails for keeps back no other."""
+    """Return the topics that a finalizer has finished; a topic that fails does not block others."""
     try:
         return await finalizer.finish(node, topics)
     except Exception as error:  # noqa: BLE001 - another plugin's; it is raised again at the end
@@ -109,7 +109,7 @@ DELETION: Final = Controller(
     interval_s=INTERVAL_S,
     wake_on=(DELETIONS.name,),
 )
-#: The plugin's own part: a topic that is gone has no retained message.
+#: The plugin's own part: the retained message is deleted with its topic.
 RETAINED: Final = Extension(
     point=TOPIC_FINALIZERS, name="mqtt.retained_message", value=TopicFinalizer(clear_retained)
 )

@@ -37,14 +37,14 @@ from quorate_mqtt.v1 import topics_pb2 as pb
 
 MOST_PARTITIONS: Final = 1_024
 MOST_COPIES: Final = 9
-#: Of the fields of a configuration: larger ones do not fit the engines' signed numbers.
+#: Limit on the fields of a configuration: larger numbers do not fit the engines' signed integers.
 _LARGEST: Final = (1 << 63) - 1
 _STORAGES: Final = frozenset(pb.TopicStorage.values())
 _SOURCES: Final = frozenset(pb.TopicSource.values())
 
 
 def check_topic(topic: pb.Topic, path: str = "") -> None:
-    """Refuse a topic without partitions or copies, or with more than there can be."""
+    """Reject a topic with an invalid number of partitions or copies, or invalid settings."""
     check_description(f"{path}description", topic.description)
     if topic.storage not in _STORAGES:
         raise Invalid(f"{path}storage", f"{topic.storage} is no storage that this version knows")
@@ -56,13 +56,13 @@ def check_topic(topic: pb.Topic, path: str = "") -> None:
 
 
 def check_update(update: pb.UpdateTopicRequest, path: str) -> None:
-    """Refuse a configuration that no topic can have."""
+    """Reject an invalid description or configuration."""
     check_description(f"{path}description", update.description)
     _check_config(f"{path}config", update.config)
 
 
 def check_growth(growth: pb.GrowTopicRequest | pb.Topic, path: str) -> None:
-    """Refuse a number of partitions that no topic can have."""
+    """Reject an invalid number of partitions."""
     check_range(f"{path}partitions", growth.partitions, MOST_PARTITIONS)
 
 
@@ -83,12 +83,12 @@ _COLUMNS: Final = (
     Column(name="records", type="long", nullable=True),
     Column(name="retention_s", type="long", nullable=True),
 )
-#: Those that a topic has in its configuration.
+#: The columns that are fields of the topic's configuration.
 _CONFIG: Final = ("segment_bytes", "records", "retention_s")
 
 
 def to_item(*values: Any) -> pb.Topic:
-    """Return a topic that is not there yet."""
+    """Return a new topic from its columns."""
     given = {column.name: value for column, value in zip(_COLUMNS, values, strict=True)}
     config = from_columns(pb.TopicConfig, {name: given.pop(name) for name in _CONFIG})
     topic = from_columns(pb.Topic, given)
@@ -115,7 +115,7 @@ def from_row(key: bytes, value: bytes) -> tuple[object, ...]:
     )
 
 
-#: Topics are created and not replaced: a row of a topic that is there is refused.
+#: Topics are created and not replaced: a row of an existing topic is refused.
 TABLE: Final = Table(
     family="mqtt.topics",
     columns=_COLUMNS,
@@ -128,13 +128,13 @@ TABLE: Final = Table(
 )
 
 
-#: The topics that are being deleted, so that nobody looks for them among all.
+#: The topics that are being deleted, so that no scan of all topics is needed to find them.
 DELETIONS: Final = ColumnFamily(
     name="mqtt.topic_deletions", group=GROUP, row=pb.TopicDeletion, shard_key=tenant_shard_of
 )
 #: The sequence of the topics' ids.
 IDS: Final = "mqtt.topic_ids"
-#: The limit of a tenant: how many topics it may have, those that are being deleted among them.
+#: The limit on the topics of a tenant, including topics that are being deleted.
 LIMIT: Final = "mqtt.topics"
 FINALIZERS: Final = ExtensionPoint(name=TOPIC_FINALIZERS, type=TopicFinalizer)
 SEGMENT_BYTES: Final = 1 << 30
@@ -142,7 +142,7 @@ RETENTION_S: Final = 7 * 86_400
 
 
 def complete(txn: Txn, before: pb.Topic | None, after: pb.Topic | None) -> None:
-    """Fill in what a topic leaves open; refuse to change what stays as it is."""
+    """Fill in the defaults of a topic; reject changes of immutable fields."""
     if after is None:
         return
     after.storage = after.storage or pb.TOPIC_STORAGE_ENGINE_SEGMENT
@@ -175,7 +175,7 @@ def grow(txn: Txn, growth: pb.GrowTopicRequest) -> pb.Topic:
 
 
 def delete(txn: Txn, deletion: pb.DeleteTopic) -> pb.Topic:
-    """Mark a topic for deletion with what is to be done before; with nothing, delete it."""
+    """Mark a topic for deletion with its finalizers; without finalizers, delete it."""
     if deletion.missing_ok and find_row(txn, TOPIC, deletion) is None:
         return pb.Topic()
     topic = get_row(txn, TOPIC, deletion)
@@ -190,7 +190,7 @@ def delete(txn: Txn, deletion: pb.DeleteTopic) -> pb.Topic:
 
 
 def finish(txn: Txn, finish: pb.TopicFinish) -> None:
-    """Take a finalizer off a topic that is being deleted; the last one takes the topic along."""
+    """Remove a finalizer from a topic that is being deleted; delete the topic with the last one."""
     topic = find_row(txn, TOPIC, finish)
     if topic is not None and topic.id == finish.id and finish.finalizer in topic.finalizers:
         topic.finalizers.remove(finish.finalizer)
@@ -208,7 +208,7 @@ async def name_finalizers(node: NodeApi, _: object, command: pb.DeleteTopics) ->
 
 
 def keep(request: pb.ListTopicsRequest) -> Callable[[pb.Topic], bool] | None:
-    """Return what tells whether a topic is wanted; refuse what no row can be."""
+    """Return the filter of a list request, None for all topics; reject an invalid condition."""
     if request.topic_filter:
         check_topic_filter("topic_filter", request.topic_filter)
     if request.source:
@@ -278,7 +278,7 @@ TOPIC: Final[Resource[pb.Topic]] = Resource(
         "Delete": Verb(
             apply=delete,
             admit=name_finalizers,
-            takes_along="what is kept of it, such as records and retained messages",
+            takes_along="its data, such as records and retained messages",
             examples=(
                 pb.DeleteTopic(tenant="globex", name="parcels"),
                 pb.DeleteTopic(**_ORDERS, finalizers=["one", "two"]),

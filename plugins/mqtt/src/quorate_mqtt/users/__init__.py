@@ -1,1 +1,1 @@
-"""Users: who may connect, and whether a password is theirs."""
+"""Users: the accounts of clients, and the verification of their passwords."""

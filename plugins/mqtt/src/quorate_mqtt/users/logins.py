@@ -1,7 +1,8 @@
 """Logins: scrypt verifies a password once, and a fast keyed hash recognises it afterwards.
 
-What is kept is bound to the credential that was compared with, and that is read for every login:
-no entry has to be invalidated, because none fits a user that was changed, deleted or made again.
+An entry is bound to the credential that the password was compared with, and the credential is read
+for every login: no entry has to be invalidated, because none matches a user that was changed,
+deleted or created again.
 """
 
 from __future__ import annotations
@@ -20,48 +21,48 @@ from quorate_mqtt.v1.users_pb2 import Credential
 
 Clock = Callable[[], float]
 
-#: Passwords that are recognised, in about 200 bytes each; beyond it the oldest is forgotten.
+#: Maximum number of recognised passwords, at about 200 bytes each; then the oldest is forgotten.
 MOST_REMEMBERED: Final = 100_000
-#: How long a password is recognised before scrypt verifies it again.
+#: Time for which a password is recognised before scrypt verifies it again.
 REMEMBERED_S: Final = 3_600.0
-#: Verifications that run or wait for their turn: about two seconds of work.
+#: Maximum number of running and queued verifications: about two seconds of work.
 MOST_WAITING: Final = 64
-#: Wrong passwords that are verified at once for a user and from a peer.
+#: Burst of wrong passwords that are verified for a user from a peer.
 WRONG_AT_ONCE: Final = 10
-#: How long it takes until one more is verified.
+#: Interval after which one more is verified.
 WRONG_EVERY_S: Final = 6.0
-#: Users and peers whose wrong passwords are counted; beyond it the oldest count is forgotten.
+#: Maximum number of counts of wrong passwords; beyond it the oldest count is forgotten.
 MOST_COUNTED: Final = 100_000
 _NOBODYS: Final = Credential()
 
 
 class Attempt(NamedTuple):
-    """Somebody says that this is the password of a user."""
+    """A login: a user, and the password that the client presents."""
 
-    #: The key of its row, whether there is one or not.
+    #: The key of the user's row, which need not exist.
     user: bytes
     password: bytes
-    #: What is stored of the user now; None: there is no such user.
+    #: The stored credential of the user; None: there is no such user.
     credential: Credential | None
-    #: Where it comes from.
+    #: The origin of the login.
     peer: str = ""
 
 
 class Logins:
-    """Tells whether passwords are right, at the cost of scrypt for those that are new to it."""
+    """Verifies passwords: new ones with scrypt, recently verified ones by a fast hash."""
 
     def __init__(self, passwords: Passwords, clock: Clock = time.monotonic) -> None:
         self._passwords: Final = passwords
         self._verified: Final = VerifiedPasswords(clock)
         self._wrong: Final = WrongPasswords(clock)
-        #: Equal logins share a verification: a fleet of clients may have one user.
+        #: Equal logins share a verification: many clients may have one user.
         self._running: Final[dict[bytes, Task[bool]]] = {}
 
     async def are_right(self, attempts: Sequence[Attempt]) -> list[bool | Rejected]:
-        """Return for each password whether it is that of its user.
+        """Return for each attempt whether the password is that of the user, or its refusal.
 
-        An attempt is refused when too many wrong ones came for its user from the same peer, or too
-        many new ones at once.
+        An attempt is refused after too many wrong ones for its user from the same peer, or when too
+        many new ones come at once.
         """
         proofs = [self._verified.proof_of(attempt) for attempt in attempts]
         verdicts: list[bool | Rejected] = [proof in self._verified for proof in proofs]
@@ -81,7 +82,7 @@ class Logins:
             running = create_task(self._hash(attempt, proof))
             self._running[proof] = running
             running.add_done_callback(lambda _: self._running.pop(proof))
-        # It goes on when this caller is gone: others may wait for it.
+        # It continues when this caller is gone: others may wait for it.
         return await shield(running)
 
     def _admit(self, attempt: Attempt) -> None:
@@ -101,22 +102,22 @@ class Logins:
 
 
 class VerifiedPasswords:
-    """Passwords that were right, as keyed hashes that say nothing outside of this process."""
+    """Verified passwords, as keyed hashes that reveal nothing outside of this process."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock: Final = clock
         self._key: Final = token_bytes(32)
-        #: Until when each counts, in the order in which they were added.
+        #: The expiry of each proof, in the order of insertion.
         self._until: Final[dict[bytes, float]] = {}
 
     def proof_of(self, attempt: Attempt) -> bytes:
-        """Return what stands for this password of this user under this credential."""
+        """Return the keyed hash of an attempt: of its user, credential and password."""
         credential = attempt.credential or _NOBODYS
         parts = keys.pack(attempt.user, credential.salt, credential.hash, attempt.password)
         return blake2b(parts, key=self._key, digest_size=32).digest()
 
     def add(self, proof: bytes) -> None:
-        """Recognise a password from now on, for its time."""
+        """Recognise a password for the next `REMEMBERED_S` seconds."""
         self._until.pop(proof, None)
         while len(self._until) >= MOST_REMEMBERED:
             del self._until[next(iter(self._until))]
@@ -128,18 +129,18 @@ class VerifiedPasswords:
 
 
 class WrongPasswords:
-    """How many wrong passwords came for each user from each peer lately, right ones refunded.
+    """Counts recent wrong passwords by user and peer; right ones are refunded.
 
-    Who guesses from one place does not lock out the user, who comes from another.
+    An attacker at one address does not lock out the user, who connects from another.
     """
 
     def __init__(self, clock: Clock) -> None:
         self._clock: Final = clock
-        #: When each count is back at zero, in the order of the last charge.
+        #: The time at which each count is back at zero, in the order of the last charge.
         self._settled_at: Final[dict[tuple[bytes, str], float]] = {}
 
     def charge(self, user: bytes, peer: str) -> None:
-        """Count an attempt; refuse it when there were too many."""
+        """Count an attempt; reject it after too many."""
         now, counted = self._clock(), (user, peer)
         settled_at = max(self._settled_at.get(counted, now), now) + WRONG_EVERY_S
         wait_s = settled_at - now - WRONG_AT_ONCE * WRONG_EVERY_S
@@ -155,7 +156,7 @@ class WrongPasswords:
         self._settled_at[counted] = settled_at
 
     def refund(self, user: bytes, peer: str) -> None:
-        """Take back an attempt: its password was right."""
+        """Stop counting an attempt: its password was right."""
         counted = user, peer
         settled_at = self._settled_at.get(counted, 0.0) - WRONG_EVERY_S
         if settled_at > self._clock():

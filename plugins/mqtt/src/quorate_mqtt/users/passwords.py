@@ -1,6 +1,4 @@
-"""Passwords and their scrypt hashes; to hash takes tens of milliseconds, and is never waited for
-on the event loop.
-"""
+"""Passwords and their scrypt hashes; hashing takes tens of milliseconds, in worker threads."""
 
 import asyncio
 import hashlib
@@ -10,25 +8,25 @@ from typing import Final
 
 from quorate_mqtt.v1.users_pb2 import Credential
 
-#: What scrypt works with: 16 MiB of memory for each password, about 50 ms.
+#: The parameters of scrypt: 16 MiB of memory and about 50 ms for each password.
 COST: Final = 1 << 14
 BLOCK_SIZE: Final = 8
 PARALLELISM: Final = 1
 _SALT_BYTES: Final = 16
 _HASH_BYTES: Final = 64
 _MEMORY_BYTES: Final = 64 << 20
-#: Passwords that a node hashes at a time: more of them would take every core.
+#: Maximum number of passwords that a node hashes at a time: more would take every core.
 AT_A_TIME: Final = 2
 
 
 class Passwords:
-    """Hashes passwords, and tells whether one is that of a hash."""
+    """Hashes passwords, and compares them with stored hashes."""
 
     def __init__(self) -> None:
         self._turns: Final = asyncio.Semaphore(AT_A_TIME)
         #: New passwords queue here first, so that a login waits for few of them, however many come.
         self._new: Final = asyncio.Semaphore(AT_A_TIME)
-        #: What the password of nobody is compared with: who asks cannot tell by the time it takes.
+        #: The credential for unknown users: a client cannot tell them from known ones by the time.
         self._nobody: Final = Credential(
             salt=secrets.token_bytes(_SALT_BYTES),
             hash=bytes(_HASH_BYTES),
@@ -38,7 +36,7 @@ class Passwords:
         )
 
     async def credential_of(self, password: bytes) -> Credential:
-        """Return what is kept of a password, with a salt of its own."""
+        """Return the credential of a new password, with a random salt."""
         credential = Credential(
             salt=secrets.token_bytes(_SALT_BYTES),
             cost=COST,
@@ -50,7 +48,7 @@ class Passwords:
         return credential
 
     async def is_that_of(self, password: bytes, credential: Credential | None) -> bool:
-        """Return whether it is the password of a credential; nobody's password is none."""
+        """Return whether a password matches a credential; False, in equal time, without one."""
         compared = credential or self._nobody
         hashed = await self._hash(password, compared)
         return hmac.compare_digest(hashed, compared.hash) and credential is not None

@@ -1,4 +1,4 @@
-"""Users: rows that everybody may see, and the hashes of their passwords, which nobody sees."""
+"""Users: public rows, and the hashes of their passwords in private rows."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -40,13 +40,13 @@ def create_user(txn: Txn, new: pb.NewUser) -> pb.User:
     if find_row(txn, USER, wanted) is not None:
         raise Rejected(
             "ALREADY_EXISTS",
-            f"user {wanted.name} of {wanted.tenant} is there already: update it",
+            f"user {wanted.name} of {wanted.tenant} already exists: update it",
         )
     return put_user(txn, new)
 
 
 def put_user(txn: Txn, new: pb.NewUser) -> pb.User:
-    """Create a user, or replace all that is said of the one of that name."""
+    """Create a user, or replace an existing user entirely."""
     tenant_there(txn, new.user.tenant)
     before, user = find_row(txn, USER, new.user), pb.User()
     user.CopyFrom(new.user)
@@ -56,7 +56,7 @@ def put_user(txn: Txn, new: pb.NewUser) -> pb.User:
 
 
 def update_user(txn: Txn, change: pb.UserChange) -> pb.User:
-    """Change what is given of a user."""
+    """Change the given fields of a user."""
     user = get_row(txn, USER, change)
     if change.HasField("description"):
         user.description = change.description
@@ -74,7 +74,7 @@ def forget_credential(txn: Txn, before: pb.User | None, after: pb.User | None) -
 
 
 def find_logins(reader: Reader, query: pb.FindLogins) -> Iterator[pb.Login]:
-    """Yield the users that there are with their credentials, in the order of their keys."""
+    """Yield the existing users with their credentials, in the order of their keys."""
     names = sorted({keys.pack(each.tenant, each.name) for each in query.names})
     users = read_values(reader, USER.family, names)
     credentials = read_values(reader, CREDENTIALS.name, names)
@@ -101,7 +101,7 @@ _BEN: Final = pb.User(tenant="globex", name="ben")
 _NEW: Final = tuple(pb.NewUser(user=each, credential=_CREDENTIAL) for each in (_BEN, _ADA))
 
 _WRITE: Final = Access(right="write", domain="mqtt.users", tenant="tenant", key="name")
-#: Who may open sessions of clients may ask whether their passwords are right, and nobody else.
+#: A caller with the right to open sessions of clients may verify passwords, and no other caller.
 _LOG_IN: Final = Access(right="write", domain="mqtt.sessions", tenant="tenant")
 
 USER: Final = Resource(

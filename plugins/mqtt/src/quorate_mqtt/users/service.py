@@ -1,6 +1,6 @@
-"""What the service of users does by itself: passwords become hashes here, and are compared.
+"""The methods of the service of users that hash passwords and compare them.
 
-Nothing else of a password is proposed or kept.
+Only hashes are proposed and stored, never a password.
 """
 
 from asyncio import gather
@@ -29,7 +29,7 @@ from quorate_mqtt.v1.definitions_pb2 import DefinitionName
 LOGINS: Final = Metric(
     name="quorate_mqtt_logins_total",
     kind="counter",
-    help="Passwords that this node was asked about: right, wrong, or refused without an answer.",
+    help="Passwords that this node was asked to verify: right, wrong, or refused unverified.",
     labels=("result",),
 )
 
@@ -61,7 +61,7 @@ class UserServicer:
         return await self._write_each(pb.PutUsers, request)
 
     async def Update(self, request: pb.UpdateUserRequest, context: object) -> pb.User:
-        """Change what is given of one user."""
+        """Change the given fields of one user."""
         check_change(request)
         return pb.User.FromString(only_reply(await self._change([request])))
 
@@ -73,7 +73,7 @@ class UserServicer:
     async def Authenticate(
         self, request: pb.AuthenticateRequest, context: object
     ) -> pb.AuthenticateResponse:
-        """Return whether that is the password of that user; it takes as long for nobody's."""
+        """Return whether a password is that of a user; an unknown user takes the same time."""
         check_authentication(request)
         reply = only_reply(await self._authenticate(_host(context), [request]))
         return pb.AuthenticateResponse.FromString(reply)
@@ -161,7 +161,7 @@ class UserServicer:
 
 
 def _host(context: object) -> str:
-    """Return the machine that makes a call; "": it comes from within the process."""
+    """Return the host of the caller; "" for a call from within the process."""
     peer = getattr(context, "peer", None)
     return "" if peer is None else str(peer()).rpartition(":")[0]
 

@@ -1,1 +1,1 @@
-"""Last wills: kept with their session, given to a broker when they are due, and acknowledged."""
+"""Last wills: stored with their session, assigned to a broker when due, and acknowledged."""

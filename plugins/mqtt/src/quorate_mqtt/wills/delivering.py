@@ -1,6 +1,6 @@
-"""The states of a client's will: it is kept, it waits, it is discarded, or a broker publishes it.
+"""The states of a client's will: it is stored, it waits, it is discarded, or a broker publishes it.
 
-Sessions decide which; every function takes the key of the session.
+Sessions choose the state; every function takes the key of the session.
 """
 
 from typing import Final
@@ -19,18 +19,18 @@ _MS: Final = 1_000
 
 
 def keep(txn: Txn, client: bytes, will: Will) -> None:
-    """Keep the will of a client that has connected, in place of an earlier one."""
+    """Store the will of a client that has connected, in place of an earlier one."""
     txn.put(WILLS, client, will.SerializeToString(deterministic=True))
 
 
 def discard(txn: Txn, client: bytes) -> None:
-    """Forget a will, whether it waits or not."""
+    """Delete a will, waiting or not."""
     txn.delete(WILLS, client)
     txn.schedule(DELAY, client, None)
 
 
 def wait(txn: Txn, client: bytes, expiry_interval_s: int, live_brokers: LiveBrokers) -> None:
-    """Let a will wait for its client to come back: the shorter of its delay and the session."""
+    """Delay a will by its interval or the session's, the shorter; deliver it at once for zero."""
     delay_s = min(_kept(txn, client).delay_interval_s, expiry_interval_s)
     if delay_s == 0:
         deliver(txn, client, live_brokers)
@@ -39,7 +39,7 @@ def wait(txn: Txn, client: bytes, expiry_interval_s: int, live_brokers: LiveBrok
 
 
 def replace(txn: Txn, client: bytes, live_brokers: LiveBrokers) -> None:
-    """Let go of the will of a connection that is taken over: one that waits is not published."""
+    """Publish the will of a connection that is taken over, or discard it if it has a delay."""
     if _kept(txn, client).delay_interval_s == 0:
         deliver(txn, client, live_brokers)
     else:
@@ -47,7 +47,7 @@ def replace(txn: Txn, client: bytes, live_brokers: LiveBrokers) -> None:
 
 
 def deliver(txn: Txn, client: bytes, live_brokers: LiveBrokers) -> None:
-    """Give the will to a broker that publishes it; without a will, nothing is done."""
+    """Assign the will, if any, to a broker that publishes it."""
     value = txn.get(WILLS, client)
     if value is None:
         return
@@ -59,7 +59,7 @@ def deliver(txn: Txn, client: bytes, live_brokers: LiveBrokers) -> None:
 
 
 def assign(txn: Txn, key: bytes, delivery: WillDelivery, live_brokers: LiveBrokers) -> None:
-    """Give a delivery to a broker that is alive, in place of the one that has it."""
+    """Assign a delivery to a live broker, in place of its former broker."""
     index.release(txn, delivery.assignee_epoch, DELIVERIES, key)
     serving = live_brokers.serving()
     if serving:
@@ -74,7 +74,7 @@ def assign(txn: Txn, key: bytes, delivery: WillDelivery, live_brokers: LiveBroke
 
 
 def finish(txn: Txn, key: bytes) -> bool:
-    """Forget a delivery; tell whether it was there."""
+    """Delete a delivery; return whether it existed."""
     value = txn.get(DELIVERIES, key)
     if value is None:
         return False

@@ -1,4 +1,4 @@
-"""Last wills: kept with their session, given to a broker when they are due, and acknowledged."""
+"""Last wills: stored with their session, assigned to a broker when due, and acknowledged."""
 
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ _SERVICE: Final = pb.DESCRIPTOR.services_by_name["WillService"]
 
 
 def acknowledge_will(txn: Txn, command: pb.AcknowledgeWill) -> pb.AcknowledgeWillReply:
-    """Forget a will that was published, by whichever of its assignees."""
+    """Delete a will that one of its assignees has published."""
     key = keys.pack(command.tenant, command.client_id, command.id)
     acknowledged = delivering.finish(txn, key)
     count(txn, Counts(wills_published=int(acknowledged)))
@@ -26,7 +26,7 @@ def acknowledge_will(txn: Txn, command: pb.AcknowledgeWill) -> pb.AcknowledgeWil
 
 
 def deliver_wills(txn: Txn, command: pb.DeliverWills) -> BatchReply:
-    """Deliver the wills whose deadline stands and has come: a connect has cancelled its own."""
+    """Deliver the wills with a deadline that is still due: a connect may have cancelled it."""
     live_brokers = LiveBrokers(txn)
     for client in still_due(txn, DELAY, command.keys):
         delivering.deliver(txn, client, live_brokers)
@@ -48,7 +48,7 @@ def _check_acknowledgement(command: pb.AcknowledgeWill, path: str) -> None:
 
 _ADA: Final[dict[str, Any]] = {"tenant": "acme", "client_id": "ada"}
 
-#: A session that ends takes its will along: of a tenant without sessions there are none.
+#: A will is deleted with its session: a tenant without sessions has no wills.
 WILL: Final[Resource[pb.Will]] = Resource(
     family=WILLS,
     group=GROUP,
