@@ -666,7 +666,7 @@ def test_what_is_only_refused_may_be_named_as_long_as_it_is(catalog: Catalog) ->
 
 def test_a_log_of_strangers_is_refused(catalog: Catalog) -> None:
     empty = import_module("google.protobuf.empty_pb2").Empty()
-    with pytest.raises(Wrong, match="commands that nobody declares"):
+    with pytest.raises(Wrong, match="commands that no plugin declares"):
         run_check("test_examples_meet_no_bug", catalog, log=lambda _: [empty])
 
 

@@ -97,7 +97,7 @@ def test_a_program_is_started_once_at_a_time(program: Program) -> None:
     with pytest.raises(RuntimeError, match="it was not started"):
         program.wait()
     program.start([sys.executable, "-c", "import signal; signal.pause()"], os.environ)
-    with pytest.raises(RuntimeError, match="it runs already"):
+    with pytest.raises(RuntimeError, match="it is already running"):
         program.start([sys.executable, "-c", ""], os.environ)
 
 

@@ -100,7 +100,7 @@ def test_these_are_names_and_filters(topic: str) -> None:
         ("a\0b", "must not have the character U+0000"),
         ("a/+", "must not have the wildcards + and #"),
         ("a/#", "must not have the wildcards + and #"),
-        ("ü" * (LONGEST_TOPIC // 2 + 1), "must have 65,535 bytes of UTF-8 at most"),
+        ("ü" * (LONGEST_TOPIC // 2 + 1), "must have at most 65,535 bytes of UTF-8"),
     ],
 )
 def test_these_are_no_topic_names(topic: str, why: str) -> None:
@@ -112,7 +112,7 @@ def test_these_are_no_topic_names(topic: str, why: str) -> None:
     [
         ("", "must not be empty"),
         ("a\0b", "must not have the character U+0000"),
-        ("a" * (LONGEST_TOPIC + 1), "must have 65,535 bytes of UTF-8 at most"),
+        ("a" * (LONGEST_TOPIC + 1), "must have at most 65,535 bytes of UTF-8"),
         ("a+/b", "must have the wildcards + and # as whole levels only"),
         ("a/b#", "must have the wildcards + and # as whole levels only"),
         ("a/#/b", "must have the wildcard # as its last level only"),

@@ -1,4 +1,4 @@
-"""What the author of a plugin tests it with: the extra `testing` installs what it needs.
+"""The test kit for authors of plugins; the extra `testing` installs its dependencies.
 
 Each name is imported when it is first used, so that unit tests with `MemoryTxn` need no server.
 """

@@ -1,4 +1,4 @@
-"""What a node in memory answers: with the types that were asked for."""
+"""The answers of a node in memory, in the types that the caller asks for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ A = TypeVar("A", bound=Message | bytes)
 
 
 def copy_of(message: M) -> M:
-    """Return a message that nobody else holds."""
+    """Return a copy of a message."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
@@ -45,13 +45,13 @@ def shard_reply(command: splitting.ShardCommand, outcome: Outcome) -> splitting.
 
 
 def typed(asked: Message, answer: Message, kind: type[M]) -> M:
-    """Return an answer as it was asked for."""
+    """Return a copy of an answer, after checking its type."""
     _check_type(asked, type(answer), kind)
     return copy_of(cast("M", answer))
 
 
 def shown(query: Query[Any], found: Sequence[Any], kind: type[A]) -> Sequence[A]:
-    """Return answers as they were asked for; nobody changes what another one gets."""
+    """Return answers in the type that the caller asks for; callers never share a message."""
     expected: Any = kind
     if query.row is None:
         return [typed(query.message(), each, expected) for each in found]
@@ -74,9 +74,9 @@ def run_query(
     asked: Sequence[tuple[MemoryShard, queries.QueryPart]],
     min_revision: int,
 ) -> Sequence[Any]:
-    """Ask each shard what it is asked of a query; return what `query.run` yields on all of them.
+    """Run each shard's part of a query, and return the joined answers.
 
-    Raises `TimeoutError` when no shard has reached `min_revision`: nothing in memory is on its way.
+    Raises `TimeoutError` when no shard has reached `min_revision`: in memory no write is in flight.
     """
     name = message.DESCRIPTOR.full_name
     query: Query[Any] = catalog.queries[name]

@@ -1,4 +1,4 @@
-"""What a batch command promises: it can be split over shards, and every item is answered."""
+"""The contract of a batch command: it can be split over shards, and answers every item."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from quorate.testing.node import MemoryNode
 from quorate.testing.shard import Outcome
 from quorate.v1.batch_pb2 import BatchReply
 
-#: Over how many shards a batch is split, to be compared with one.
+#: Number of shards over which a batch is split, for comparison with one.
 SHARDS: Final = 4
 
 
 def shard_keys_of(command: Command[Any], message: Message) -> set[bytes]:
-    """Return the shard keys that a command, or the items of a batch, are sent by."""
+    """Return the shard keys by which a command, or the items of a batch, are routed."""
     if command.shard_key is not None:
         return {command.shard_key(message)}
     if command.items is not None:
@@ -25,7 +25,7 @@ def shard_keys_of(command: Command[Any], message: Message) -> set[bytes]:
 
 
 def refusals_of(command: Command[Any], outcome: Outcome) -> list[str]:
-    """Return why nothing of a command was carried out; empty: some of it was."""
+    """Return the refusals of a command that was refused entirely; empty if any item was applied."""
     if outcome.failure is not None:
         return [str(outcome.failure)]
     if command.items is None or outcome.answered is not BatchReply:
@@ -39,9 +39,9 @@ def refusals_of(command: Command[Any], outcome: Outcome) -> list[str]:
 async def difference(
     one: MemoryNode, several: MemoryNode, command: Command[Any], batch: Message
 ) -> str:
-    """Return how the answers of one and of several shards to a batch are wrong; empty: not at all.
+    """Return the fault in the answers of one and of several shards to a batch; empty: none.
 
-    The batch is proposed twice, since what is there already is often refused.
+    The batch is proposed twice, since items that already exist are often refused.
     """
     if command.items is None:
         raise ValueError(f"command {batch.DESCRIPTOR.full_name} is no batch")

@@ -1,4 +1,4 @@
-"""What a cache promises: kept up by changes, it holds what it holds when built from the rows."""
+"""The contract of a cache: updated by changes, it equals one that is built from the rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from quorate.testing.node import MemoryNode
 
 
 def differences(node: MemoryNode, plugin: str) -> list[str]:
-    """Return what is wrong with the plugin's caches, after the node has applied a log."""
+    """Return the faults of the plugin's caches, after the node has applied a log."""
     found = []
     for cache in node.catalog.declared[plugin].caches:
         rows = {family: node.rows(family) for family in cache.families}
@@ -50,7 +50,7 @@ def _complete(view: CacheView) -> None:
 
 
 def _held(view: CacheView) -> object:
-    """A cache that does not say when it equals another is compared by its attributes."""
+    """Return the value to compare a cache by: its attributes, unless it defines `__eq__`."""
     if type(view).__eq__ is not object.__eq__:
         return view
     slots = [name for kind in type(view).__mro__ for name in getattr(kind, "__slots__", ())]

@@ -1,4 +1,4 @@
-"""Runs commands of `quorate` in a test, those of plugins above all, and keeps what they show."""
+"""Runs commands of `quorate` in a test, mainly those of plugins, and captures their output."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
-    """How a command ended, and what it showed."""
+    """The exit code and the output of a command."""
 
-    #: As of the process: 0 when it succeeded; docs/reference/cli.md lists the others.
+    #: The exit code of the process: 0 for success; docs/reference/cli.md lists the others.
     exit_code: int
-    #: What it printed with `Console.print`.
+    #: The rows that it printed with `Console.print`.
     rows: list[Mapping[str, object]]
     #: All that a terminal would show.
     output: str
-    #: Why it failed; empty when it did not.
+    #: The error of a command that failed; empty if it succeeded.
     error: str
 
 
 class Cli:
-    """Runs `quorate` in this process against a node in memory, or where a client asks.
+    """Runs `quorate` in this process against a node in memory, or through a client.
 
         with Cli(node) as cli:
             assert cli.run("greeting", "list", "oslo").rows == [...]
 
-    Options, failures and exit codes are those that a user meets.
+    Options, failures and exit codes are the same as for a user.
     """
 
     def __init__(self, asked: MemoryNode | MemoryClient | Client) -> None:
@@ -63,17 +63,17 @@ class Cli:
         self.close()
 
     def close(self) -> None:
-        """End what was begun for a node in memory; a client that was given stays open."""
+        """Close the client made for a node in memory; a client passed by the caller stays open."""
         if self._own is not None:
             self._own.close()
 
     @property
     def client(self) -> Client:
-        """What the commands are given: a test may ask it as well."""
+        """The client of the commands, which a test may use as well."""
         return self._client
 
     def run(self, *arguments: str, input: str | None = None) -> Ran:
-        """Run `quorate` with these arguments; `input` is typed where it asks for something."""
+        """Run `quorate` with these arguments; `input` answers its prompts."""
         terminal = _Recording(self._client)
         code: list[int] = []
 
@@ -84,7 +84,7 @@ class Cli:
         result = CliRunner().invoke(quorate, (), input=input)
         if not code:
             raise AssertionError(
-                f"quorate {' '.join(arguments)} did not come to its end: {result.exception!r}"
+                f"quorate {' '.join(arguments)} did not finish: {result.exception!r}"
             )
         return Ran(
             exit_code=code[0], rows=terminal.rows, output=result.output, error=terminal.error
@@ -92,7 +92,7 @@ class Cli:
 
 
 class _Recording(Terminal):
-    """A terminal that gives the client of a test, and keeps what is shown."""
+    """A terminal that provides the client of a test, and captures rows and errors."""
 
     def __init__(self, client: Client) -> None:
         super().__init__()

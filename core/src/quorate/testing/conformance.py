@@ -33,7 +33,7 @@ from quorate.testing.subject import named
 
 
 class PluginConformance(ReplicaChecks):
-    """What a plugin promises to its host, one check a test. No disk, no sockets, no waiting.
+    """The contract of a plugin with its host, one check per test. No disk, no sockets, no waiting.
 
     `class TestMqtt(PluginConformance): plugin = "mqtt"` is an author's whole file. A plugin whose
     examples leave paths untried overrides `log`, and one whose queries need arguments `queries`.
@@ -96,7 +96,7 @@ class PluginConformance(ReplicaChecks):
                 )
 
     def test_what_admins_alone_may_use_is_meant_for_them(self) -> None:
-        """What says nothing of what its callers need is for admins alone."""
+        """Commands and methods without a declared access are for admins alone."""
         declared = self._declared()
         commands = {each.message.DESCRIPTOR.full_name: each for each in declared.commands}
         found = set(undeclared(self.plugin, declared.services, commands))
@@ -107,7 +107,7 @@ class PluginConformance(ReplicaChecks):
         )
 
     def test_the_wire_is_unchanged(self) -> None:
-        """Logged commands, stored rows and older clients are understood as before."""
+        """Logged commands, stored rows and older clients stay compatible."""
         packages = vocabulary.packages_of(self._declared())
         folder = Path(inspect.getfile(type(self))).parent
         golden = folder / self.golden.format(plugin=self.plugin)
@@ -130,7 +130,7 @@ class PluginConformance(ReplicaChecks):
                 assert not isinstance(outcome.failure, InternalError), str(outcome.failure)
 
     def test_every_command_is_accepted_once(self) -> None:
-        """Of each command an example or more is carried out: what is refused shows too little."""
+        """At least one example of each command is applied: a refused one tests too little."""
         found = self._refused_always()
         carried_out = sorted(set(self.only_refused) - set(found))
         assert not carried_out, f"only_refused names what is carried out: {carried_out}"
@@ -155,14 +155,14 @@ class PluginConformance(ReplicaChecks):
         )
 
     def test_the_largest_numbers_meet_no_bug(self) -> None:
-        """What `validate` lets pass, a handler takes or refuses, however large a number is."""
+        """A handler applies or refuses extreme numbers that `validate` accepts, and never fails."""
         own = {each.message.DESCRIPTOR.full_name: each for each in self._declared().commands}
         for group, entries in self._entries().items():
             shard = self._shard(group)
             for entry in entries:
                 [logged] = entry.commands
                 command = own.get(logged.type)
-                # What comes before it in the log makes room for it.
+                # Earlier commands of the log create the rows that it needs.
                 state = None if command is None else shard.export()
                 for number, extreme in extremes(command, logged.payload) if command else ():
                     other = self._shard(group, state)
@@ -173,7 +173,7 @@ class PluginConformance(ReplicaChecks):
                 shard.apply([entry])
 
     def test_only_declared_families_are_touched(self) -> None:
-        """Handlers name families of their own group, or those that the route `reads`."""
+        """Handlers name only families of their own group, and the `reads` of their route."""
         for doings in self._doings():
             assert not doings.undeclared, (
                 f"the handler of {named(doings.command)} touches what it does not declare: "
@@ -181,7 +181,7 @@ class PluginConformance(ReplicaChecks):
             )
 
     def test_a_command_writes_only_its_own_shard_key(self) -> None:
-        """Rows of one command lie where its shard key, or those of its items, send them."""
+        """A command writes only rows with its own shard key, or with those of its items."""
         catalog = self._catalog()
         for doings in self._doings():
             command = catalog.commands[doings.command.DESCRIPTOR.full_name]
@@ -207,7 +207,7 @@ class PluginConformance(ReplicaChecks):
                     )
 
     def test_a_handler_that_fails_at_its_end_writes_nothing(self) -> None:
-        """Whatever a handler did is dropped when it refuses or fails after all its work."""
+        """All writes of a handler are dropped when it refuses or fails after all its work."""
         for error in (Rejected("KIT", "after all work"), RuntimeError("after all work")):
             broken = raising(self._catalog(), error)
             for group, entries in self._entries().items():
@@ -253,14 +253,14 @@ class PluginConformance(ReplicaChecks):
                 assert not wrong, f"the batch {named(example)}: {wrong}"
 
     def test_caches_rebuilt_are_caches_kept_up(self) -> None:
-        """A cache that was fed every change holds what one holds that is built from the rows."""
+        """A cache that was fed every change equals one that is built from the rows."""
         node = self._node(MemoryNode)
         asyncio.run(logs.propose_each(node, self._log()))
         wrong = caches.differences(node, self.plugin)
         assert not wrong, "; ".join(wrong)
 
     def test_queries_read_what_they_declare_and_answer_in_order(self) -> None:
-        """A query is bounded, gives the same twice, and is sorted by what merges its answers."""
+        """A query is bounded, repeatable, and sorted by the order that merges its answers."""
         for group, entries in self._entries().items():
             shard = self._shard(group)
             logs.apply_each(shard, entries)
@@ -290,7 +290,7 @@ class PluginConformance(ReplicaChecks):
 
 
 def _shard_key_of(family: ColumnFamily, key: bytes) -> bytes | None:
-    """Where a row belongs; None: a private row without a shard key is its shard's own."""
+    """Return the shard key of a row; None: a private row without a shard key is its shard's own."""
     if family.shard_key is not None:
         return family.shard_key(key)
     return None if family.row is None else CONSTANT_KEY

@@ -1,4 +1,4 @@
-"""What a controller promises: it proposes and never writes, and comes to an end of proposing."""
+"""The contract of a controller: it proposes and never writes, and converges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROUNDS: Final = 10
 
 
 class WatchedNode(MemoryNode):
-    """A node that notes changes of its shards that no proposal made."""
+    """A node that detects changes of its shards that no proposal made."""
 
     written_directly = False
     _known: str | None = None
@@ -30,7 +30,7 @@ class WatchedNode(MemoryNode):
         if_leader: ShardRef | None = None,
         fence: Fence | None = None,
     ) -> M:
-        """Propose as any node does, with a look at the shards before and after."""
+        """Propose as any node does, and compare the shards before and after."""
         self.look()
         try:
             return await super().propose(
@@ -40,7 +40,7 @@ class WatchedNode(MemoryNode):
             self._known = self.digest()
 
     def look(self) -> None:
-        """Note whether the shards changed since the last look or proposal."""
+        """Record whether the shards changed since the last look or proposal."""
         found = self.digest()
         if self._known not in (None, found):
             self.written_directly = True
@@ -48,7 +48,7 @@ class WatchedNode(MemoryNode):
 
 
 async def faults(node: WatchedNode, plugin: str) -> list[str]:
-    """Return what is wrong with the plugin's controllers, on what the node holds."""
+    """Return the faults of the plugin's controllers, on the present rows of the node."""
     found = []
     for controller in node.catalog.declared[plugin].controllers:
         fault = await _fault(node, controller.name)

@@ -1,4 +1,4 @@
-"""Compares rows that are made for files with those that commands write."""
+"""Compares the rows of file loads with the rows of commands."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _TERM: Final = 1
 def differing(
     catalog: Catalog, table: Table, command: Any, by_command: MemoryShard, by_files: MemoryShard
 ) -> list[str] | None:
-    """Carry a batch command out on a shard, and put its rows in place as files on an equal one.
+    """Apply a batch command on one shard, and load its rows as files on an equal shard.
 
-    Return the families that differ; None where files are not for it: an item was refused, or has a
-    row already.
+    Return the families that differ; None if the command cannot be loaded as files: an item was
+    refused, or already has a row.
     """
     load, declared = table.files, catalog.commands[table.write.DESCRIPTOR.full_name]
     assert load is not None
@@ -72,9 +72,9 @@ def differing(
 def made_otherwise(
     catalog: Catalog, table: Table, command: Any, shard: MemoryShard
 ) -> Mapping[str, bool] | None:
-    """Make the usual rows of a batch command from columns, and of items as its handler does.
+    """Make the usual rows of a batch command from columns, and from items as its handler does.
 
-    Return whether each family differs; None where no row of it is usual, or one is refused.
+    Return whether each family differs; None if no row of it is usual, or one is refused.
     """
     load, declared = table.files, catalog.commands[table.write.DESCRIPTOR.full_name]
     assert load is not None
@@ -107,7 +107,7 @@ def made_otherwise(
 
 
 def _opened(catalog: Catalog, table: Table, shard: MemoryShard) -> Callable[[], RowMaker]:
-    """Open a file set on a shard, and return what gives a maker of its rows."""
+    """Open a file set on a shard, and return a factory for makers of its rows."""
     opening = pb.OpenFileSet(name=_SET, command=table.write.DESCRIPTOR.full_name)
     [opened] = shard.apply([_entry(shard.applied + 1, shard.now_ms + 1, opening)])
     response = pb.OpenFilesResponse(set=pb.FileSet.FromString(opened.reply))

@@ -18,9 +18,9 @@ from quorate.testing.node import MemoryNode
 
 @pytest.fixture
 def checked_node() -> Iterator[Callable[[MemoryNode], MemoryNode]]:
-    """Have a node checked when the test is over: `node = checked_node(MemoryNode(["mqtt"]))`.
+    """Check a node at the end of the test: `node = checked_node(MemoryNode(["mqtt"]))`.
 
-    Whatever the test did, each cache must hold what one holds that is built from the rows.
+    Each cache must equal one that is built from the rows.
     """
     nodes: list[MemoryNode] = []
 

@@ -1,4 +1,4 @@
-"""Commands that no honest client sends, made of those that it does."""
+"""Commands of hostile clients, derived from valid commands."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ENDS: Final[Mapping[int, tuple[float, ...]]] = {
 
 
 def extremes(command: Command[Any], payload: bytes) -> Iterator[tuple[str, LoggedCommand]]:
-    """Yield what `validate` lets pass of a command with an extreme number, and which one that is.
+    """Yield variants of a command with one extreme number that `validate` accepts, with its name.
 
-    One number is changed at a time, wherever in the message it is.
+    One number is changed at a time, at any depth of the message.
     """
     for number, message in _at_the_ends(command.message.FromString(payload)):
         try:
@@ -61,7 +61,7 @@ def _at_the_ends(message: Message) -> Iterator[tuple[str, Message]]:
 
 
 def poisoned(command: Command[Any]) -> Iterator[tuple[str, LoggedCommand]]:
-    """Yield what may reach the handler of a command, each with a word for it."""
+    """Yield malformed variants of a command that may reach its handler, each with a description."""
     name = command.message.DESCRIPTOR.full_name
     yield "bytes that are no message", LoggedCommand(name, _NO_MESSAGE)
     yield "an empty message", LoggedCommand(name, b"")
@@ -78,7 +78,7 @@ def poisoned(command: Command[Any]) -> Iterator[tuple[str, LoggedCommand]]:
 
 
 def _empty(item: object) -> Any:
-    """Return an item like this one with nothing in it; None where there is no such thing."""
+    """Return an empty item of the same type; None if the type has no empty item."""
     if isinstance(item, Message):
         return type(item)()
     return type(item)() if isinstance(item, bytes | str) else None

@@ -10,7 +10,7 @@ D = TypeVar("D")
 
 
 def declarations_of(module: Any, kind: type[D]) -> list[D]:
-    """Return what the hook `quorate_declarations` of a plugin's module declares of a kind."""
+    """Return the declarations of a kind by the hook `quorate_declarations` of a plugin's module."""
     return [each for each in module.quorate_declarations() if isinstance(each, kind)]
 
 

@@ -1,4 +1,4 @@
-"""Plays a log of commands on in-memory shards, one a group, in any division into batches."""
+"""Plays a log of commands on in-memory shards, one per group, in any division into batches."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ STEP_MS: Final = 1_000
 
 
 def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[Entry]]:
-    """Return the log of each group, an entry a command, each a step of logical time after the last.
+    """Return the log of each group: an entry per command, a step of logical time apart.
 
-    Positions in the log are the indexes. What a command changes in a mirrored family, the groups
-    that read it take over in their logs at the same index.
+    Positions in the log are the indexes. Groups that read a mirrored family adopt its changes in
+    their logs at the same index.
     """
     entries: dict[str, list[Entry]] = {}
     groups = {command.group for command in catalog.commands.values()}
@@ -44,7 +44,7 @@ def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[E
 
 
 def is_of_a_plugin(catalog: Catalog, entry: Entry) -> bool:
-    """Return whether handlers of plugins apply what an entry holds; copies are the host's."""
+    """Return whether handlers of plugins apply an entry; the host applies mirrored copies."""
     return all(command.type in catalog.commands for command in entry.commands)
 
 
@@ -54,7 +54,7 @@ def apply_each(shard: MemoryShard, entries: Sequence[Entry]) -> list[Outcome]:
 
 
 async def propose_each(node: MemoryNode, commands: Sequence[Message]) -> None:
-    """Propose the commands one by one, a step of logical time apart; refusals are passed over."""
+    """Propose the commands one by one, a step of logical time apart, ignoring refusals."""
     for command in commands:
         node.now_ms += STEP_MS
         with suppress(Rejected):

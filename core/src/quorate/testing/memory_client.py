@@ -1,4 +1,4 @@
-"""The client of a node in memory: what `quorate.client` asks a cluster, without a socket."""
+"""The client of a node in memory: the calls of `quorate.client`, without a socket."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ R = TypeVar("R", bound=Message)
 
 
 class MemoryClient:
-    """Asks a `MemoryNode` as an `AsyncClient` asks a cluster; helpers take it in its place.
+    """Calls a `MemoryNode` as an `AsyncClient` calls a cluster; helpers accept it in its place.
 
-    Commands enter as those of clients do. Methods are those of the services that plugins declare;
-    what only nodes serve, such as watches and membership, is not there.
+    Commands enter as those of clients do. It has the methods of the services that plugins declare;
+    services of nodes alone, such as watches and membership, are missing.
     """
 
     def __init__(self, node: MemoryNode) -> None:
@@ -55,7 +55,7 @@ class MemoryClient:
         fence: Fencing | None = None,
         timeout_s: float | None = None,
     ) -> R:
-        """Carry out a public command, or the item of one as a batch of one."""
+        """Execute a public command, or the item of one as a batch of one."""
         batch = batch_of(self.node.catalog.singles, command)
         if batch is None:
             return await _told(
@@ -76,7 +76,7 @@ class MemoryClient:
         fence: Fencing | None = None,
         timeout_s: float | None = None,
     ) -> BatchReply:
-        """Carry out batch commands, and answer their items as those of one batch."""
+        """Execute batch commands, and answer their items as those of one batch."""
         return join_parts([await self.execute(batch, BatchReply, fence=fence) for batch in batches])
 
     async def call(
@@ -109,7 +109,7 @@ class MemoryClient:
             yield response.FromString(encoded(each))
 
     async def topology(self, *, timeout_s: float | None = None) -> TopologyResponse:
-        """Return which shards the node has."""
+        """Return the shards of the node."""
         return self.node.topology()
 
     async def shard_of(
@@ -129,7 +129,7 @@ class MemoryClient:
 
 
 class SyncMemoryClient(Blocking[MemoryClient]):
-    """The twin for code that does not await, as `quorate.client.Client` is of its own."""
+    """The blocking twin, as `quorate.client.Client` is of `AsyncClient`."""
 
     def __init__(self, client: MemoryClient) -> None:
         super().__init__(LoopThread(), client)
@@ -156,7 +156,7 @@ class SyncMemoryClient(Blocking[MemoryClient]):
 
 
 async def _told(answering: Awaitable[R]) -> R:
-    """Return an answer; raise what a client does."""
+    """Return an answer; translate refusals into the errors of a client."""
     try:
         return await answering
     except Rejected as error:

@@ -1,4 +1,4 @@
-"""The metrics that a plugin counted, checked against what it declares."""
+"""The metrics that a plugin counted, checked against its declarations."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ class CountedMetrics(dict[str, float]):
     def __init__(self, declared: Mapping[str, Metric]) -> None:
         super().__init__()
         self._declared: Final = declared
-        #: Refuses what a node refuses.
+        #: Rejects undeclared metrics and labels, as a node does.
         self._kept: Final = PluginMetrics(declared, CollectorRegistry())
 
     def count(self, metric: str, value: float, labels: Mapping[str, str]) -> None:

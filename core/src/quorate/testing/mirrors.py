@@ -1,4 +1,4 @@
-"""What the copies of mirrored families take over of the commands of their source."""
+"""The changes that copies of mirrored families adopt from the commands of their source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Copies(Generic[T]):
-    """The copies of readers, each of which is of a group."""
+    """The copies of mirrored families, by reader; each reader belongs to a group."""
 
     def __init__(self, catalog: Catalog, readers: Mapping[T, str]) -> None:
         wanted = {each: mirrored(catalog, group) for each, group in readers.items()}
@@ -22,7 +22,7 @@ class Copies(Generic[T]):
         self._begun: Final[set[tuple[str, T]]] = set()
 
     def of(self, revision: int, events: Sequence[Event]) -> Iterator[tuple[T, AdoptMirror]]:
-        """Yield what each reader takes over of what a command brought about."""
+        """Yield the changes that each reader adopts from the events of a command."""
         for reader, wanted in self._wanted.items():
             for adopted in _adopted(revision, events, wanted):
                 # A copy begins with all rows of its source, of which there were none before.

@@ -70,11 +70,11 @@ T = TypeVar("T")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound=CacheView)
 
-#: For how long a session is good when it is not used, in logical time.
+#: Time after which an unused session expires, in logical time.
 SESSION_TTL_MS: Final = 60_000
-#: For whom the node acts.
+#: The caller on whose behalf the node acts.
 _acting: Final[ContextVar[Caller]] = ContextVar("_acting", default=NODE)
-#: Maximum number of runs in a row that controllers wake each other for.
+#: Maximum number of consecutive runs of controllers that wake each other.
 WAKES: Final = 100
 
 
@@ -100,7 +100,7 @@ class _Ordered:
         return await self._node.propose(command, reply)
 
     async def close(self) -> None:
-        """Apply no more."""
+        """Stop applying."""
         if self._last is not None:
             self._last.cancel()
 
@@ -108,9 +108,9 @@ class _Ordered:
 class MemoryNode:
     """Hosts plugins over in-memory shards, for tests of services, queries and controllers.
 
-    Each command that is proposed is an entry of its own and is applied at once, by the code that
-    nodes run. `advance` moves logical time, which stands still otherwise. `async with` enters the
-    plugins' lifespans. `config` holds sections of plugins, `limits` the section of that name.
+    Each proposed command is its own entry and is applied at once, by the code of real nodes.
+    `advance` moves logical time, which otherwise stands still. `async with` enters the plugins'
+    lifespans. `config` holds sections of plugins, `limits` the section of that name.
     """
 
     def __init__(
@@ -129,12 +129,12 @@ class MemoryNode:
         self.now_ms = at_ms
         #: Every command that passed `validate`, in order; those of timers are among them.
         self.proposals: Final[list[Message]] = []
-        #: Everything that happened, in order.
+        #: All events, in order.
         self.events: Final[list[Event]] = []
         self.metrics: Final = CountedMetrics(self.catalog.metrics)
         #: Shards that cannot be read, as without a leader: (group, number).
         self.unreadable: Final[set[tuple[str, int]]] = set()
-        #: Whether copies of mirrored families stay as they are until `mirror` is called.
+        #: Whether copies of mirrored families stay unchanged until `mirror` is called.
         self.mirrors_lag = False
         self._limits: Final = LimitsSection.model_validate(dict(limits or {}))
         self._sections: Final = _sections(self.catalog, config or {})
@@ -145,10 +145,10 @@ class MemoryNode:
         self._copies: Final = Copies(
             self.catalog, {shard: shard.group for shard in self._all_shards()}
         )
-        #: What the copies have not taken over yet.
+        #: The changes that the copies have not adopted yet.
         self._adopted: Final[list[tuple[MemoryShard, AdoptMirror]]] = []
         self._histories: Final = {group: History(found) for group, found in self._shards.items()}
-        #: By group and shard: the term, and since when it lasts.
+        #: By group and shard: the term, and the time of its start.
         self._terms: Final[dict[tuple[str, int], tuple[int, int]]] = {
             (shard.group, shard.number): (1, at_ms) for shard in self._all_shards()
         }
@@ -160,7 +160,7 @@ class MemoryNode:
                 view.listed()
         self._servicers: Final[dict[str, object]] = {}
         self._lifespans: Final = AsyncExitStack()
-        #: Controllers whose families have changed since they ran, by name.
+        #: Names of the controllers with families that have changed since their last run.
         self._woken: Final[dict[str, None]] = {}
 
     async def __aenter__(self) -> Self:
@@ -172,7 +172,7 @@ class MemoryNode:
     async def __aexit__(self, *raised: Any) -> None:
         await self._lifespans.__aexit__(*raised)
 
-    # What `quorate.plugin.NodeApi` promises.
+    # The methods of `quorate.plugin.NodeApi`.
 
     def config(self, model: type[ModelT]) -> ModelT:
         """Return the section of that model."""
@@ -194,18 +194,18 @@ class MemoryNode:
         return 0
 
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
-        """Return what plugins give to an extension point."""
+        """Return the extensions of an extension point by plugins, by name."""
         given = self.catalog.extensions.get(point, {})
         return MappingProxyType(
             {name: value for name, value in given.items() if isinstance(value, kind)}
         )
 
     def level(self, plugin: str) -> int:
-        """Return the level of a plugin, all of which is in force."""
+        """Return the declared level of a plugin, which is fully in force."""
         return self.catalog.declared[plugin].level
 
     def caller(self) -> Caller:
-        """Return the node itself, for whom it acts: nobody is asked here."""
+        """Return the caller on whose behalf the node acts; outside of `acting`, the node itself."""
         return _acting.get()
 
     def is_reserved(self, name: str) -> bool:
@@ -222,11 +222,11 @@ class MemoryNode:
             _acting.reset(before)
 
     def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
-        """Return True: nobody is asked here."""
+        """Return True: a node in memory checks no rights."""
         return True
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
-        """Return that every row may be read."""
+        """Return None: every row may be read."""
         return None
 
     def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
@@ -238,7 +238,7 @@ class MemoryNode:
         self.metrics.observe(metric, value, labels)
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return what it was given."""
+        """Return the TLS context given at construction."""
         return self._tls
 
     @property
@@ -247,10 +247,10 @@ class MemoryNode:
         return False
 
     def progress(self, text: str) -> None:
-        """Pass over how far a run has come."""
+        """Ignore the progress of a run."""
 
     def logical_ms(self, shard: ShardRef) -> int:
-        """Return the node's logical time, while that term stands."""
+        """Return the node's logical time; rejects the reference if the term has ended."""
         self._check_fence(shard)
         return self.now_ms
 
@@ -269,7 +269,7 @@ class MemoryNode:
     ) -> M:
         """Validate, route, split and apply a command.
 
-        Raises `Invalid`, `Rejected`, and `InternalError` for a handler that raised anything else.
+        Raises `Invalid`, `Rejected`, and `InternalError` for a handler that raises any other error.
         An operation whose answer its session does not keep, because it is over 4 KiB and the
         session has no name, is answered with an empty `reply` when it is tried again.
         """
@@ -297,7 +297,7 @@ class MemoryNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> AsyncIterator[M]:
-        """Run a declared query; both consistencies see everything that was proposed before."""
+        """Run a declared query; both consistencies see all earlier proposals."""
         found = await self.read(message, row, consistency=consistency, min_revision=min_revision)
         for answer in found.rows:
             yield answer
@@ -310,7 +310,7 @@ class MemoryNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> Answers[A]:
-        """Run a declared query; nothing here is ever old."""
+        """Run a declared query; the answers are never stale."""
         query = queries.declared(self.catalog, message.DESCRIPTOR.full_name)
         parts = queries.parts(query, message, self._slot_map)
         await asyncio.sleep(0)
@@ -359,7 +359,7 @@ class MemoryNode:
         async for event in self._histories[declared.group].watch(family, prefix, token):
             yield event
 
-    # What a test does and sees.
+    # The controls of a test.
 
     async def execute(
         self,
@@ -370,7 +370,7 @@ class MemoryNode:
         session: SessionRef | None = None,
         fence: Fence | None = None,
     ) -> M:
-        """Carry out a public command as one that a client sends through `CommandService`."""
+        """Execute a public command, as if a client had sent it through `CommandService`."""
         if not self._declared(command).public:
             name = command.DESCRIPTOR.full_name
             raise Invalid("type", f"the command {name} is internal: no client may send it")
@@ -403,21 +403,21 @@ class MemoryNode:
             await controller.run_once(self, self.leader(controller.group, number))
 
     def leader(self, group: str, shard: int = 0) -> ShardRef:
-        """Return the shard with the term that stands, as a controller is given it."""
+        """Return the shard with its current term, as a controller receives it."""
         return ShardRef(group, shard, self._terms[group, shard][0])
 
     def elect(self, group: str, shard: int = 0) -> ShardRef:
-        """Begin a new term: what was fenced to an earlier one is refused from now on."""
+        """Begin a new term: commands fenced to an earlier term are refused from now on."""
         self._terms[group, shard] = (self._terms[group, shard][0] + 1, self.now_ms)
         return self.leader(group, shard)
 
     @property
     def woken(self) -> tuple[str, ...]:
-        """The controllers that `wake_on` families which have changed since they last ran."""
+        """The controllers with `wake_on` families that have changed since their last run."""
         return tuple(self._woken)
 
     async def run_woken(self) -> None:
-        """Run the controllers that were woken, and those that they wake, until all is quiet."""
+        """Run the woken controllers, and the controllers that they wake, until none is woken."""
         for _ in range(WAKES):
             if not self._woken:
                 return
@@ -428,7 +428,7 @@ class MemoryNode:
         )
 
     def mirror(self) -> None:
-        """Bring the copies of mirrored families up to date, where `mirrors_lag` has kept them."""
+        """Bring the copies of mirrored families up to date, if `mirrors_lag` has held them back."""
         for shard, adopted in self._adopted:
             entry = Entry(
                 index=shard.applied + 1, commands=(command_of(adopted),), at_ms=self.now_ms
@@ -441,8 +441,8 @@ class MemoryNode:
     def open_session(self, name: str = "", *, ttl_ms: int = SESSION_TTL_MS) -> int:
         """Open an exactly-once session on every shard, and return its number.
 
-        It expires when it is not used for `ttl_ms` of logical time. Under a name it is the same
-        one each time, and does not expire.
+        It expires when it is not used for `ttl_ms` of logical time. A named session is the same
+        each time, and does not expire.
         """
         opening = command_of(OpenSession(name=name, ttl_ms=ttl_ms))
         index = 1 + max(shard.applied for shard in self._all_shards())
@@ -453,7 +453,7 @@ class MemoryNode:
         return opened[0].session
 
     def topology(self) -> TopologyResponse:
-        """Return where the shards are, as clients see it."""
+        """Return the placement of the shards, as clients see it."""
         return TopologyResponse(
             shards=[
                 ShardPlace(group=group, number=number, slots=slots)
@@ -484,7 +484,7 @@ class MemoryNode:
         return dict(sorted((row.key, row.value) for shard in shards for row in shard.rows(family)))
 
     def digest(self) -> str:
-        """Return one digest over all shards: equal when nothing was written in between."""
+        """Return one digest over all shards: unchanged if no handler has written in between."""
         return " ".join(shard.digest() for shard in self._all_shards())
 
     def _declared(self, command: Message) -> Command[Any]:
@@ -622,7 +622,7 @@ def _sections(catalog: Catalog, config: Mapping[str, Mapping[str, object]]) -> d
 def _shards(catalog: Catalog, counts: Mapping[str, int]) -> dict[str, list[MemoryShard]]:
     strangers = sorted(set(counts) - set(catalog.groups))
     if strangers:
-        raise LookupError(f"shards are given for {', '.join(strangers)}, which nobody declares")
+        raise LookupError(f"shards are given for {', '.join(strangers)}, which no plugin declares")
     return {
         name: [
             _shard(catalog, name, number, slots)

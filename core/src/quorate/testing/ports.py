@@ -1,4 +1,4 @@
-"""Loopback ports for servers of tests: some that nobody listens on, and one that is held."""
+"""Loopback ports for servers of tests: free ports, and a reserved port."""
 
 import socket
 from contextlib import ExitStack
@@ -6,14 +6,14 @@ from random import SystemRandom
 from types import TracebackType
 from typing import Final, Self
 
-#: Below those that a system gives to outgoing connections, and above those that services have.
+#: Below the ephemeral ports of the system, and above the ports of services.
 _PORTS: Final = range(10_000, 32_000)
 #: Tests run side by side with the same seed, and must not draw the same ports.
 _random: Final = SystemRandom()
 
 
 def free_ports(*distances: int) -> list[int]:
-    """Return ports at these distances from a first one, none of which anybody listens on."""
+    """Return free ports at these distances from a random first port."""
     while True:
         first = _random.choice(_PORTS)
         ports = [first + each for each in distances]
@@ -27,10 +27,10 @@ def free_ports(*distances: int) -> list[int]:
 
 
 class HeldPort:
-    """A port for a server of another process, which may take it, leave it, and take it again.
+    """A reserved port for a server in another process, which may bind it repeatedly.
 
-    The port is bound here and not listened on, so no other program is given it, and who connects
-    while the server is gone is refused. The server takes it because both sides share the address:
+    The port is bound here without listening, so no other program gets it, and connections are
+    refused while the server is gone. The server can bind it because both sides share the address:
     gRPC by SO_REUSEPORT, servers of the standard library by SO_REUSEADDR.
     """
 

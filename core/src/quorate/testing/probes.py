@@ -1,4 +1,4 @@
-"""Routes of a catalog that note what their handlers do, or break them on purpose."""
+"""Routes of a catalog that record the actions of their handlers, or make the handlers fail."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Apply = Callable[[Txn, Any], Message | None]
 
 @dataclass(slots=True)
 class Doings:
-    """What one handler did, whether or not it came to its end."""
+    """The actions of one handler, including a handler that failed."""
 
     command: Message
     #: Families and keys that were written or deleted.
     written: list[tuple[str, bytes]] = field(default_factory=list)
-    #: What was said to it about families that it may not name.
+    #: The errors about families that it may not name.
     undeclared: list[str] = field(default_factory=list)
 
 
 def wrapped(catalog: Catalog, wrap: Callable[[Apply], Apply]) -> Catalog:
-    """Return the same catalog, each handler replaced by what `wrap` makes of it."""
+    """Return the same catalog, each handler wrapped by `wrap`."""
     routes = {
         name: replace(route, apply=wrap(route.apply)) for name, route in catalog.routes.items()
     }
@@ -34,7 +34,7 @@ def wrapped(catalog: Catalog, wrap: Callable[[Apply], Apply]) -> Catalog:
 
 
 def probed(catalog: Catalog, noted: list[Doings]) -> Catalog:
-    """Return the same catalog, with handlers whose doings are added to `noted`."""
+    """Return the same catalog, with handlers that add their doings to `noted`."""
 
     def wrap(apply: Apply) -> Apply:
         def noting(txn: Txn, command: Message) -> Message | None:
@@ -48,7 +48,7 @@ def probed(catalog: Catalog, noted: list[Doings]) -> Catalog:
 
 
 def raising(catalog: Catalog, error: Exception) -> Catalog:
-    """Return the same catalog, with handlers that do all their work and raise then."""
+    """Return the same catalog, with handlers that do all their work and then raise."""
 
     def wrap(apply: Apply) -> Apply:
         def raising_at_the_end(txn: Txn, command: Message) -> Message | None:
@@ -61,7 +61,7 @@ def raising(catalog: Catalog, error: Exception) -> Catalog:
 
 
 class _NotingTxn:
-    """A transaction that notes what is written, and which families are refused."""
+    """A transaction that records written keys and refused families."""
 
     _MOST_IN_RANGE: Final = 10_000
 
@@ -91,7 +91,7 @@ class _NotingTxn:
 
 
 def watched(found: Any, undeclared: list[str]) -> Any:
-    """Return an attribute of a reader; a method adds what it is refused to `undeclared`."""
+    """Return an attribute of a reader; a method adds its undeclared families to `undeclared`."""
     if not callable(found):
         return found
 

@@ -1,4 +1,4 @@
-"""Imports a plugin in a process of its own, where only the base install of quorate is."""
+"""Imports a plugin in a separate process, with only the base install of quorate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from quorate.plugin.discovery import Plugin
 
-#: What the extras install; `plugin.py` is imported where none of it is.
+#: The modules of the extras; `plugin.py` is imported without them.
 EXTRAS: Final = (
     "grpc_health",
     "grpc_reflection",
@@ -38,11 +38,11 @@ _TIMEOUT_S: Final = 60
 
 
 class ProcessError(Exception):
-    """A process of the kit did not come to its end; the text is what it said last."""
+    """A process of the kit failed; the text is its last output."""
 
 
 def import_without_extras(plugin: Plugin) -> None:
-    """Import the plugin's module where only the base install of quorate is.
+    """Import the plugin's module with only the base install of quorate.
 
     Raises `ProcessError` with the error of the import.
     """
@@ -57,5 +57,5 @@ def import_without_extras(plugin: Plugin) -> None:
         check=False,
     )
     if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
-        raise ProcessError(f"a process of its own ended with {done.returncode}: {last[0]}")
+        last = done.stderr.strip().splitlines()[-1:] or ["no output"]
+        raise ProcessError(f"a separate process exited with {done.returncode}: {last[0]}")

@@ -18,10 +18,10 @@ _seen: Final = SimpleNamespace(**vars(time))
 
 
 def shift(seconds: str) -> None:
-    """Let `time.time` be off by so much for the code of Quorate; the last of several counts.
+    """Shift `time.time` for the code of Quorate; of several numbers, the last counts.
 
     Libraries keep the machine's time: gRPC makes deadlines from `time.time`, and its native code
-    holds them against the machine's clock, which nobody put forward.
+    compares them with the machine's clock, which is not shifted.
     """
     off_s = float(seconds.split()[-1])
     _seen.time = lambda: time.time() + off_s
@@ -31,7 +31,7 @@ def shift(seconds: str) -> None:
 
 
 class Program:
-    """Runs again and again; what it says is added to one file."""
+    """A program that can be run repeatedly; its output is appended to one file."""
 
     def __init__(self, name: str, log: Path) -> None:
         self._name: Final = name
@@ -40,7 +40,7 @@ class Program:
 
     @property
     def said(self) -> str:
-        """What it wrote to its standard output and error, in all its lives."""
+        """Its standard output and error, of all its runs."""
         return self._log.read_text() if self._log.exists() else ""
 
     @property
@@ -54,15 +54,15 @@ class Program:
         return self._running is not None and self._running.poll() is None
 
     def start(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
-        """Start it, in a session of its own: whatever it starts is ended with it."""
+        """Start it in its own session: its child processes end with it."""
         if self.runs:
-            raise RuntimeError(f"{self._name} runs already; kill or stop it first")
+            raise RuntimeError(f"{self._name} is already running; kill or stop it first")
         self._let_go()
         self._log.parent.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
             self._running = subprocess.Popen(
                 command,
-                # What it holds of the test: see `end_with_parent`.
+                # The pipe ends with the test: see `end_with_parent`.
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -71,7 +71,7 @@ class Program:
             )
 
     def tell(self, line: str) -> None:
-        """Say a line to it: see `end_with_parent`."""
+        """Send it a line: see `end_with_parent`."""
         said = self._alive().stdin
         assert said is not None
         said.write(f"{line}\n".encode())
@@ -93,7 +93,7 @@ class Program:
         return running.wait(PATIENCE_S)
 
     def close(self) -> None:
-        """End it whatever it does."""
+        """Kill it, if it runs."""
         if self._running is not None:
             self.end(signal.SIGKILL)
             self._let_go()
@@ -109,9 +109,9 @@ class Program:
 
 
 def end_with_parent(hear: Callable[[str], None] = lambda said: None) -> None:
-    """Kill this process when its standard input ends: `Program` holds the other side of that.
+    """Kill this process when its standard input ends: `Program` holds the other end of the pipe.
 
-    A thread reads what `Program.tell` sends meanwhile; several lines may arrive as one.
+    A thread reads the lines of `Program.tell` meanwhile; several lines may arrive as one.
     """
     threading.Thread(target=_listen, args=(hear,), daemon=True).start()
 

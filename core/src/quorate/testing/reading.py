@@ -1,4 +1,4 @@
-"""What a query promises: it is bounded, steady, in order, and reads only what it declares."""
+"""The contract of a query: bounded, repeatable, in order, with reads of declared families only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from quorate.plugin.catalog import Catalog
 from quorate.testing.probes import watched
 from quorate.testing.shard import MemoryShard
 
-#: The most rows that one scan of a query may ask for: all of it is read in one turn of the loop.
+#: Maximum number of rows of one scan of a query: a scan is read in one turn of the loop.
 MOST_SCANNED: Final = 100_000
 
 
 def fault(catalog: Catalog, message: Message, shard: MemoryShard) -> str:
-    """Return what is wrong with a query over a shard's rows; empty: nothing."""
+    """Return the fault of a query over a shard's rows; empty: none."""
     name = message.DESCRIPTOR.full_name
     query: Query[Any] = catalog.queries[name]
     reads = reads_of(catalog, query)
@@ -59,7 +59,7 @@ def fault(catalog: Catalog, message: Message, shard: MemoryShard) -> str:
 
 
 def _strange(row: type[Message], answers: Iterable[bytes]) -> str:
-    """Return what is wrong with answers that are said to be the wire form of a message."""
+    """Return the fault of answers that should be the wire form of a message; empty: none."""
     for answer in answers:
         try:
             row.FromString(answer)
@@ -69,12 +69,12 @@ def _strange(row: type[Message], answers: Iterable[bytes]) -> str:
 
 
 class _NotingReader:
-    """A reader that notes what it was asked for."""
+    """A reader that records undeclared families and the largest scan."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader: Final = reader
         self.undeclared: Final[list[str]] = []
-        #: The most rows that one scan asked for.
+        #: Maximum number of rows of one scan.
         self.most = 0
 
     def __getattr__(self, name: str) -> Any:

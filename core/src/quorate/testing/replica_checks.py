@@ -1,4 +1,4 @@
-"""The checks that need replicas: what makes two of them one, and what must not stop them."""
+"""The checks that need replicas: replicas stay equal, and no command stops them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from quorate.testing.subject import Subject
 
 #: Number of entries a log is cut into, and applied in every division of them into batches.
 ENTRIES: Final = 5
-#: For how long faults happen in each simulated run, in virtual time.
+#: Duration of each simulated run with faults, in virtual time.
 SIMULATED_S: Final = 3.0
 
 
 class ReplicaChecks(Subject):
-    """What holds for the replicas of a shard that applies the plugin's commands."""
+    """Checks of the replicas of a shard that applies the plugin's commands."""
 
     def test_batching_makes_no_difference(self) -> None:
         """However the log is divided into apply batches, rows, replies and events are the same."""
@@ -44,7 +44,7 @@ class ReplicaChecks(Subject):
             )
 
     def test_replay_from_any_index_gives_the_same_state(self) -> None:
-        """A replica that goes on from a snapshot ends where the others are."""
+        """A replica that continues from a snapshot ends in the state of the others."""
         for group, entries in self._entries().items():
             shard = self._shard(group)
             states: list[ShardState | None] = [None]
@@ -62,13 +62,13 @@ class ReplicaChecks(Subject):
                 )
 
     def test_rows_of_files_are_those_of_commands(self) -> None:
-        """What is loaded as files is, row by row, what the commands of the table write."""
+        """Rows that are loaded as files equal the rows that the commands of the table write."""
         catalog = self._catalog()
         for name, table, group, commands in self._loaded(catalog):
             write = table.write.DESCRIPTOR.full_name
             compared = 0
             for before, command in commands:
-                # Where the log has written the rows already, the host's entries alone come first.
+                # If the log has already written the rows, only the host's entries come first.
                 hosts = [each for each in before if not logs.is_of_a_plugin(catalog, each)]
                 for prefix in (before, hosts):
                     shards = self._shard(group), self._shard(group)
@@ -83,7 +83,7 @@ class ReplicaChecks(Subject):
             assert compared, f"no {write} of the log writes new rows alone: give one that does"
 
     def test_rows_from_columns_are_those_of_items(self) -> None:
-        """What a table makes from columns is, row by row, what its handler makes of items."""
+        """Rows that a table makes from columns equal the rows that its handler makes from items."""
         catalog = self._catalog()
         for name, table, group, commands in self._loaded(catalog):
             if table.files is None or table.files.columns is None:
@@ -146,7 +146,7 @@ class ReplicaChecks(Subject):
             )
 
     def test_an_unknown_command_is_refused_alone(self) -> None:
-        """A command of a newer version is refused by name, and costs no other command anything."""
+        """A command of a newer version is refused by name, and affects no other command."""
         unknown = LoggedCommand("quorate.testing.Unknown", b"")
         for group, entries in self._entries().items():
             shard = self._shard(group)
@@ -159,7 +159,7 @@ class ReplicaChecks(Subject):
             assert shard.digest() == before, f"an unknown command wrote to the shard of {group}"
 
     def test_a_poison_command_costs_its_caller_alone(self) -> None:
-        """What a handler cannot take is an error of that command, and changes nothing else."""
+        """A malformed command fails alone, and changes nothing else."""
         for group, entries in self._entries().items():
             clean = self._played(group, entries)
             for command in self._declared().commands:
@@ -192,7 +192,7 @@ class ReplicaChecks(Subject):
             )
 
     def test_commands_survive_faults(self) -> None:
-        """On a simulated cluster under faults nothing that was answered is lost or changed."""
+        """On a simulated cluster under faults no acknowledged command is lost or changed."""
         for seed in self.seeds:
             simulate(self._catalog(), self._log(), seed=seed, seconds=SIMULATED_S)
 
@@ -222,7 +222,7 @@ class ReplicaChecks(Subject):
                 f"{error}; a handler raises Rejected or an Exception"
             ) from error
         if outcomes[-1].failure is None:
-            # The handler has taken it: that is no poison to this plugin.
+            # The handler has applied it: for this plugin it is not poison.
             return
         shown = [repr(each) for each in outcomes[:-1]]
         shown += map(repr, logs.apply_each(shard, entries[1:]))

@@ -1,4 +1,4 @@
-"""One shard in memory: the log in, outcomes and contents out, by the code that nodes run."""
+"""One shard in memory: takes a log, and gives outcomes and contents, by the code of nodes."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, FENCES, S
 from quorate.testing.probes import Apply, wrapped
 from quorate.testing.stored import deadlines_in, events_of, rows_in
 
-#: A batch of entries ends where its giver ends it.
+#: No limits: the caller alone divides entries into batches.
 _STORED: Final = ApplyLimits(turn_bytes=1 << 62, turn_s=float("inf"))
 _EVALUATED: Final = EvaluationLimits(entry_bytes=1 << 62, entry_s=float("inf"), slow_s=float("inf"))
 _TERM: Final = 1
 _EVERYTHING: Final = 1 << 62
-#: What handlers write beside the rows of their families.
+#: The families that handlers write besides the rows of their own.
 _WRITTEN: Final = frozenset({DEADLINES, DEADLINE_KEYS, FENCES, SEQUENCES, COUNTS})
 
 
 class InternalError(Exception):
-    """A handler raised what is no refusal: a bug of its plugin; its writes were dropped."""
+    """A handler raised an unexpected error: a bug of its plugin; its writes were dropped."""
 
     def __init__(self, command: str, index: int, error: Exception) -> None:
         super().__init__(
@@ -70,11 +70,11 @@ def command_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of the log. Entries whose indexes are left out held nothing."""
+    """One entry of the log. Entries with skipped indexes were empty."""
 
     index: int
     commands: tuple[LoggedCommand, ...]
-    #: When its commands were proposed, in logical time.
+    #: The time of the proposal of its commands, in logical time.
     at_ms: int = 0
 
 
@@ -85,7 +85,7 @@ class Outcome:
     revision: int
     #: Serialized; b"" of a handler that returned None.
     reply: bytes = b""
-    #: What the handler answered with, also where the answer is not kept; None: nothing.
+    #: The type of the handler's answer, also if the answer is not kept; None: no answer.
     answered: type[Message] | None = None
     failure: Rejected | InternalError | None = None
     events: tuple[Event, ...] = ()
@@ -95,14 +95,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardState:
-    """A snapshot of a shard: where replay can begin."""
+    """A snapshot of a shard, from which replay can start."""
 
     manifest: Manifest
     files: Mapping[str, bytes]
 
 
 class MemoryShard:
-    """A replica of one shard: what a node has of it, on an engine in memory and without Raft."""
+    """A replica of one shard as on a node, on an engine in memory and without Raft."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class MemoryShard:
         self.data: Final = ShardData.open(self._home, self._families)
         if state is not None and state.manifest.record.position.index:
             _install(self.data, state)
-        #: The bugs that handlers met since the last batch, and those of all commands.
+        #: The errors of handlers since the last batch, and those of all commands.
         self._met: Final[deque[InternalError]] = deque()
         self._bugs: Final[dict[int, InternalError]] = {}
         self._answered: Final[dict[int, type[Message]]] = {}
@@ -155,7 +155,7 @@ class MemoryShard:
 
     @property
     def orphans(self) -> tuple[str, ...]:
-        """The families that are stored and that no plugin of the catalog declares."""
+        """The stored families that no plugin of the catalog declares."""
         return self.data.orphans
 
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
@@ -192,10 +192,10 @@ class MemoryShard:
             for revision, answer in zip(revisions, answers, strict=True)
         ]
 
-    # What it holds.
+    # Contents.
 
     def row(self, family: str, key: bytes) -> Row | None:
-        """Return a row, or None when there is none."""
+        """Return a row, or None if it does not exist."""
         return self.reader(frozenset(self._families)).get_row(family, key)
 
     def rows(self, family: str) -> list[Row]:
@@ -203,20 +203,20 @@ class MemoryShard:
         return list(rows_in(self.data, self._families[family]))
 
     def reader(self, reads: frozenset[str]) -> ShardReader:
-        """Return what a query is given that may read these families."""
+        """Return the reader of a query that may read these families."""
         return self.applier.reader(reads)
 
     def deadlines(self) -> dict[tuple[str, bytes], Deadline]:
-        """Return the deadlines that stand, by timer and key."""
+        """Return the pending deadlines, by timer and key."""
         return deadlines_in(self.data)
 
     def events_after(self, revision: int) -> list[StoredEvent]:
-        """Return what happened after a revision."""
+        """Return the events after a revision."""
         log = EventLog(self.data)
         return log.read(revision, max_rows=_EVERYTHING, max_bytes=_EVERYTHING)[0]
 
     def contents(self) -> list[tuple[str, bytes, bytes]]:
-        """Return everything that handlers wrote, as it is stored, family by family in order."""
+        """Return all writes of handlers in stored form, family by family in order."""
         return [
             (family, key, stored)
             for family in self.data.families
@@ -225,7 +225,7 @@ class MemoryShard:
         ]
 
     def digest(self) -> str:
-        """Return a digest of everything that handlers wrote."""
+        """Return a digest of all writes of handlers."""
         digest = sha256()
         for part in self.contents():
             digest.update(keys.pack(*part))
@@ -241,7 +241,7 @@ class MemoryShard:
     # Snapshots and replacement.
 
     def export(self) -> ShardState:
-        """Return a snapshot: all that another replica needs to go on from here."""
+        """Return a snapshot from which another replica can continue."""
         copy = self.data.checkpoint()
         try:
             manifest = copy.manifest()
@@ -251,12 +251,12 @@ class MemoryShard:
         return ShardState(manifest=manifest, files=files)
 
     def reopened(self, catalog: Catalog) -> Self:
-        """End this replica, and open what it stored with another catalog."""
+        """Close this replica, and open its stored data with another catalog."""
         self.data.close()
         return type(self)(catalog, self.group, self.number, home=self._home)
 
     def load(self, rows: Iterable[tuple[str, bytes, bytes]]) -> None:
-        """Store rows as they are, one by one."""
+        """Store rows in their stored form, one by one."""
         for family, key, stored in rows:
             batch = Batch()
             batch.put(family, key, stored)

@@ -1,8 +1,8 @@
-"""Runs a plugin's commands on replicas under faults: nothing that was answered is lost or changed.
+"""Runs a plugin's commands on replicas under faults: no acknowledged command is lost or changed.
 
-Each replica evaluates, stores, restores and installs by the code of nodes. What a majority of them
-has logged is taken as decided; how consensus decides it is no plugin's concern. Time is virtual,
-and everything is drawn from one seed: a run that fails fails again.
+Each replica evaluates, stores, restores and installs by the code of nodes. An entry is committed
+once a majority has logged it; consensus itself is no plugin's concern. Time is virtual, and all
+choices are drawn from one seed: a failing run is reproducible.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from quorate.testing.shard import MemoryShard, command_of
 from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, MirroredRow
 
 _REPLICAS: Final = 3
-#: What wall clocks show when a run begins.
+#: The time of wall clocks at the start of a run.
 _EPOCH_MS: Final = 1_000_000
 #: The time between two steps of a run, on average.
 _STEP_S: Final = 0.015
@@ -53,7 +53,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The run is over, and every replica has applied the whole log: these are the rows of one."""
+    """The rows of one replica at the end of a run, after it has applied the whole log."""
 
     shard: str
     replica: str
@@ -61,7 +61,7 @@ class Ended:
     rows: Mapping[str, Mapping[bytes, Row]]
 
 
-#: Raises `AssertionError` at what must not be.
+#: Raises `AssertionError` for a violation.
 Judge = Callable[[Acknowledged | Ended], None]
 
 
@@ -72,7 +72,7 @@ class Write(NamedTuple):
     fence: Fence | None = None
 
 
-#: Draws what a client writes next; it learns of answers as a judge.
+#: Draws the next write of a client; it learns of answers as a judge.
 Clients = Callable[[Random], Write]
 
 
@@ -87,10 +87,10 @@ def simulate(
 ) -> Mapping[str, int]:
     """Propose the commands over and over for a number of virtual seconds, while faults happen.
 
-    Each group that has commands in the log is a run of its own, whose shards have these rows of the
-    mirrored families that they read. Returns how often what happened; raises `AssertionError` when
-    replicas differ, stop, or do anything else than one replica does to which nothing ever happens,
-    and when one of the plugin's own judges finds fault.
+    Each group with commands in the log is a separate run; its shards start with the `copied` rows
+    of the mirrored families that they read. Returns the number of events of each kind; raises
+    `AssertionError` when replicas differ, stop, or deviate from a replica without faults, and when
+    one of the plugin's own judges finds a fault.
     """
     counts: Counter[str] = Counter()
     for group, commands in by_group(catalog, log):
@@ -108,7 +108,7 @@ def simulate_clients(
     seconds: float = 5.0,
     judges: Sequence[Judge] = (),
 ) -> Mapping[str, int]:
-    """Propose what clients make of the answers that they get, as `simulate` does a list."""
+    """Simulate as `simulate` does, with clients that choose commands by the answers they get."""
     counts: Counter[str] = Counter()
     rng = Random(f"{seed}/{group}/clients")
     run = _Run(catalog, group, (clients(rng) for _ in repeat(None)), seed, judges, counts)
@@ -127,7 +127,7 @@ def by_group(catalog: Catalog, log: Sequence[Message]) -> list[tuple[str, list[M
 def copies_of(
     catalog: Catalog, group: str, rows: Mapping[str, Mapping[bytes, bytes]]
 ) -> list[AdoptMirror]:
-    """Return what brings the rows of mirrored families into the shards of a group."""
+    """Return the commands that copy the rows of mirrored families into the shards of a group."""
     return [
         AdoptMirror(
             family=family,
@@ -143,7 +143,7 @@ def copies_of(
 
 
 class _Run:
-    """The shards of one group, what is asked of them, and what goes wrong."""
+    """The run of one group: its shards, their commands and their faults."""
 
     def __init__(
         self,
@@ -206,7 +206,7 @@ class _Run:
         self._rng.choice(shard.replicas).store(shard.entries[: shard.committed], self._rng)
 
     def _look(self) -> None:
-        """Meet deadlines, as nodes do where they lead."""
+        """Propose due deadlines, as the nodes that lead do."""
         for shard in self._shards:
             applier = shard.leader.shard.applier
             for timer in self._catalog.timers.values():
@@ -266,23 +266,23 @@ class _Replica:
         self.open()
 
     def open(self) -> None:
-        """Begin with what is on the disk."""
+        """Open the replica from its disk."""
         self.shard = MemoryShard(
             self._catalog, self._shard.group, self._shard.number, home=self._home
         )
 
     def crash(self) -> None:
-        """End the process and begin again: what it wrote is there."""
+        """Kill the process and restart it: all its writes are kept."""
         self._home.kill()
         self.open()
 
     def lose_power(self, rng: Random) -> None:
-        """End the machine and begin again: what was not synced may be lost."""
+        """Cut the power and restart: unsynced writes may be lost."""
         self._home.lose_power(rng)
         self.open()
 
     def install(self, donor: _Replica) -> None:
-        """Begin with a new disk, and another replica's snapshot."""
+        """Restart with a new disk, and another replica's snapshot."""
         self._home = MemoryHome()
         self.shard = MemoryShard(
             self._catalog,
@@ -293,7 +293,7 @@ class _Replica:
         )
 
     def store(self, entries: Sequence[Entry], rng: Random | None = None) -> None:
-        """Apply entries of the log that it lacks: all of them, or with `rng` some, in batches."""
+        """Apply missing entries of the log: all of them, or with `rng` some, in batches."""
         while lacking := entries[self.shard.applied :]:
             some = lacking if rng is None else lacking[: rng.randint(1, len(lacking))]
             self.shard.applier.apply(some)
@@ -304,16 +304,16 @@ class _Replica:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a leader evaluated for an entry."""
+    """The commands that a leader evaluated for an entry, and their outcomes."""
 
     writes: Sequence[Sequence[LoggedCommand]]
     now_ms: int
-    #: The outcomes of its commands; none once nobody waits for them any more.
+    #: The outcomes of its commands; empty once no client waits for them.
     outcomes: list[Outcome] = field(default_factory=list)
 
 
 class _Shard:
-    """A log, the replicas that store it, and one more to which nothing ever happens."""
+    """A log, the replicas that store it, and one more replica without faults."""
 
     def __init__(self, catalog: Catalog, shard: ShardId, rng: Random) -> None:
         self.name: Final = str(shard)
@@ -322,7 +322,7 @@ class _Shard:
             _Replica(catalog, shard, f"n{number}") for number in range(_REPLICAS)
         ]
         self.leader = self.replicas[0]
-        #: Of the leader, of which the first ones are committed.
+        #: The log of the leader; the first `committed` entries are committed.
         self.entries: Final[list[Entry]] = []
         self.committed = 0
         self._term = 1
@@ -340,11 +340,11 @@ class _Shard:
         self.entries.append(Entry(index, self._term, EntryKind.COMMAND, evaluation.payload))
 
     def drawn(self) -> int:
-        """Draw how far a majority has the log."""
+        """Draw the index up to which a majority has the log."""
         return self._rng.randint(self.committed, len(self.entries))
 
     def commit(self, index: int) -> list[tuple[LoggedCommand, Outcome]]:
-        """Commit the log up to an index, and return what is answered."""
+        """Commit the log up to an index, and return the commands with their answers."""
         answers: list[tuple[LoggedCommand, Outcome]] = []
         before, self.committed = self.committed, min(index, len(self.entries))
         for entry in self.entries[before : self.committed]:
@@ -362,7 +362,7 @@ class _Shard:
         return answers
 
     def _follow(self, entry: Entry, asked: _Asked | None) -> list[Outcome]:
-        """Do what the leader did where nothing ever happens; return what commands come to."""
+        """Evaluate an entry on the replica without faults, and return the outcomes."""
         still = self._undisturbed
         if asked is None:
             still.applier.apply([entry])
@@ -373,16 +373,16 @@ class _Shard:
         still.evaluator.stored(entry.index)
         return [outcome for each in evaluation.outcomes for outcome in each]
 
-    # What goes wrong.
+    # Faults.
 
     def elect(self) -> None:
-        """Have another replica lead: what no majority has is lost, and the rest is committed."""
+        """Elect another leader: entries without a majority are lost, the rest is committed."""
         del self.entries[self.drawn() :]
         for index, asked in list(self._asked.items()):
             if index > len(self.entries):
                 del self._asked[index]
             else:
-                # Who waits for an answer of the old leader gets none.
+                # Clients that wait for an answer of the old leader get none.
                 self._asked[index] = _Asked(asked.writes, asked.now_ms)
         self.leader.shard.evaluator.begin()
         self.leader = self._follower()
@@ -403,7 +403,7 @@ class _Shard:
             each.lose_power(self._rng)
 
     def replace(self) -> None:
-        """Replace a disk: a snapshot of the leader's begins the new one."""
+        """Replace a disk: the new one starts from a snapshot of the leader."""
         self._any().install(self.leader)
 
     def jump(self) -> None:
@@ -411,7 +411,7 @@ class _Shard:
         self._rng.choice(self.replicas).ahead_ms += self._rng.randint(-1_000, 2_000)
 
     def _any(self) -> _Replica:
-        """Draw a replica; if it is the leader, another one leads from now on."""
+        """Draw a replica; if it leads, elect another leader first."""
         drawn = self._rng.choice(self.replicas)
         if drawn is self.leader:
             self.elect()
@@ -420,11 +420,11 @@ class _Shard:
     def _follower(self) -> _Replica:
         return self._rng.choice([each for each in self.replicas if each is not self.leader])
 
-    # What it comes to.
+    # Results.
 
     def ended(self, families: Sequence[str]) -> Iterator[Ended]:
-        """Let every replica store the whole log, and compare them with each other and with the
-        one to which nothing happened.
+        """Apply the whole log on every replica, and compare them with each other and with the
+        replica without faults.
         """
         for replica in self.replicas:
             replica.store(self.entries)

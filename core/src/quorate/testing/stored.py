@@ -1,4 +1,4 @@
-"""What a shard stores, as plugins see it."""
+"""The stored rows, deadlines and events of a shard, as plugins see them."""
 
 from collections.abc import Iterable, Iterator
 
@@ -25,7 +25,7 @@ def rows_in(rows: Rows, family: Family) -> Iterator[Row]:
 
 
 def deadlines_in(rows: Rows) -> dict[tuple[str, bytes], Deadline]:
-    """Return the deadlines that stand, by timer and key."""
+    """Return the pending deadlines, by timer and key."""
     found: dict[tuple[str, bytes], Deadline] = {}
     for stored, _ in rows.iterate(DEADLINE_KEYS, b"", None):
         name, _, key = stored.partition(b"\x00")
@@ -37,7 +37,7 @@ def deadlines_in(rows: Rows) -> dict[tuple[str, bytes], Deadline]:
 
 
 def events_of(stored: Iterable[StoredEvent]) -> Iterator[Event]:
-    """Yield what happened; the module of an emitted message is imported."""
+    """Yield the events of stored events; the module of an emitted message must be imported."""
     for _, _, change in stored:
         if isinstance(change, RowChange):
             yield RowEvent(

@@ -1,4 +1,4 @@
-"""What the conformance checks are about: a plugin, its log, and the shards that apply it."""
+"""The subject of the conformance checks: a plugin, its log, and the shards that apply it."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ NodeT = TypeVar("NodeT", bound=MemoryNode)
 
 
 class Subject:
-    """The plugin under test; an author overrides what does not fit it."""
+    """The plugin under test; an author overrides attributes and methods that do not fit it."""
 
     #: The name of the plugin under test.
     plugin: ClassVar[str]
-    #: Other plugins that it needs beside it.
+    #: Other plugins that it depends on.
     beside: ClassVar[tuple[str, ...]] = ()
     #: The descriptor set of the last release, relative to the test's own file.
     golden: ClassVar[str] = "golden/{plugin}.binpb"
     #: A catalog to test in place of the one of the installed plugins.
     catalog: ClassVar[Catalog | None] = None
 
-    #: That of the installed plugins, once a check has asked for it: to look for them takes long.
+    #: The catalog of the installed plugins, once a check has asked for it: discovery is slow.
     _found: Catalog | None = None
 
-    #: Commands, by full name, of which the log only shows refusals: other tests show what they do.
+    #: Commands, by full name, that the log only shows refused: other tests cover their effects.
     only_refused: ClassVar[Sequence[str]] = ()
 
-    #: Public commands, by full name, and methods, as `<service>/<method>`, that say nothing of what
-    #: their callers need, because they are meant for admins alone.
+    #: Public commands, by full name, and methods, as `<service>/<method>`, that declare no access,
+    #: because they are meant for admins alone.
     admin_only: ClassVar[Sequence[str]] = ()
 
-    #: The seeds of the simulated runs: each is a cluster of its own, with faults of its own.
+    #: The seeds of the simulated runs: each is a separate cluster with its own faults.
     seeds: ClassVar[Sequence[int]] = (1, 2, 3, 4, 5)
 
-    #: What applies the logs.
+    #: The type of the shards that apply the logs.
     shard_type: ClassVar[type[MemoryShard]] = MemoryShard
 
     #: The configuration that its services and controllers see, by plugin.
@@ -58,7 +58,7 @@ class Subject:
         return [*self._examples(), *self._examples()]
 
     def queries(self) -> Sequence[Message]:
-        """Return the queries to run over what the log leaves: each one that is declared, empty."""
+        """Return the queries to run after the log: an empty message of each declared query."""
         return [query.message() for query in self._declared().queries]
 
     def _catalog(self) -> Catalog:
@@ -72,11 +72,11 @@ class Subject:
         try:
             return catalog_of([self.plugin, *self.beside])
         except PluginErrors:
-            # One mistake is one failure; without a catalog there is nothing else to look at.
+            # One mistake is one failure; without a catalog there is nothing else to check.
             pytest.skip("the plugin's declarations are wrong: see test_the_catalog_builds")
 
     def _wrong(self) -> str:
-        """What keeps the installed plugins from having a catalog; empty: nothing."""
+        """Return the errors that prevent a catalog of the installed plugins; empty: none."""
         if self.catalog is None:
             try:
                 catalog_of([self.plugin, *self.beside])
@@ -94,7 +94,7 @@ class Subject:
         singles = self._catalog().singles
         log = [batch_of(singles, each) or each for each in self.log()]
         strangers = {named(each) for each in log} - set(self._catalog().commands)
-        assert not strangers, f"log() returns commands that nobody declares: {sorted(strangers)}"
+        assert not strangers, f"log() returns commands that no plugin declares: {sorted(strangers)}"
         return log
 
     def _entries(self) -> dict[str, list[Entry]]:
@@ -110,7 +110,7 @@ class Subject:
         return kind(catalog=self._catalog(), config=self.config, shards=shards)
 
     def _refused_always(self) -> dict[str, list[str]]:
-        """The plugin's commands of the log that were never carried out, and what was said."""
+        """Return the plugin's commands of the log that were always refused, with the refusals."""
         own = {named(each.message()): each for each in self._declared().commands}
         refused: dict[str, list[str]] = {}
         accepted: set[str] = set()

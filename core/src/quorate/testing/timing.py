@@ -1,4 +1,4 @@
-"""How long handlers take."""
+"""Measures the run times of handlers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from quorate.plugin import Txn
 from quorate.plugin.catalog import Catalog
 from quorate.testing.probes import Apply, wrapped
 
-#: What a handler may take: its shard, and all others of the node, stand still meanwhile.
+#: The time budget of a handler: all shards of the node wait meanwhile.
 BUDGET_S: Final = 0.005
-#: What a handler takes on no machine that keeps the budget on a usual one.
+#: A handler within the budget on a usual machine stays below this on any machine.
 MOST_S: Final = 20 * BUDGET_S
-#: Times that a log is played; the shortest time counts, as others may use the machine.
+#: Number of plays of a log; the shortest time counts, as other processes may use the machine.
 ROUNDS: Final = 3
 
 
 class Played(NamedTuple):
-    """A command that was played, by its place among all that were."""
+    """A played command, by its position."""
 
     position: int
     name: str

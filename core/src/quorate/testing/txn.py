@@ -1,4 +1,4 @@
-"""`quorate.plugin.Txn` in memory: what a handler is given by the kit."""
+"""`quorate.plugin.Txn` in memory: the transaction that the kit passes to a handler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class MemoryTxn(ShardTxn):
     """A transaction for unit tests of handlers: no Raft, no disk, no node.
 
     Without `plugin` and `catalog` every column family and timer may be named, and every row gives
-    an event. With one, only what the plugin declares. `rows` are there before the transaction.
+    an event. With a plugin, only its declared ones. `rows` exist before the transaction.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class MemoryTxn(ShardTxn):
         self, below: Layer, scope: Scope, everything: Scope, *, index: int, at_ms: int, shard: int
     ) -> None:
         self._index = index
-        #: Every family there is: what a test may look at.
+        #: The scope of all families, which a test may read.
         self._everything = everything
         super().__init__(
             Layer(below),
@@ -58,7 +58,7 @@ class MemoryTxn(ShardTxn):
         )
 
     def then(self, at_ms: int) -> MemoryTxn:
-        """Keep what this transaction wrote, and return the one of the next command."""
+        """Keep the writes of this transaction, and return the transaction of the next command."""
         if at_ms < self.now_ms:
             raise ValueError(f"logical time runs backwards, from {self.now_ms} ms to {at_ms} ms")
         following = MemoryTxn.__new__(MemoryTxn)
@@ -74,16 +74,16 @@ class MemoryTxn(ShardTxn):
 
     @property
     def events(self) -> list[Event]:
-        """What happened, in order."""
+        """The events, in order."""
         return list(events_of(decode(self._events.encode(self.now_ms))))
 
     @property
     def deadlines(self) -> dict[tuple[str, bytes], int]:
-        """The deadlines that stand, by timer and key."""
+        """The pending deadlines, by timer and key."""
         return {name: deadline.at_ms for name, deadline in deadlines_in(self.layer).items()}
 
     def rows(self, family: str) -> dict[bytes, bytes]:
-        """Return the rows of a family, own writes among them, in the order of their keys."""
+        """Return the rows of a family, including own writes, in the order of their keys."""
         kept = self._everything.reads.get(family)
         if kept is None:
             return {}

@@ -12,7 +12,7 @@ from quorate.plugin.declared import Declared
 def packages_of(declared: Declared) -> set[str]:
     """Return the proto packages of a plugin's commands, rows, queries and services.
 
-    Those of protobuf itself are left out: nobody here can break them.
+    Packages of protobuf itself are left out: no plugin can break them.
     """
     messages = [
         *(command.message for command in declared.commands),
@@ -27,7 +27,7 @@ def packages_of(declared: Declared) -> set[str]:
 def files_of(packages: Iterable[str]) -> Iterator[FileDescriptor]:
     """Yield the descriptors of all generated modules of these packages.
 
-    A proto package is a Python package of the same name; what its files import is not included.
+    A proto package is a Python package of the same name; imported files are not included.
     """
     for package in sorted(packages):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__):

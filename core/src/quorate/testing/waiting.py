@@ -1,10 +1,10 @@
-"""Waits for a condition, and never for an amount of time."""
+"""Waits for a condition, never for a fixed time."""
 
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-#: How long anything may take that a test waits for.
+#: Time limit for any condition that a test waits for.
 PATIENCE_S: Final = 60.0
 _POLL_S: Final = 0.005
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def until(find: Callable[[], T | None]) -> T:
-    """Ask until there is an answer; raises `TimeoutError`."""
+    """Poll until `find` returns an answer; raises `TimeoutError`."""
     deadline = time.monotonic() + PATIENCE_S
     while (found := find()) is None:
         if time.monotonic() > deadline:

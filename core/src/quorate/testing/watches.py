@@ -1,4 +1,4 @@
-"""What happened in the shards of a group, kept for watchers."""
+"""The events in the shards of a group, kept for watchers."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _generations: Final = count(1)
 
 
 class History:
-    """The events of one group's shards. A token names its generation and a revision a shard."""
+    """The events of one group's shards. A token holds a generation and a revision per shard."""
 
     def __init__(self, shards: Sequence[MemoryShard]) -> None:
         self._shards: Final = shards
         self._generation: Final = next(_generations)
         self._format: Final = struct.Struct(f">Q{len(shards)}Q")
-        #: By shard, the newest revision whose events are no longer here.
+        #: By shard, the newest revision with events that are no longer kept.
         self._forgotten: Final[dict[int, int]] = {each.number: 0 for each in shards}
         self._arrival = asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""Nodes that found a cluster, with files of their own."""
+"""Nodes that form a cluster, each with its own configuration file."""
 
 import os
 from collections.abc import Collection, Mapping
@@ -30,9 +30,9 @@ Settings = Mapping[str, Mapping[str, object]]
 class Cluster:
     """Processes node1, node2, ...; entering the context starts them, leaving it ends them all.
 
-    `plugins` are enabled beside those of core, and `settings` stand in the file of every node.
-    With `tls` everybody needs a certificate: `tls` has that of a client, `certificates` the
-    authority that signs more. By default QUORATE_TEST_CERTIFICATES decides.
+    `plugins` are enabled besides those of core, and `settings` are in the file of every node.
+    With `tls` all nodes and clients need a certificate: `tls` has that of a client, `certificates`
+    the authority that signs more. By default QUORATE_TEST_CERTIFICATES decides.
     """
 
     def __init__(
@@ -47,14 +47,14 @@ class Cluster:
         self._directory: Final = directory
         shared = os.environ.get(CERTIFICATES) if tls is None else None
         self.certificates: Final = Path(shared) if shared else directory / "certs"
-        #: What a client connects with; None: nothing is encrypted.
+        #: The certificate files of a client; None: connections are not encrypted.
         self.tls: Final = self._certified("client") if tls or shared else None
         self._asks_callers = bool(shared)
         self._plugins: Final = tuple(plugins)
         self._settings: Final = settings or {}
         self._exit: Final = ExitStack()
         self._initial: Final = tuple(f"node{number}" for number in range(1, nodes + 1))
-        #: By name, the first ones and those that were added.
+        #: All nodes by name, the initial and the added ones.
         self.nodes: Final[dict[str, NodeProcess]] = {}
         directory.mkdir(parents=True, exist_ok=True)
         if tls:
@@ -98,11 +98,11 @@ class Cluster:
         return self
 
     def ask_callers(self) -> None:
-        """Let the nodes serve only whom they know: so far their administrator, `client`."""
+        """Enable authentication: the nodes serve known users only, at first the admin `client`."""
         request = auth_pb2.EnableAuth(administrator="client")
         with (
             Client(self.endpoints, tls=self.tls) as client,
-            # A cluster that was restored asks already.
+            # A restored cluster has authentication enabled already.
             suppress(RejectedError),
         ):
             client.call("/quorate.v1.AuthService/Enable", request, auth_pb2.NewToken)
@@ -133,7 +133,7 @@ class Cluster:
         return [node for node in self.nodes.values() if node.runs and node is not leader]
 
     def add(self, name: str) -> NodeProcess:
-        """Place a node that joins those that are there; it is not started yet."""
+        """Add a node that joins the existing ones, without starting it."""
         present = tuple(self.nodes)
         node = self._place(name)
         self._write(name, "join", present)
@@ -141,7 +141,7 @@ class Cluster:
 
     def _place(self, name: str) -> NodeProcess:
         if name in self.nodes:
-            raise ValueError(f"there is a {name} already; choose another name")
+            raise ValueError(f"node {name} already exists; choose another name")
         port, http_port, peer_port = (self._exit.enter_context(HeldPort()) for _ in range(3))
         node = NodeProcess(
             name,
@@ -160,7 +160,7 @@ class Cluster:
         return node
 
     def _write(self, name: str, key: str, others: Collection[str]) -> None:
-        """Write the file of a node; `key` says what the others are to it."""
+        """Write the configuration file of a node; `key` is the setting that lists other nodes."""
         node = self.nodes[name]
         own: dict[str, dict[str, object]] = {
             "node": {
@@ -196,11 +196,11 @@ class Cluster:
         return Tls(ca=ca, cert=cert, key=key)
 
     def _front(self, name: str, address: str, peer_port: int) -> str:
-        """Return where clients reach a node that listens at an address."""
+        """Return the address at which clients reach a node that listens at `address`."""
         return address
 
     def _address(self, source: str, target: str) -> str:
-        """Return where one node reaches another; its own is where clients reach it."""
+        """Return the address at which one node reaches another; its own is that for clients."""
         return self.nodes[target].address
 
 

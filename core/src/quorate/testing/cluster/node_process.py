@@ -1,4 +1,4 @@
-"""One node as a test holds it: `quorate serve` in a process of its own."""
+"""One node under the control of a test: `quorate serve` in its own process."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ from quorate.testing.program import shift
 end_with_parent(shift)
 sys.exit(main())
 """
-#: How long a node may take to say what it is doing.
+#: Time limit for a node to answer a status call.
 _ANSWER_S: Final = 2.0
 
 
@@ -46,28 +46,28 @@ class NodeProcess:
         tls: Tls | None = None,
     ) -> None:
         self.name: Final = name
-        #: The configuration file; what is changed in it counts from the next start on.
+        #: The configuration file; changes take effect at the next start.
         self.file: Final = file
         self.directory: Final = directory
-        #: Where it listens.
+        #: The address at which it listens.
         self.bound: Final = bound
-        #: Where clients reach it: `bound`, unless there is a way in between.
+        #: The address at which clients reach it: `bound`, unless there is a proxy in between.
         self.address: Final = address
         self.http_address: Final = http_address
-        #: Where other nodes connect.
+        #: The port for other nodes.
         self.peer_port: Final = peer_port
         self._tls: Final = tls
-        #: What it is killed at when it is started the next time, by the name of the failpoint; with
-        #: "=", what happens there instead.
+        #: The failpoint that kills it after its next start; with "=", the action at the failpoint
+        #: instead.
         self.failpoint = ""
-        #: Where another release is installed, which it runs from the next start on.
+        #: The directory of another release, which it runs from the next start on.
         self.packages: Path | None = None
         self._program: Final = Program(name, directory.with_suffix(".log"))
         self._channel: grpc.Channel | None = None
 
     @property
     def said(self) -> str:
-        """What it wrote to its standard output and error, in all its lives."""
+        """Its standard output and error, of all its runs."""
         return self._program.said
 
     @property
@@ -81,7 +81,7 @@ class NodeProcess:
         return self._program.runs
 
     def start(self) -> None:
-        """Start it, on the directory that it had."""
+        """Start it, on its present directory."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("QUORATE_")}
         environment["GRPC_VERBOSITY"] = "ERROR"
         if self.failpoint:
@@ -93,7 +93,7 @@ class NodeProcess:
         self._program.start(command, environment)
 
     def ready(self) -> None:
-        """Wait until it is ready; raises `AssertionError` with its last words when it ends."""
+        """Wait until it is ready; raises `AssertionError` with its last output if it ends."""
         until(self._ready_or_ended)
 
     def kill(self) -> None:
@@ -109,15 +109,15 @@ class NodeProcess:
         return self._program.wait()
 
     def pause(self) -> None:
-        """Stop its clockwork by SIGSTOP: it holds its connections and does nothing."""
+        """Suspend it by SIGSTOP: it keeps its connections and does nothing."""
         self._program.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on where it was paused."""
+        """Resume it after a pause."""
         self._program.send_signal(signal.SIGCONT)
 
     def shift_clock(self, seconds: float) -> None:
-        """Let its wall clock be off by so much from now on, until it ends; its timeouts are not."""
+        """Shift its wall clock from now on, until it ends; its timeouts are not affected."""
         self._program.tell(f"{seconds:g}")
 
     def wipe(self) -> None:
@@ -127,7 +127,7 @@ class NodeProcess:
         shutil.rmtree(self.directory)
 
     def report(self) -> admin_pb2.NodeStatusResponse | None:
-        """Return what it says that it is doing; None when it does not answer."""
+        """Return its status; None if it does not answer."""
         if not self.runs:
             return None
         admin = Stub(self._connected(), admin_pb2.DESCRIPTOR.services_by_name["AdminService"])
@@ -140,9 +140,9 @@ class NodeProcess:
         return found
 
     def transfer(self, shard: str, to: str) -> None:
-        """Ask it to hand a shard that it leads to another node.
+        """Ask it to transfer the leadership of a shard to another node.
 
-        It refuses what cannot be now; who leads then is for `Cluster.leader` to say.
+        It may refuse; `Cluster.leader` returns the leader after that.
         """
         admin = Stub(self._connected(), admin_pb2.DESCRIPTOR.services_by_name["AdminService"])
         with suppress(grpc.RpcError):
@@ -155,13 +155,13 @@ class NodeProcess:
         return _channel(self.address, self._tls)
 
     def close(self) -> None:
-        """End it whatever it does."""
+        """Kill it, if it runs, and close its channel."""
         self._program.close()
         self._disconnect()
 
     @property
     def is_ready(self) -> bool:
-        """Whether its health service says so."""
+        """Whether its health service reports SERVING."""
         if not self.runs:
             return False
         health = Stub(self._connected(), health_pb2.DESCRIPTOR.services_by_name["Health"])
@@ -194,7 +194,7 @@ class NodeProcess:
 
 
 def _channel(address: str, tls: Tls | None) -> grpc.Channel:
-    """Return a channel of its own, that comes back at once when the process does."""
+    """Return a separate channel, which reconnects at once when the process is back."""
     options = [
         ("grpc.use_local_subchannel_pool", 1),
         ("grpc.initial_reconnect_backoff_ms", 20),
