@@ -40,7 +40,7 @@ def test_notes_through_the_client(node: MemoryNode) -> None:
 
         made = await notes.create(MILK)
         assert (made.created_at_ms, made.updated_at_ms) == (1_000, 1_000)
-        with pytest.raises(RejectedError, match="note milk is there already"):
+        with pytest.raises(RejectedError, match="note milk already exists"):
             await notes.create(MILK)
         with pytest.raises(InvalidError, match=r"^text: must not be empty"):
             await notes.put(Note(name="milk"))

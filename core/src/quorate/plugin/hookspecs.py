@@ -54,14 +54,14 @@ Declaration: TypeAlias = (
 
 @hookspec
 def quorate_declarations() -> Sequence[Declaration]:
-    """Return declarations of any kind: those that other hooks would return, kind by kind.
+    """Return declarations of any kind, as the hooks of the single kinds return them.
 
-    Of each kind the order is kept. Refused: what the hook of its kind refuses.
+    The order within each kind is kept. Refused: declarations that the hook of their kind refuses.
     """
     raise NotImplementedError
 
 
-# Vocabulary: what the plugin stores, and the words for changing and reading it.
+# Vocabulary: the rows that the plugin stores, and the messages for changing and reading them.
 
 
 @hookspec
@@ -84,7 +84,7 @@ def quorate_column_families() -> Sequence[ColumnFamily]:
 
 @hookspec
 def quorate_resources() -> Sequence[Resource[Any]]:
-    """Return what is plain: rows with a key that are written, read, listed and watched.
+    """Return the plain resources: rows with a key that are written, read, listed and watched.
 
     Families, commands, routes, queries, services, the deletion with a tenant, the records of the
     clients, the command line and the table are derived.
@@ -106,7 +106,7 @@ def quorate_commands() -> Sequence[Command[Any]]:
 
 @hookspec
 def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    """Return the handlers that apply the commands, on every replica.
+    """Return the handlers of the commands; each command runs once, on the leader of its shard.
 
     Refused: a route without a command, a second route, and `reads` of a family that is neither in
     the command's group nor mirrored.
@@ -124,7 +124,7 @@ def quorate_queries() -> Sequence[Query[Any]]:
     raise NotImplementedError
 
 
-# Behaviour: what the plugin does on a node.
+# Behaviour: the work of the plugin on a node.
 
 
 @hookspec
@@ -169,7 +169,7 @@ def quorate_metrics() -> Sequence[Metric]:
 
 @hookspec
 def quorate_lifespan(node: NodeApi) -> AbstractAsyncContextManager[None]:
-    """Hold what the plugin needs for as long as the node serves.
+    """Return the context that the plugin's own tasks and connections live in while the node serves.
 
     Called on a node alone, after the catalog is frozen; entered before the first call is served,
     left after the last one. An exception on entering stops the start.
@@ -177,7 +177,7 @@ def quorate_lifespan(node: NodeApi) -> AbstractAsyncContextManager[None]:
     raise NotImplementedError
 
 
-# Surroundings: what the plugin adds to the file, to the command line and to other plugins.
+# Surroundings: additions to the configuration file, the command line and other plugins.
 
 
 @hookspec
@@ -200,7 +200,7 @@ def quorate_cli_commands() -> Sequence[CliCommand]:
 
 @hookspec
 def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    """Return what the plugin offers to, and takes from, other plugins.
+    """Return the plugin's extension points, and its extensions to the points of other plugins.
 
     Refused: a point that is declared twice, and an extension that is not of the point's type.
     """

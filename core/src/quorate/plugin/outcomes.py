@@ -1,4 +1,4 @@
-"""The two ways in which plugin code says no; any other exception is a bug of the plugin."""
+"""The two refusals of plugin code; any other exception is a bug of the plugin."""
 
 from typing import Final
 
@@ -6,8 +6,9 @@ from typing import Final
 class Rejected(Exception):
     """Raised by a data-route handler: the command's writes are dropped, its caller gets `code`.
 
-    A refusal is a normal, replicated outcome: every replica reaches the same one. `code` is a name
-    in capitals, a canonical gRPC status (`NOT_FOUND`) or a reason of the plugin's own (`FENCED`).
+    A refusal is a normal outcome: the leader reaches it, and answers once the entry is stored.
+    `code` is a name in capitals, a canonical gRPC status (`NOT_FOUND`) or a reason of the plugin's
+    own (`FENCED`).
     WRONG_SHARD and SESSION_EXPIRED are core's: a handler that raises one has failed (INTERNAL).
     """
 

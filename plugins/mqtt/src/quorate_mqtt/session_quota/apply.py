@@ -1,4 +1,4 @@
-"""The handlers: pure functions of a transaction and a command, run on every replica."""
+"""The handlers: functions of a transaction and a command, run once, on the leader of a shard."""
 
 from typing import Final
 
