@@ -625,7 +625,7 @@ def undeclared_groups(site: Site) -> list[str]:
     return [
         of(
             "lost",
-            f"{user} is in group nowhere, which nobody declares; "
+            f"{user} is in group nowhere, which no plugin declares; "
             "return RaftGroup(name='nowhere') from quorate_raft_groups, or correct the name",
         )
         for user in [
@@ -743,7 +743,7 @@ def functions_that_are_async_or_are_not(site: Site) -> list[str]:
         ],
     )
     name = greet.DESCRIPTOR.full_name
-    fix = "define it with def: it works on what it is given, and waits for nothing"
+    fix = "define it with def: it works on its arguments, and awaits nothing"
     return [
         of("asyncs", f"the handler of {name} is an async function; {fix}"),
         of("asyncs", f"validate of command {name} is an async function; {fix}"),
@@ -837,9 +837,9 @@ def reads_of_what_is_not_there_or_elsewhere(site: Site) -> list[str]:
         for text in [
             "in group metadata reads column family healthy.greetings of group healthy; "
             "read families of the own group, or mirrored ones",
-            "reads column family healthy.rubbish, which nobody declares; "
+            "reads column family healthy.rubbish, which no plugin declares; "
             "correct the name, or enable the plugin that owns it",
-            "reads column family nobody.rows, which nobody declares; "
+            "reads column family nobody.rows, which no plugin declares; "
             "correct the name, or enable the plugin that owns it",
         ]
     ]
@@ -862,7 +862,7 @@ def followers_of_what_has_no_rows(site: Site) -> list[str]:
         for text in [
             "healthy.by_age, which has no row message; "
             "follow a family that is declared with its row message",
-            "nobody.rows, which nobody declares; "
+            "nobody.rows, which no plugin declares; "
             "correct the name, or enable the plugin that owns it",
         ]
     ]

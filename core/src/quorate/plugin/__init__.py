@@ -1,4 +1,4 @@
-"""Everything that a plugin says to the host, and what the host hands to a plugin.
+"""The plugin API: the declarations of a plugin, and the objects that the host hands to it.
 
 A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`.
 """

@@ -1,4 +1,4 @@
-"""Who may do what: what a call needs, what was granted, and whether one covers the other."""
+"""Access control: the access a call requires, the grants of an identity, and their comparison."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from quorate.plugin import keys
 from quorate.plugin.outcomes import Rejected
 
-#: Each includes those before it. `identity` is what everybody has who has proved a name.
+#: Each includes the ones before it. Every caller that has proved a name has `identity`.
 Right = Literal["identity", "read", "write", "admin"]
 #: A tenant, "" where rows are the cluster's own; and a key, or the first part of one after the
 #: tenant.
@@ -21,7 +21,7 @@ Place = tuple[str, str | bytes | int]
 RIGHTS: Final[Sequence[Right]] = ("identity", "read", "write", "admin")
 #: Grants of every domain end here, but for those of `admin`.
 GUARDED: Final = frozenset({"auth", "operations"})
-#: Members, shards, backups, controllers: what concerns the cluster and no plugin.
+#: Members, shards, backups, controllers: operations on the cluster, not on a plugin.
 OPERATIONS: Final = "operations"
 EVERY: Final = "*"
 #: Names the bearer of a node's root token. The token gives its rights, and no name ever does.
@@ -35,29 +35,29 @@ _LEVELS: Final = {right: level for level, right in enumerate(RIGHTS)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What a caller of a method, or the sender of a command, must have been granted.
+    """The access that a method's caller, or a command's sender, must have been granted.
 
     Fields are named as in the request, and those of a batch command as in its items.
     """
 
-    #: What is done with what is touched.
+    #: The right that the operation requires on each place.
     right: Right
     #: A plugin or one of its families; "": the plugin that declares it.
     domain: str = ""
-    #: The repeated field that holds what is asked for, one by one; "": it is the request itself.
+    #: The repeated field of the items to check, one by one; "": the request itself is the item.
     items: str = ""
     #: The field that names the tenant; "": the rows are the cluster's own.
     tenant: str = ""
-    #: The field that names the key, or its first part after the tenant, or what keys begin with;
+    #: The field that names the key, or its first part after the tenant, or a prefix of keys;
     #: "": any key. Items that are text or bytes are keys.
     key: str = ""
-    #: In place of the fields: what a request, or an item, touches.
+    #: In place of the fields: the places that a request, or an item, touches.
     places: Callable[[Any], Iterable[Place]] | None = None
-    #: The answer leaves out what the caller may not read: any grant in the domain will do.
+    #: The answer leaves out rows that the caller may not read: any grant in the domain suffices.
     filtered: bool = False
 
     def touched(self, request: Any) -> Iterator[Place]:
-        """Yield what a request, or an item of a batch command, touches."""
+        """Yield the places that a request, or an item of a batch command, touches."""
         for item in _items(request, self.items):
             if self.places is not None:
                 yield from self.places(item)
@@ -84,9 +84,9 @@ class Grant:
 
 @dataclass(eq=False, slots=True)
 class Rights:
-    """What one identity was granted; what is asked often is found in a dict."""
+    """The grants of one identity, indexed in dicts for the frequent checks."""
 
-    #: Who has them.
+    #: The name of the identity.
     name: str
     grants: Sequence[Grant]
     _everywhere: dict[str, int] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Rights:
 
     @property
     def tenant(self) -> str:
-        """The one tenant that all of it is in; "": there is none, or not only one."""
+        """The only tenant of all grants; "": no tenant, or more than one."""
         tenants = {each.tenant for each in self.grants}
         return tenants.pop() if len(tenants) == 1 else ""
 
@@ -124,7 +124,7 @@ class Rights:
         )
 
     def lacks(self, access: Access, domain: str, request: Any) -> str:
-        """Return what a request needs and was not granted, in words; "": nothing."""
+        """Return in words the access that a request needs and was not granted; "": all granted."""
         right = access.right
         domain = access.domain or domain
         if right == "identity" or self.covers(domain, right):
@@ -137,7 +137,7 @@ class Rights:
         for place in access.touched(request):
             if not self.reaches(domain, right, place):
                 return needed(right, domain, place)
-        # What touches nothing is for those who may touch something.
+        # A request that touches no place needs the right at some place of the domain.
         return "" if place is not None or self.some(domain, right) else needed(right, domain)
 
     def _in_tenant(self, domain: str, right: Right, tenant: str) -> bool:
@@ -164,25 +164,25 @@ class Rights:
 
 @runtime_checkable
 class Authority(Protocol):
-    """What a node knows of identities; a cache that is fed on every node implements it."""
+    """The identities and grants known to a node; implemented by a cache that every node feeds."""
 
     @property
     def enabled(self) -> bool | None:
-        """Whether callers are asked who they are; None: that is not known yet."""
+        """Whether callers must authenticate; None: not known yet."""
 
     def rights(self, name: str) -> Rights:
-        """Return what an identity was granted; nothing, for one that is not known."""
+        """Return the grants of an identity; an unknown one has no grants."""
 
     def owner_of(self, token: str) -> str:
-        """Return whose a bearer token is; raises `Rejected` (UNAUTHENTICATED)."""
+        """Return the owner of a bearer token; raises `Rejected` (UNAUTHENTICATED)."""
 
     def host(self, plugins: Iterable[str], domains: Collection[str], obstacle: str) -> None:
-        """Record what its node serves, of that the plugins that are not built in, and why asking
-        callers who they are would protect nothing; "": it would."""
+        """Record the node's plugins that are not built in, its domains, and the obstacle that makes
+        authentication of callers protect nothing; "": no obstacle."""
 
 
 class Open:
-    """The authority of nodes that ask nobody who they are."""
+    """The authority of nodes that do not authenticate callers."""
 
     enabled: bool | None = False
 
@@ -191,7 +191,7 @@ class Open:
         return all_rights(name)
 
     def owner_of(self, token: str) -> str:
-        """Return nobody's name."""
+        """Return "": callers have no names."""
         return ""
 
     def host(self, plugins: Iterable[str], domains: Collection[str], obstacle: str) -> None:
@@ -210,7 +210,7 @@ def is_reserved(name: str) -> bool:
 
 
 def needed(right: Right, domain: str, place: Place = ("", "")) -> str:
-    """Return in words what somebody needs."""
+    """Return in words the access that a caller needs."""
     tenant, key = place
     of = f" of tenant {tenant}" if tenant else ""
     at = f" at {key!r}" if key != "" else ""
@@ -218,9 +218,9 @@ def needed(right: Right, domain: str, place: Place = ("", "")) -> str:
 
 
 def denied(name: str, lacking: str) -> Rejected:
-    """Return the refusal of somebody who lacks a right."""
+    """Return the refusal of a caller that lacks a right."""
     who = name or "a caller without a name"
-    return Rejected("PERMISSION_DENIED", f"{who} needs {lacking}: have a role granted that has it")
+    return Rejected("PERMISSION_DENIED", f"{who} needs {lacking}: ask for a role that grants it")
 
 
 def reserved_name(name: str) -> Rejected:
@@ -233,10 +233,10 @@ def reserved_name(name: str) -> Rejected:
 
 
 def unknown_caller() -> Rejected:
-    """Return the refusal of somebody who has proved no name."""
+    """Return the refusal of a caller that has proved no name."""
     return Rejected(
         "UNAUTHENTICATED",
-        "this cluster asks who calls: send a token, or show a certificate of a user",
+        "this cluster authenticates callers: send a token, or show a certificate of a user",
     )
 
 
@@ -257,7 +257,7 @@ def _narrowed(grant: Grant) -> bool:
 
 
 def _items(message: Any, path: str) -> Iterator[Any]:
-    """Yield what a path through repeated fields leads to."""
+    """Yield the values at the end of a path through repeated fields."""
     if not path:
         yield message
         return

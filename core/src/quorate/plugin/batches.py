@@ -1,4 +1,4 @@
-"""What handlers, queries and controllers share that work on many rows."""
+"""Helpers of handlers, queries and controllers that work on many rows."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -48,7 +48,7 @@ def refusal_of(position: int, refusal: Rejected | Invalid) -> ItemRefusal:
 
 
 def join_parts(replies: Iterable[BatchReply]) -> BatchReply:
-    """Return the answer to a batch whose parts were carried out one after the other."""
+    """Return the reply to a batch that was executed in parts, one after the other."""
     whole = BatchReply()
     latest: dict[int, int] = {}
     for reply in replies:
@@ -64,7 +64,7 @@ def join_parts(replies: Iterable[BatchReply]) -> BatchReply:
 
 
 def still_due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the keys whose deadline stands and has come: it may have been moved since.
+    """Yield the keys with a deadline that is still due: it may have been moved since.
 
     The deadline of a key stays until it is moved or cancelled.
     """
@@ -149,10 +149,10 @@ async def carry_out(node: NodeApi, shard: ShardRef, batch: Message) -> int:
 async def read_pages(
     node: NodeApi, query: Callable[[M | None], Message], kind: type[M], limit: int
 ) -> AsyncIterator[Sequence[M]]:
-    """Yield what a query finds, page by page; `query` is given what the last page ended with.
+    """Yield the results of a query by pages; `query` gets the last result of the page before.
 
-    A page of less than `limit` is the last one: the query must say the same limit. Each shard
-    answers with that many, so the first of all of them are complete.
+    A page shorter than `limit` is the last one: the query must carry the same limit. Each shard
+    returns up to that many results, so the first `limit` of all shards are complete.
     """
     last: M | None = None
     while True:

@@ -52,7 +52,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalog:
-    """What a node hosts. Built once at boot; the hot path looks names up in it."""
+    """The declarations that a node hosts. Built once at boot; the hot path looks names up in it."""
 
     #: By plugin name, in the order of the names.
     declared: Mapping[str, Declared]
@@ -164,7 +164,7 @@ def _extensions(declared: Sequence[Declared]) -> Mapping[str, Mapping[str, objec
 
 
 def _fields(command: Descriptor) -> set[str]:
-    """Every field of a message and of the messages in it: what the bytes in the log depend on."""
+    """Return the fields of a message and of its inner messages; bytes in the log depend on them."""
     fields: Final[set[str]] = set()
     seen: Final = {command.full_name}
     pending = [command]

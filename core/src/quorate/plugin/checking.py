@@ -1,4 +1,4 @@
-"""What fields of a request may hold, whichever plugin they are of; the rest is refused by name."""
+"""Checks of request fields, shared by all plugins; each refusal names its field."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -15,9 +15,9 @@ LONGEST_NAME: Final = 128
 LONGEST_DESCRIPTION: Final = 1_024
 #: In bytes: no key of a row is longer.
 LONGEST_KEY: Final = 4_096
-#: The rows of a page whose request does not say how many.
+#: The default number of rows in a page.
 PAGE: Final = 100
-#: The most rows of a page, and of a lookup.
+#: Maximum number of rows in a page, and of keys in a lookup.
 LARGEST_PAGE: Final = 1_000
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
@@ -36,7 +36,7 @@ def check_count(field: str, items: Sequence[object], most: int) -> None:
 
 
 def check_name(field: str, name: str) -> None:
-    """Refuse what is no name: up to 128 letters, digits, dots, underscores and dashes."""
+    """Refuse an invalid name; names are up to 128 letters, digits, dots, underscores and dashes."""
     if len(name) <= LONGEST_NAME and _is_name(name):
         return
     if not name:

@@ -1,4 +1,4 @@
-"""What the declarations of all plugins must agree on; all problems are reported together."""
+"""Checks the declarations of all plugins against each other, and reports all problems together."""
 
 import inspect
 import re
@@ -57,7 +57,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 
-#: What is wrong, and what to do about it.
+#: The fault, and the fix.
 Problems = Iterator[tuple[str, str]]
 
 
@@ -76,14 +76,14 @@ def problems_of(declared: Sequence[Declared]) -> list[PluginProblem]:
 
 
 class _World:
-    """What is declared by anybody, so that one plugin can be held against the others."""
+    """The declarations of all plugins, against which each plugin is checked."""
 
     def __init__(self, declared: Sequence[Declared]) -> None:
         #: Who declares a group, and with how many shards.
         self.groups: Final[dict[str, list[tuple[str, int]]]] = defaultdict(list)
         #: (kind, name) to the plugins that declare it, and may.
         self.owners: Final[dict[tuple[str, str], list[str]]] = defaultdict(list)
-        #: (plugin, hook) for the hooks whose answers are missing.
+        #: (plugin, hook) of each hook without an answer.
         self.failed: Final[set[tuple[str, str]]] = set()
         for plugin in declared:
             name = plugin.plugin.name
@@ -93,7 +93,7 @@ class _World:
                     self.groups[group.name].append((name, group.shards))
             for kind, item in _claims(plugin):
                 self.owners[kind, item].append(name)
-        # Who usurps a name does not hide what its owner declares under it: the owner's comes last.
+        # A usurper of a name must not hide the declaration of its owner: the owner's comes last.
         self.families: Final = {
             family.name: family for family in _owners_last(declared, "families")
         }
@@ -105,14 +105,14 @@ class _World:
 
 
 def _owners_last(declared: Sequence[Declared], kind: str) -> list[Any]:
-    """Return what all plugins declare of a kind, and last what is named after its plugin."""
+    """Return all declarations of a kind, the ones named after their own plugin last."""
     items = ((plugin, item) for plugin in declared for item in getattr(plugin, kind))
     found = sorted(items, key=lambda each: _is_named_after(each[0], each[1].name))
     return [item for _, item in found]
 
 
 def _owned(plugin: Declared) -> Iterator[tuple[str, str, bool]]:
-    """Kind and name of what is named after its plugin, and whether it is."""
+    """Yield kind and name of each item to be named after its plugin, and whether it is."""
     kinds: Mapping[str, Iterable[Any]] = {
         "column family": plugin.families,
         "cache": plugin.caches,
@@ -202,7 +202,7 @@ def _groups(plugin: Declared, world: _World) -> Problems:
             or (item.group, "quorate_raft_groups") in world.failed
         ):
             yield (
-                f"{user} is in group {item.group}, which nobody declares",
+                f"{user} is in group {item.group}, which no plugin declares",
                 f"return RaftGroup(name={item.group!r}) from quorate_raft_groups, "
                 "or correct the name",
             )
@@ -278,7 +278,7 @@ def _reads(
 
 
 def _rows(plugin: Declared, world: _World) -> Problems:
-    """A follower of a family needs one that exists and has rows to follow."""
+    """Check that followed families exist and have a row message, as mirrored ones must."""
     followers: list[tuple[str, Sequence[str]]] = [
         *((f"cache {cache.name}", cache.families) for cache in plugin.caches),
         *((f"controller {each.name}", each.wake_on) for each in plugin.controllers),
@@ -348,7 +348,7 @@ def _extension_types(plugin: Declared, world: _World) -> Problems:
 def _config_section(plugin: Declared, _: _World) -> Problems:
     if len(plugin.sections) > 1:
         yield (f"{len(plugin.sections)} config sections are declared", "declare one model")
-    # The configuration is much to import, and clients and loaders have none.
+    # The configuration is slow to import, and clients and loaders have none.
     from quorate.config import section_fault
 
     for section in plugin.sections:
@@ -357,7 +357,7 @@ def _config_section(plugin: Declared, _: _World) -> Problems:
 
 
 def _async_or_not(plugin: Declared, _: _World) -> Problems:
-    """What runs in one turn of the loop is no coroutine, which nobody would await."""
+    """Check that functions run in one turn of the loop are plain, and awaited ones are async."""
     plain: list[tuple[str, object]] = []
     waiting: list[tuple[str, object]] = []
     for route in plugin.routes:
@@ -381,7 +381,7 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
         if _is_async(function):
             yield (
                 f"{what} is an async function",
-                "define it with def: it works on what it is given, and waits for nothing",
+                "define it with def: it works on its arguments, and awaits nothing",
             )
     for what, function in waiting:
         if not _is_async(function):
@@ -389,13 +389,13 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
 
 
 def _access(plugin: Declared, world: _World) -> Problems:
-    """What is needed is said of what there is."""
+    """Check that access declarations name existing methods, fields and domains."""
     for service in plugin.services:
         known = service.service.methods_by_name
         for name, access in service.access.items():
             what = f"access of {service.full_name}/{name}"
             if name not in known:
-                yield (f"{what} is of no method", f"name one of {', '.join(known)}")
+                yield (f"{what} names an unknown method", f"use one of {', '.join(known)}")
                 continue
             request = known[name].input_type
             for path in misfits(access, request):
@@ -410,7 +410,7 @@ def _access(plugin: Declared, world: _World) -> Problems:
 
 def _families_without_a_place(plugin: Declared, _: _World) -> Problems:
     for family in placeless(plugin):
-        # Private rows may be what a shard keeps for itself, like the totals of its rows.
+        # Private rows may belong to the shard itself, like the totals of its rows.
         if family.row is not None:
             yield (
                 f"column family {family.name} has no shard_key, and every command of the plugin in "
@@ -421,7 +421,7 @@ def _families_without_a_place(plugin: Declared, _: _World) -> Problems:
 
 
 def placeless(plugin: Declared) -> Iterator[ColumnFamily]:
-    """Yield the families whose rows cannot be found by slot when shards grow.
+    """Yield the families of which the rows cannot be found by slot when shards grow.
 
     Rows without a shard key belong to the constant one, and no command goes by that.
     """
@@ -455,7 +455,7 @@ def _is_async(function: object) -> bool:
 def _unknown_family(world: _World, user: str, family: str) -> Problems:
     if (family.partition(".")[0], "quorate_column_families") not in world.failed:
         yield (
-            f"{user} column family {family}, which nobody declares",
+            f"{user} column family {family}, which no plugin declares",
             "correct the name, or enable the plugin that owns it",
         )
 

@@ -1,4 +1,4 @@
-"""What the commands that a plugin adds to `quorate` hold."""
+"""The console and the options of the commands that a plugin adds to `quorate`."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ R = TypeVar("R")
 
 
 class Console(Protocol):
-    """The `obj` of the click context: how a command of the command line asks and answers."""
+    """The `obj` of the click context: how a command reaches the cluster and prints its results."""
 
     def client(self) -> Client:
-        """Return a client of the cluster that the user means with `--endpoints`.
+        """Return a client of the cluster that the user selects with `--endpoints`.
 
-        It is the same one for the whole command, and closed with it. What it raises may be left to
-        the command line, which shows it to the user.
+        It is the same one for the whole command, and closed with it. Its errors may be left to the
+        command line, which shows them to the user.
         """
 
     def print(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Write rows to standard output, as a table or as a JSON array, as the user asked.
 
-        Bytes are shown as text, or in base64 where they are none; in JSON that is an object,
-        `{"base64": "/w=="}`, which no text can be.
+        Bytes are shown as text, or in base64 where they are not text; in JSON as an object,
+        `{"base64": "/w=="}`, which cannot be mistaken for text.
         """
 
 
@@ -48,7 +48,7 @@ def limit_option(command: C) -> C:
         type=click.IntRange(1),
         default=1_000,
         show_default=True,
-        help="Show at most as many.",
+        help="Maximum number of rows.",
     )(command)
 
 
@@ -56,12 +56,12 @@ def stale_option(command: C) -> C:
     """Give a command the option `--stale`."""
     import click
 
-    help = "Read from any replica as it is there, also without a majority."
+    help = "Read from any replica, possibly stale, also without a majority."
     return click.option("--stale", is_flag=True, help=help)(command)
 
 
 def consent_options(command: C) -> C:
-    """Give a command that cannot be taken back the options `--plan` and `--yes`, for `consent`."""
+    """Give an irreversible command the options `--plan` and `--yes`, for `consent`."""
     import click
 
     command = click.option("--yes", is_flag=True, help="Do not ask.")(command)
@@ -76,7 +76,7 @@ def consent(
     plan: bool,
     yes: bool,
 ) -> bool:
-    """Return whether to go on with what cannot be taken back.
+    """Return whether to go on with an irreversible change.
 
     With `--plan` it shows the affected rows, and the command does nothing; `--yes` goes on. Without
     both it shows them and asks at a terminal, and raises `click.ClickException` elsewhere.
@@ -118,7 +118,7 @@ def words_of(enum: EnumDescriptor) -> dict[str, int]:
 
 
 def word_of(enum: EnumDescriptor, number: int) -> str:
-    """Return the word for a value of an enum; of one that is unknown here its number."""
+    """Return the word for a value of an enum; the number of an unknown value."""
     value: EnumValueDescriptor | None = enum.values_by_number.get(number)
     if value is None:
         return str(number)

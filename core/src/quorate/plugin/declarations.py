@@ -1,4 +1,4 @@
-"""What a plugin can declare. Every type is frozen: a plugin declares, the host does."""
+"""The declarations of a plugin. Every type is frozen: a plugin declares, the host acts."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class ColumnFamily:
 
     #: `<plugin>.<plural noun>`.
     name: str
-    #: Its rows lie in the shards of this group.
+    #: The group of the shards that store its rows.
     group: str
     #: Set: rows are watched, listed and exported as this message. None: a private index.
     row: type[Message] | None = None
     #: The shard key of a row's key; None: every row belongs to the constant shard key.
     shard_key: Callable[[bytes], bytes] | None = None
-    #: Called with a row's key and value when a shard deletes it because it went to another shard
-    #: with its slot: takes it out of what the shard keeps of all its rows, such as their number in
-    #: a family without `shard_key`. It runs as a handler does, and emits no event.
+    #: Called with a row's key and value when a shard deletes it because it moved to another
+    #: shard with its slot: removes it from the state that the shard keeps of all its rows, such as
+    #: their number in a family without `shard_key`. It runs as a handler does, and emits no event.
     departs: Callable[[Txn, bytes, bytes], None] | None = None
-    #: Of a family without `shard_key`: what becomes of a row that two shards have when they are
+    #: Of a family without `shard_key`: merges a row that two shards have when the shards are
     #: merged, from its key and both values. None: shards that both have such rows are not merged.
     joins: Callable[[bytes, bytes, bytes], bytes] | None = None
     #: A small family of `metadata` that the host copies into every shard whose handlers read it.
@@ -66,7 +66,7 @@ class ColumnFamily:
     #: The host keeps an exact count of the rows.
     counted: bool = False
     #: From the key of a row to its tenant and the first part of the key in it, by which watches and
-    #: lists show callers their own rows; None: who reads any of them may read all.
+    #: lists show callers their own rows; None: a caller that may read any row may read all.
     place: Callable[[bytes], Place] | None = None
 
 
@@ -80,9 +80,9 @@ class Items(Generic[M, I]):
     shard_key: Callable[[I], bytes]
     #: A command or query like the given one, with these items in place of its own.
     make: Callable[[M, Sequence[I]], M]
-    #: What an item is for: one that repeats it is refused in its place. None: items may repeat.
+    #: The subject of an item: an item that repeats it is refused. None: items may repeat.
     key: Callable[[I], bytes] | None = None
-    #: Whose an item is: its tenant's quotas are charged. None: it is of no tenant.
+    #: The tenant of an item, whose quotas are charged. None: items have no tenant.
     tenant: Callable[[I], str] | None = None
 
     @classmethod
@@ -94,7 +94,7 @@ class Items(Generic[M, I]):
         key: Callable[[I], bytes] | None = None,
         tenant: Callable[[I], str] | None = None,
     ) -> Items[M, I]:
-        """Return how a batch is split whose items are all of this repeated field."""
+        """Return how to split a batch with all of its items in this repeated field."""
 
         def make(whole: M, items: Sequence[I]) -> M:
             said: dict[str, Any] = {each.name: value for each, value in whole.ListFields()}
@@ -107,11 +107,11 @@ class Items(Generic[M, I]):
 class Command(Generic[M]):
     """A write. The message's full name is its identity in the log for ever."""
 
-    #: What is written to the log.
+    #: The message that is written to the log.
     message: type[M]
-    #: The group whose shards carry it out.
+    #: The group of the shards that execute it.
     group: str
-    #: At least one; the conformance kit applies them.
+    #: At least one; the conformance kit executes them.
     examples: tuple[M, ...]
     #: Exactly one of `shard_key` and `items` is set.
     shard_key: Callable[[M], bytes] | None = None
@@ -122,17 +122,17 @@ class Command(Generic[M]):
     keys: Callable[[Any], Sequence[bytes]] | None = None
     #: Stateless; raises `Invalid`. It runs on every way in, and again on the leader.
     validate: Callable[[M], None] | None = None
-    #: Settings, defaults, quotas, who calls: runs once, on the node where the command enters, after
-    #: `validate`. It returns the message to go on with, or None for the given one, which it leaves
-    #: as it is; it changes no shard key and drops no item. What it raises (`Invalid`, `Rejected`)
-    #: is answered to the caller, and nothing is logged.
+    #: Applies settings, defaults, quotas and checks of the caller: runs once, on the node where
+    #: the command enters, after `validate`. It returns the message to go on with, or None for the
+    #: given one, which it does not modify; it changes no shard key and drops no item. An exception
+    #: (`Invalid`, `Rejected`) is answered to the caller, and nothing is logged.
     admit: Callable[[NodeApi, Caller, M], Awaitable[M | None]] | None = None
     #: May come from a client through `CommandService`; an internal command never does.
     public: bool = False
-    #: What its sender needs, of a batch for each item; None: a public command is the admins'. An
-    #: internal command is not asked again: the method that proposes it was.
+    #: The access that its sender needs, in a batch for each item; None: only admins may send a
+    #: public command. An internal command is not checked again: its proposing method was.
     access: Access | None = None
-    #: It only deletes: tenants may send it that have stored all they may.
+    #: It only deletes: tenants may send it when their storage quota is used up.
     frees: bool = False
     #: The level of its plugin that it needs: above 1 it is refused until all nodes run a release
     #: that has it, and an operator has finished the upgrade. The highest of all commands is the
@@ -142,13 +142,13 @@ class Command(Generic[M]):
 
 @dataclass(frozen=True, kw_only=True)
 class DataRoute(Generic[M]):
-    """Binds a command to the synchronous, deterministic handler that applies it."""
+    """Binds a command to its synchronous, deterministic handler, which runs on the leader alone."""
 
     #: That of the command.
     message: type[M]
-    #: The handler; what it returns is the reply, None an empty one.
+    #: The handler; its result is the reply, None an empty one.
     apply: Callable[[Txn, M], Message | None]
-    #: Families that the handler reads and its plugin does not own in the group: those of other
+    #: Families that the handler reads and its plugin does not own in the group: families of other
     #: plugins in the same group, and mirrored ones.
     reads: tuple[str, ...] = ()
 
@@ -157,22 +157,22 @@ class DataRoute(Generic[M]):
 class Query(Generic[M]):
     """A read that runs where the rows are."""
 
-    #: What is asked.
+    #: The message of the query.
     message: type[M]
-    #: The group whose shards answer.
+    #: The group of the shards that answer.
     group: str
     #: Yields the answers, in key order.
     run: Callable[[Reader, M], Iterable[Message | bytes]]
-    #: Set: what it is answered with. `run` yields the wire form of such messages, spliced from
-    #: stored rows with `quorate.plugin.splicing`, and nobody parses it on the way.
+    #: Set: the message of its answers. `run` yields the wire form of such messages, spliced from
+    #: stored rows with `quorate.plugin.splicing`, and they are not parsed on the way.
     row: type[Message] | None = None
     #: None, or one that returns None: it runs on all shards of the group, and the answers are
     #: merged by `order`.
     shard_key: Callable[[M], bytes | None] | None = None
-    #: What it asks for, instead of a `shard_key`: each shard is asked for the items that it holds.
+    #: The items that it asks for, instead of a `shard_key`: each shard gets the items it holds.
     #: Without an `order` `run` yields one answer for each item, in the order of the items.
     items: Items[M, Any] | None = None
-    #: The key by which what `run` yields on several shards is merged; needed without a `shard_key`,
+    #: The key by which answers of several shards are merged; needed without a `shard_key`,
     #: unless each of the `items` is answered.
     order: Callable[[Any], bytes] | None = None
     #: Families that it reads and its plugin does not own in the group.
@@ -181,11 +181,11 @@ class Query(Generic[M]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timer:
-    """Deadlines in logical time: the host proposes `due(keys)` when they have come."""
+    """Deadlines in logical time: the host proposes `due(keys)` when they expire."""
 
-    #: `<plugin>.<noun>`; the name that `Txn.schedule` is given.
+    #: `<plugin>.<noun>`; the name to pass to `Txn.schedule`.
     name: str
-    #: Deadlines lie in the shards of this group, with the rows that they are of.
+    #: Deadlines are stored in the shards of this group, with their rows.
     group: str
     #: Builds the command for keys that are due; its handler re-checks each one's deadline.
     due: Callable[[Sequence[bytes]], Message]
@@ -203,7 +203,7 @@ class Controller:
     name: str
     #: It runs where shards of this group are led.
     group: str
-    #: One round: looks, compares and proposes. What it raises is logged and tried again later.
+    #: One round: reads, compares and proposes. An exception is logged, and the round is retried.
     run_once: Callable[[NodeApi, ShardRef], Coroutine[Any, Any, None]]
     #: Seconds between two rounds; a function may read them from the configuration.
     interval_s: float | Callable[[NodeApi], float]
@@ -221,7 +221,7 @@ class Cache:
     name: str
     #: The group of its families.
     group: str
-    #: Whose rows it is fed.
+    #: The families of its rows.
     families: tuple[str, ...]
     #: Makes the view that the host feeds.
     factory: Callable[[], CacheView]
@@ -229,19 +229,19 @@ class Cache:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """When Prometheus tells operators of a metric, and what they are to do."""
+    """A Prometheus alert on a metric, with instructions for operators."""
 
-    #: In CamelCase, after `Quorate`: what is wrong.
+    #: In CamelCase, after `Quorate`: the fault.
     name: str
-    #: In Prometheus' language; true of what is wrong.
+    #: In PromQL; true while the fault lasts.
     expression: str
-    #: A sentence: what is wrong.
+    #: A sentence: the fault.
     meaning: str
-    #: A sentence: what to do.
+    #: A sentence: the action to take.
     action: str
     #: For how long the expression must have been true.
     for_s: int = 60
-    #: `critical` wakes somebody up.
+    #: `critical` pages an operator.
     severity: Literal["critical", "warning"] = "warning"
 
 
@@ -251,9 +251,9 @@ class Metric:
 
     #: `quorate_<plugin>_<noun>_<unit>`.
     name: str
-    #: `counter` only grows; `gauge` is what was observed last; `histogram` counts by size.
+    #: `counter` only grows; `gauge` is the last observation; `histogram` counts by size.
     kind: Literal["counter", "gauge", "histogram"]
-    #: A sentence for people who look at it.
+    #: A sentence for the people reading it.
     help: str
     #: Each value of a label is a series of its own: name few, and no keys of rows.
     labels: tuple[str, ...] = ()
@@ -275,12 +275,13 @@ class GrpcService:
 
     #: `DESCRIPTOR.services_by_name["XService"]` of the module generated from its `.proto` file.
     service: ServiceDescriptor
-    #: Makes what has a method for each method of the service, under its name; mostly a class.
+    #: Makes the servicer, with a method for each method of the service, under its name; usually a
+    #: class.
     servicer: Callable[[NodeApi], object]
-    #: What a caller of each method needs. One that is not named and whose request is a public
-    #: command needs what that says; any other is the admins'.
+    #: The access that a caller of each method needs. Without an entry, a method with a public
+    #: command as its request needs the command's access; any other is for admins only.
     access: Mapping[str, Access] = field(default_factory=dict)
-    #: Of the methods, those whose callers are asked by the command that they send, item by item.
+    #: The methods of which the access is checked by the command that they send, item by item.
     by_command: frozenset[str] = frozenset()
 
     @property
@@ -291,9 +292,9 @@ class GrpcService:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CliCommand:
-    """A command, mostly a group of them, below `quorate`; loaded only when it is called."""
+    """A command, usually a command group, below `quorate`; loaded only when it is called."""
 
-    #: What follows `quorate`.
+    #: The word that follows `quorate`.
     name: str
     #: A sentence for `quorate --help`.
     help: str
@@ -303,21 +304,21 @@ class CliCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionPoint:
-    """Something that this plugin takes from others."""
+    """A point at which this plugin accepts extensions of other plugins."""
 
     #: `<plugin>.<plural noun>`.
     name: str
-    #: What an extension of it is an instance of.
+    #: The type of its extensions.
     type: type[object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """Something that this plugin gives to an extension point; unread when nobody declares it."""
+    """An extension that this plugin gives to a point; unread if no plugin declares the point."""
 
     #: The name of the extension point.
     point: str
-    #: Its name there; two of one name are a mistake.
+    #: Its name, unique within the point.
     name: str
     #: An instance of the type of the point.
     value: object
@@ -325,16 +326,16 @@ class Extension:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsoleAction:
-    """What an operator can do in the console: a command, shown and confirmed before it runs."""
+    """An action of the console: a command, shown and confirmed before it runs."""
 
-    #: What its page is called, such as `Pause a connector`.
+    #: The title of its page, such as `Pause a connector`.
     title: str
     #: The words of the command, which must not prompt. `{name}` stands for an argument that is
     #: asked for, or taken from a row with a column of that name; `--option={name}` is left out when
     #: nothing is given for it.
     command: Sequence[str]
-    #: The words of a command that only reads and shows what is going to happen, or to what; empty:
-    #: the help of the command says it all.
+    #: The words of a read-only command that shows the coming changes, or the rows affected; empty:
+    #: the help of the command suffices.
     plan: Sequence[str] = ()
 
 
@@ -342,15 +343,15 @@ class ConsoleAction:
 class ConsolePage:
     """A page of the console: the type of the extension point `cluster.console_pages`."""
 
-    #: What the page and the link to it are called.
+    #: The title of the page, and of the link to it.
     title: str
-    #: What the tables show, by their titles: commands of the plugin that only read and print rows
-    #: on their `Console`, with their arguments. They ask with the rights of the page's reader. What
-    #: stands for `{name}` in them, as in a `ConsoleAction`, is asked for; the table is shown once
-    #: all of it is given, also by a link from a row of another table that has such columns.
+    #: The commands behind the tables, by title: commands of the plugin that only read and print
+    #: rows on their `Console`, with their arguments. They run with the rights of the page's reader.
+    #: A `{name}` in them, as in a `ConsoleAction`, is asked for; the table is shown once all are
+    #: given, also by a link from a row of another table that has such columns.
     tables: Mapping[str, Sequence[str]]
-    #: What can be done there, by verbs such as `pause`: on each row that has a column for every
-    #: argument, and below the tables. They are done with the rights of who confirms them.
+    #: The actions, by verbs such as `pause`: on each row that has a column for every argument, and
+    #: below the tables. They run with the rights of the user that confirms them.
     actions: Mapping[str, ConsoleAction] = field(default_factory=dict)
 
 
@@ -371,11 +372,11 @@ class Table:
     """How a family's rows look as a table: the type of the extension point `spark.tables`.
 
     A row is a tuple of values in the order of the columns; None is the value of a column that may
-    be null. What makes items raises `Invalid` with the name of the column for a value that cannot
-    be right.
+    be null. The functions that make items raise `Invalid` with the name of the column for an
+    invalid value.
     """
 
-    #: Whose rows it shows.
+    #: The family of its rows.
     family: str
     #: In the order of the values of a row.
     columns: tuple[Column, ...]
@@ -387,17 +388,17 @@ class Table:
     to_item: Callable[..., Message]
     #: Takes the key and the value of a row of the family.
     from_row: Callable[[bytes, bytes], tuple[object, ...]]
-    #: Takes values for the first columns of the key, and returns what the keys of rows with these
-    #: values begin with. Larger values give larger keys.
+    #: Takes values for the first columns of the key, and returns the prefix of the keys of rows
+    #: with these values. Larger values give larger keys.
     to_key: Callable[..., bytes]
-    #: Like `to_item`, for an item that is refused when there is such a row already; None: rows of
-    #: this table cannot be inserted only.
+    #: Like `to_item`, for an item that is refused if its row already exists; None: this table has
+    #: no plain insert.
     to_insert: Callable[..., Message] | None = None
-    #: How what was inserted is taken back; None: it cannot be.
+    #: How an insert is undone; None: it cannot be.
     removal: Removal | None = None
     #: How rows are loaded as files that are made outside their shard; None: by commands alone.
     files: FileLoad | None = None
-    #: Rows are what their names say, so that many are decoded at once without `from_row`: the key
+    #: Columns map to fields by name, so that rows are decoded in bulk without `from_row`: the key
     #: is the only column of it, or packs them in their order; each other column is the field of its
     #: name, in the row or in a message within it. `from_row` gives null for an empty field always
     #: or never, and for an enumeration its word.
@@ -406,20 +407,20 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class FileLoad:
-    """How new rows of a batch command are made outside their shard, and put in place as files.
+    """How new rows of a batch command are made outside their shard, and installed as files.
 
     Its handler makes them, in a transaction without any row of a family that has a shard key.
-    What it writes to such families, and deadlines, goes into the files; all else that it writes
-    is dropped, and written by `settle`.
+    Its writes to such families, and its deadlines, go into the files; its other writes are
+    dropped, and made by `settle`.
     """
 
-    #: What the items are counted by, such as their tenant.
+    #: The name that an item is counted under, such as its tenant.
     counted_by: Callable[[Any], str] = lambda _: ""
-    #: Runs on the leader when the files of a shard are put in place, with the number of items of
-    #: each name. It writes what is kept about all rows, such as how many there are; what it raises
-    #: refuses the files.
+    #: Runs on the leader when the files of a shard are installed, with the number of items of each
+    #: name. It writes the state about all rows, such as their number; an exception refuses the
+    #: files.
     settle: Callable[[Txn, Mapping[str, int]], None] | None = None
-    #: How the rows of nearly all items are made several times as fast; None: by the handler alone.
+    #: A several times faster way for the rows of nearly all items; None: the handler makes all.
     columns: ColumnLoad | None = None
 
 
@@ -427,21 +428,21 @@ class FileLoad:
 class ColumnLoad:
     """How many rows are made from columns, without an item for each.
 
-    They are those that the handler makes of their items. What is not usual is left to it.
+    They equal the rows that the handler makes of their items. Unusual rows are left to it.
     """
 
     #: Takes the columns, each as a list, and returns the shard key of each row; None: one of the
     #: rows may be refused, or is made in another way.
     shard_keys: Callable[..., list[bytes] | None]
     #: Takes a transaction, the shard keys and the columns, writes the rows, and returns how many
-    #: there are of each name that `counted_by` gives. Raises `Rejected` before it writes anything
-    #: where the handler might refuse one.
+    #: rows each name of `counted_by` has. Raises `Rejected` before it writes anything where the
+    #: handler might refuse one.
     make: Callable[..., Mapping[str, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """How rows of a table are deleted, as long as they are what was written at a revision."""
+    """How rows of a table are deleted, unless they have changed since a revision."""
 
     #: The public batch command.
     delete: type[Message]

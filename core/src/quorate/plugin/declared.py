@@ -45,9 +45,9 @@ _CLASSES: Final[dict[str, type[object]]] = {
 
 
 def misfits(declaration: Any) -> Iterator[tuple[str, str]]:
-    """Yield each field that was given something else, as what is wrong and what to give.
+    """Yield a fault and a fix for each field with a value of another type.
 
-    Types are not looked into: that the items of a tuple fit is left to the type checker.
+    The check is shallow: the items of a tuple are left to the type checker.
     """
     kind = type(declaration).__name__
     for field in fields(declaration):
@@ -133,7 +133,7 @@ class Declared:
     extensions: tuple[Extension, ...] = ()
     lifespan: Lifespan | None = None
     problems: tuple[PluginProblem, ...] = ()
-    #: The hooks whose answer is missing or was cut: what depends on them cannot be judged.
+    #: The hooks with a missing or partial answer: checks that depend on them are skipped.
     failed: frozenset[str] = frozenset()
 
     @property
@@ -143,7 +143,7 @@ class Declared:
 
 
 def declare(plugin: Plugin) -> Declared:
-    """Call the plugin's hooks, once each; what fails is among the `problems` of the answer.
+    """Call the plugin's hooks, once each; failures are among the `problems` of the result.
 
     The order of the calls is that of the reference; `quorate_lifespan` is left to the node.
     """
@@ -223,7 +223,7 @@ class _Hooks:
         return tuple(usable)
 
     def derived(self, resources: Sequence[Resource[Any]]) -> Derived:
-        """Return what resources declare; what is wrong with them is among the problems."""
+        """Return the declarations derived from resources, and record their problems."""
         found = derive(self.plugin.name, resources) if resources else Derived()
         for what, fix in found.problems:
             self._fail(_RESOURCES, what, fix)

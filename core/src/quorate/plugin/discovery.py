@@ -37,7 +37,7 @@ class Plugin:
         return canonicalize_name(self.distribution) == PROJECT
 
     def problem(self, what: str, fix: str, cause: BaseException | None = None) -> PluginProblem:
-        """Return a problem of this plugin; `cause` is what its code raised."""
+        """Return a problem of this plugin; `cause` is the exception of its code."""
         problem = PluginProblem(self.name, self.distribution, self.version, what, fix)
         problem.__cause__ = cause
         return problem

@@ -28,7 +28,7 @@ class CheckedItems(Generic[I]):
     refusals: dict[int, Invalid | Rejected] = field(default_factory=dict)
 
     async def execute(self, propose: Callable[[Sequence[I]], Awaitable[BatchReply]]) -> BatchReply:
-        """Return the answer to the whole request; `propose` carries out what can be."""
+        """Return the reply to the whole request; `propose` executes the valid items."""
         positions = list(self.valid)
         reply = await propose(list(self.valid.values())) if positions else BatchReply()
         answer = BatchReply(items=self.total, revisions=reply.revisions)
@@ -47,13 +47,13 @@ class CheckedItems(Generic[I]):
 def split_invalid(
     field: str, items: Sequence[I], check: Callable[[I, str], None]
 ) -> CheckedItems[I]:
-    """Check each item; one that is invalid does not keep the others from being carried out."""
+    """Check each item; an invalid item does not keep the others from being executed."""
     checked = CheckedItems[I](len(items))
     for position, item in enumerate(items):
         try:
             check(item, f"{field}[{position}].")
         except Invalid as invalid:
-            # A new one: that which was raised holds the frames, and they the request.
+            # A new one: the one raised holds its frames, and they hold the request.
             checked.refusals[position] = Invalid(invalid.field, invalid.reason)
         else:
             checked.valid[position] = item

@@ -40,7 +40,7 @@ def unpack(key: bytes) -> tuple[Part, ...]:
 
 
 def shown(key: bytes) -> str:
-    """Return a key for people to read: its parts, or the bytes themselves where they are none.
+    """Return a key in readable form: its parts, or the bytes themselves if they are not parts.
 
     `shown(pack("acme", 7))` is `('acme', 7)`.
     """
@@ -72,7 +72,7 @@ def prefix(*parts: Part) -> tuple[bytes, bytes]:
 
 
 def opening(*parts: Part) -> tuple[bytes, bytes]:
-    """Return start and end of the keys whose last named part begins with the last part given.
+    """Return start and end of the keys that begin with these parts, the last one being a prefix.
 
     The last part must be text or bytes: `opening("tenant", "ab")` covers the names `ab`, `abc`.
     """

@@ -1,4 +1,4 @@
-"""What a caller of each method needs, as the plugins' declarations say."""
+"""The access that each method requires of its callers, from the declarations of the plugins."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ UNDECLARED = Access(right="admin")
 
 
 class Need(NamedTuple):
-    """What a caller of a method needs."""
+    """The access that a method requires of its callers."""
 
     access: Access
     #: The domain of the access.
     domain: str
-    #: The command that the method sends is asked again, for each of its items.
+    #: The command that the method sends is checked instead, for each of its items.
     by_command: bool = False
 
 
 def needs_of_service(
     plugin: str, service: GrpcService, commands: Mapping[str, Command[Any]]
 ) -> Mapping[str, Need]:
-    """Return what the methods of a plugin's service need, by their names."""
+    """Return the access that the methods of a plugin's service require, by method name."""
     found = {}
     for method in methods_of(service.service):
         access, by_command = service.access.get(method.name), method.name in service.by_command
@@ -46,7 +46,7 @@ def needs_of_service(
 def needs_of_core(
     service: ServiceDescriptor, access: Mapping[str, Access], domain: str
 ) -> Mapping[str, Need]:
-    """Return what the methods of a service of core need, by their names."""
+    """Return the access that the methods of a core service require, by method name."""
     named = ((each.name, access.get(each.name, UNDECLARED)) for each in service.methods)
     return {name: Need(found, found.domain or domain) for name, found in named}
 
@@ -81,7 +81,7 @@ def _leads(kind: Any, path: str) -> bool:
 
 
 def readable(rights: Rights, family: ColumnFamily) -> Callable[[bytes], bool] | None:
-    """Return a predicate of the keys whose rows may be read; None: every row."""
+    """Return a predicate of the keys of readable rows; None: every row."""
     if rights.covers(family.name, "read"):
         return None
     place = family.place

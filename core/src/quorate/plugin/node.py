@@ -1,4 +1,4 @@
-"""What servicers and controllers hold: the node, as a plugin may see it."""
+"""The node as the servicers and controllers of a plugin see it."""
 
 import ssl
 from asyncio import Future
@@ -22,13 +22,13 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 CacheT = TypeVar("CacheT", bound="CacheView")
 
 #: How new a read is: `linearizable` holds every write that was answered before it, from any node;
-#: `stale` is what some replica holds, also while there is no majority.
+#: `stale` reads the rows of some replica, also while there is no majority.
 Consistency = Literal["linearizable", "stale"]
 
 
 @dataclass(frozen=True, slots=True)
 class ShardRef:
-    """A shard, and the term in which this node leads it: what a controller acts for."""
+    """A shard and the term in which this node leads it; a controller acts on behalf of both."""
 
     #: The group of the shard.
     group: str
@@ -40,21 +40,21 @@ class ShardRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who sends a command, as the node knows on which it enters."""
+    """The sender of a command, as known to the node where it enters."""
 
     #: The identity that the caller has proved; empty when the cluster asks for none.
     name: str = ""
     #: How the command came: as a `client` made it, through `CommandService`; from a `service` or
     #: another part of a plugin on this node; or from a `controller` or timer, fenced to a leader.
     via: Literal["client", "service", "controller"] = "client"
-    #: Whether no right is asked of it: it is a node of the cluster, or has the root token, or the
-    #: node acts for a user whom a plugin has let in at a port of its own.
+    #: Whether it bypasses access checks: it is a node of the cluster, or has the root token, or the
+    #: node acts for a user that a plugin has admitted at a port of its own.
     node: bool = False
-    #: Where it calls from, while this node bounds its callers, or at a port of a plugin.
+    #: Its address, while this node limits its callers, or at a port of a plugin.
     address: str = ""
 
 
-#: A node for itself: what runs outside of calls, controllers and timers.
+#: A node itself, outside of calls, controllers and timers.
 NODE: Final = Caller(node=True)
 
 
@@ -71,19 +71,19 @@ class SessionRef:
 
 
 class Fence(NamedTuple):
-    """Refuses a command with FENCED where its shard knows a newer token of the same name.
+    """Refuses a command with FENCED if its shard knows a newer token of the same name.
 
-    The shard remembers the token of each command that it lets through, for seven days at least.
+    The shard remembers the token of each command that it accepts, for at least seven days.
     """
 
-    #: Of a lock, mostly; at most 1,024 bytes.
+    #: Usually the name of a lock; at most 1,024 bytes.
     name: bytes
-    #: Of those who write one after the other, the later one has the larger token.
+    #: Of successive writers, the later one has the larger token.
     token: int
 
     @property
     def fence(self) -> "Fence":
-        """Itself: a client takes a fence, and what has one."""
+        """Itself: clients accept a fence, or an object that has one."""
         return self
 
 
@@ -109,7 +109,7 @@ class WatchedEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class Answers(Generic[A]):
-    """What a query gave, in key order, and how old that may be."""
+    """The results of a query in key order, and how stale they may be."""
 
     #: In key order.
     rows: Sequence[A]
@@ -119,17 +119,17 @@ class Answers(Generic[A]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardAnswers(Generic[R]):
-    """What one of several shards answered to a query, or why it could not."""
+    """The results of a query from one of several shards, or its failure."""
 
     #: The number of the shard.
     shard: int
-    #: Which items of the query it was asked for; of one without items, none.
+    #: The positions of the query's items that it was asked for; empty for a query without items.
     positions: Sequence[int] = ()
     #: In key order.
     rows: Sequence[R] = ()
     #: 0 of a linearizable read; -1: not known.
     age_ms: int = 0
-    #: None: it was read.
+    #: None: the read succeeded.
     failure: Rejected | None = None
 
 
@@ -148,7 +148,7 @@ class CacheView(Protocol):
 
 @runtime_checkable
 class CompleteCacheView(CacheView, Protocol):
-    """A cache whose `listed` is called, each time after `reset`, when it has every row."""
+    """A cache with a `listed` method, called after each `reset` once it has every row."""
 
     def listed(self) -> None:
         """Called when every row was put."""
@@ -160,12 +160,12 @@ class OrderedCommands(Protocol):
     def propose(self, command: Message, reply: type[R]) -> Future[R]:
         """Replicate a command after those before it, as `NodeApi.propose` does.
 
-        A refusal (`Rejected`, `Invalid`) is an answer, and those after it go on. After any other
-        failure nothing more is proposed: no command takes effect without those before it.
+        A refusal (`Rejected`, `Invalid`) is an answer, and the commands after it go on. After any
+        other failure nothing more is proposed: no command takes effect without its predecessors.
         """
 
     async def close(self) -> None:
-        """Propose nothing more, and answer nothing more: what was proposed goes on."""
+        """Propose and answer nothing more; commands already proposed continue."""
 
 
 class NodeApi(Protocol):
@@ -176,9 +176,9 @@ class NodeApi(Protocol):
         """Return this plugin's section of the configuration file."""
 
     def tls(self) -> ssl.SSLContext | None:
-        """Return what connections to a port of the plugin's own are encrypted with.
+        """Return the TLS context for connections to a port of the plugin's own.
 
-        It has the node's certificate, also once that was replaced, and demands one of clients if
+        It follows replacements of the node's certificate, and demands one of clients if
         the node does. None: the node does not encrypt.
         """
 
@@ -200,7 +200,7 @@ class NodeApi(Protocol):
         """
 
     def extensions(self, point: str, kind: type[T]) -> Mapping[str, T]:
-        """Return what plugins give to an extension point, by the extension's name."""
+        """Return the extensions of all plugins to an extension point, by the extension's name."""
 
     def level(self, plugin: str) -> int:
         """Return the level of a plugin that is in force, as far as this node knows.
@@ -210,36 +210,36 @@ class NodeApi(Protocol):
         """
 
     def caller(self) -> Caller:
-        """Return who makes the call that runs this; outside of a call, the node itself."""
+        """Return the caller of the current call; outside of a call, the node itself."""
 
     def allows(self, user: str, access: Access, request: Message | None = None) -> bool:
-        """Return whether a user was granted what something needs; True where nobody is asked.
+        """Return whether a user was granted an access; True if callers are not authenticated.
 
-        Without a request it needs the right in all of the domain: one that is restricted to a
-        tenant or to keys is too little.
+        Without a request the user needs the right on the whole domain: a grant restricted to a
+        tenant or to keys does not suffice.
 
-        For doors of a plugin that are no gRPC services: the plugin asks their callers itself.
+        For ports of a plugin with a protocol other than gRPC: the plugin authenticates callers.
         """
 
     def is_reserved(self, name: str) -> bool:
         """Return whether a name is a node's or the cluster's own, and so no user's.
 
-        For doors of a plugin that are no gRPC services: they refuse whoever shows a certificate
-        with such a name.
+        For ports of a plugin with a protocol other than gRPC: they refuse a caller that shows a
+        certificate with such a name.
         """
 
     def acting(self, user: str, address: str) -> AbstractContextManager[None]:
         """Act for a user in a block: the audit log and the writers of rows name it.
 
-        For doors of a plugin that are no gRPC services. The plugin has checked what the user may
-        do: no right is asked for beyond that. Streams of `ordered` keep the user of the block that
+        For ports of a plugin with a protocol other than gRPC. The plugin has checked the rights of
+        the user: the node checks no others. Streams of `ordered` keep the user of the block that
         they are made in.
         """
 
     def readable(self, family: str) -> Callable[[bytes], bool] | None:
-        """Return what tells whether the caller of this call may read a row, by its key.
+        """Return a predicate of the keys that the current caller may read.
 
-        None: every row. What answers with rows that its caller did not name leaves out the others.
+        None: every row. Methods that return rows their caller did not name leave out the others.
         """
 
     def count(self, metric: str, value: float = 1.0, **labels: str) -> None:
@@ -249,13 +249,13 @@ class NodeApi(Protocol):
         """Record a value in a declared histogram, or set a declared gauge."""
 
     def progress(self, text: str) -> None:
-        """Tell how far the run of a controller has come; "": nothing is left to tell.
+        """Report the progress of a controller's run; "": clear the report.
 
-        `quorate status` and `quorate controller list` show it. Outside of a run nobody sees it.
+        `quorate status` and `quorate controller list` show it. Outside of a run it is dropped.
         """
 
     def logical_ms(self, shard: ShardRef) -> int:
-        """Return the logical time that a command would get which a controller proposes now.
+        """Return the logical time that a command would get if a controller proposed it now.
 
         Rows hold that time (`Txn.proposed_at_ms`); `Reader.now_ms` stands still while nothing is
         written. Raises `Rejected` (ABORTED) once this node does not lead the shard in that term.
@@ -264,8 +264,8 @@ class NodeApi(Protocol):
     def public_command(self, command: Command, caller: Caller) -> Message:
         """Return the message of a command that a client may send; raises `Invalid` for any other.
 
-        The caller is who wants it to be carried out, now or later. Raises `Rejected`
-        (PERMISSION_DENIED) for what it may not send.
+        The caller is the identity on whose behalf it is executed, now or later. Raises `Rejected`
+        (PERMISSION_DENIED) for a command that it may not send.
         """
 
     async def propose(
@@ -322,8 +322,8 @@ class NodeApi(Protocol):
         """Run a declared query on its shards, or on some of them, and yield each one's answers as
         soon as they are there.
 
-        A shard that cannot be read keeps no other back: what others gave is not held up, and soon
-        after it the shard is given up and yielded with its failure. When none can be read that is
+        A shard that cannot be read does not delay the others: their answers are yielded at once,
+        and soon after them the shard with its failure. If no shard can be read, the failure is
         raised.
         """
 

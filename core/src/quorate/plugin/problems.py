@@ -1,11 +1,11 @@
-"""What is wrong with a plugin, said so that its user can act on it."""
+"""Problems of plugins, worded so that the user can act on them."""
 
 from collections.abc import Sequence
 from typing import Final, Self
 
 
 class PluginProblem(Exception):
-    """One thing that is wrong with one plugin: whose it is, what it is, and what to do."""
+    """One problem of one plugin: the plugin, the fault and the fix."""
 
     def __init__(self, plugin: str, distribution: str, version: str, what: str, fix: str) -> None:
         super().__init__(f"{plugin} ({distribution} {version}): {what}; {fix}")

@@ -27,7 +27,7 @@ class Method(NamedTuple):
     name: str
     #: How it is called on the wire.
     path: str
-    #: How gRPC names what is one message and what is a stream.
+    #: gRPC's names for the four combinations of single messages and streams.
     kind: Kind
     request: type[Message]
     response: type[Message]
@@ -47,7 +47,7 @@ class Stub:
         self._service: Final = service
 
     def __getattr__(self, name: str) -> Any:
-        """Return what calls the method of this name."""
+        """Return the callable for the method of this name."""
         declared = self._service.methods_by_name.get(name)
         if declared is None:
             known = ", ".join(self._service.methods_by_name)
@@ -80,11 +80,11 @@ def method_of(declared: MethodDescriptor) -> Method:
 def generic_handler(
     service: ServiceDescriptor, servicer: object
 ) -> grpc.GenericRpcHandler[Any, Any]:
-    """Return what a server of gRPC's own serves a service with: `add_generic_rpc_handlers([it])`.
+    """Return the handler of a service for a grpcio server: `add_generic_rpc_handlers([it])`.
 
-    A method that the servicer lacks is one that the server does not know.
+    The server does not know methods that the servicer lacks.
     """
-    import grpc  # Only who serves needs it: what declares and what asks starts without.
+    import grpc  # Only servers need it: declarations and clients start without it.
 
     handlers = {
         method.name: handler(

@@ -15,7 +15,7 @@ class ShardId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what `str` gives; raises `ValueError` for anything else."""
+        """Parse the output of `str`; raises `ValueError` for any other text."""
         return cls(*_parsed(text))
 
     def __str__(self) -> str:

@@ -15,14 +15,14 @@ from quorate.v1.batch_pb2 import BatchReply
 #: By the full name of an item: the command that holds such items, and its field.
 Singles = Mapping[str, tuple[type[Message], str]]
 
-#: The field that is blamed for what is wrong with a command as a whole.
+#: The field named in faults of a command as a whole.
 COMMAND: Final = "command"
 
 _FIRST_ITEM: Final = re.compile(r"^\w+\[0\](\.|$)")
 
 
 def singles_of(commands: Iterable[Command[Any]]) -> Singles:
-    """Return the commands of items; what is a command itself, or an item of several, is none."""
+    """Map items to their batch commands, but no commands themselves, nor items of several."""
     own = {command.message.DESCRIPTOR.full_name for command in commands}
     found: dict[str, list[tuple[type[Message], str]]] = {}
     for command in commands:
@@ -38,7 +38,7 @@ def singles_of(commands: Iterable[Command[Any]]) -> Singles:
 
 
 def batch_of(singles: Singles, message: Message) -> Message | None:
-    """Return the batch of one of an item; None for what is no item."""
+    """Return the batch of one of an item; None for a message that is not an item."""
     found = singles.get(message.DESCRIPTOR.full_name)
     return None if found is None else found[0](**{found[1]: [message]})
 
@@ -56,7 +56,7 @@ def field_of_item(field: str) -> str:
 
 
 def of_item(invalid: Invalid) -> Invalid:
-    """Return what is wrong with a batch of one as the fault of its item."""
+    """Return the fault of a batch of one as the fault of its item."""
     return Invalid(field_of_item(invalid.field), invalid.reason)
 
 

@@ -15,13 +15,13 @@ _BYTES: Final = 2
 
 
 def encoded(answer: Message | bytes) -> bytes:
-    """Return the wire form of what a method or a query answers, which may be in it already."""
+    """Return the wire form of an answer of a method or a query; it may be encoded already."""
     return answer if type(answer) is bytes else answer.SerializeToString()  # type: ignore[union-attr]
 
 
 @lru_cache(maxsize=4_096)
 def head(field: int, size: int) -> bytes:
-    """Return what stands in front of a field's content, which is bytes, text or a message."""
+    """Return the tag and length in front of a field's content: bytes, text or a message."""
     return _varint(field << 3 | _BYTES) + _varint(size)
 
 

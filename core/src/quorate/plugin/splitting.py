@@ -15,7 +15,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slots_of
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
 
-#: The code of an item that is refused for what it holds.
+#: The code of an item that is refused for its content.
 INVALID: Final = "INVALID_ARGUMENT"
 #: How the message of a refusal begins that names the item, like `users[3].name: must not be empty`.
 _PLACE: Final = re.compile(r"(\w+)\[\d+\]")
@@ -31,7 +31,7 @@ class ShardCommand:
     slots: tuple[int, ...]
     #: The positions of its items in the request; empty when the command is not a batch.
     positions: tuple[int, ...] = ()
-    #: Items that are refused here, such as those that repeat a key; only the first part has them.
+    #: Items that are refused here, such as repetitions of a key; only the first part has them.
     refused: tuple[ItemRefusal, ...] = ()
 
 
@@ -164,7 +164,7 @@ def join(answers: Sequence[ShardReply]) -> BatchReply:
     if len(answers) == 1 and answers[0].revision:
         [answer] = answers
         if not (answer.command.refused or answer.reply.refusals):
-            # Nearly every batch: all of its items are on one shard, and none was refused.
+            # Nearly every batch: all items are on one shard, without a refusal.
             _check_answer(answer)
             del answer.reply.revisions[:]
             answer.reply.revisions.add(shard=answer.command.shard.number, revision=answer.revision)

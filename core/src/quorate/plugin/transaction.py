@@ -1,4 +1,4 @@
-"""What handlers and queries hold: a view of one shard's rows, and a transaction over them."""
+"""The view of one shard's rows for queries, and the transaction over them for handlers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowEvent:
-    """A change of one row of a watched family; `value` is None when the row was deleted.
+    """A change of one row of a watched family; a deletion has no `value`.
 
     `previous` is the value before the change, and is kept only for families that declare it.
     """
@@ -48,21 +48,21 @@ class RowEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmittedEvent:
-    """Something that happened and is no row."""
+    """An event that is not the change of a row."""
 
-    #: What the handler gave to `Txn.emit`.
+    #: The message passed to `Txn.emit`.
     message: Message
 
 
-#: What a watcher hears of: a change of a row, or what a handler has emitted.
+#: The events of a watch: changes of rows, and messages emitted by handlers.
 Event = RowEvent | EmittedEvent
 
 
 class Reader(Protocol):
     """A consistent view of one shard.
 
-    Only families that the plugin owns in this group, and those that its declaration lists under
-    `reads`, can be named; any other raises `UndeclaredFamilyError`.
+    Only families that the plugin owns in this group, and families that its declaration lists
+    under `reads`, can be named; any other raises `UndeclaredFamilyError`.
     """
 
     @property
@@ -78,10 +78,10 @@ class Reader(Protocol):
         """The shard's logical time; it never runs backwards."""
 
     def get(self, family: str, key: bytes) -> bytes | None:
-        """Return the value of a row, or None when there is none."""
+        """Return the value of a row, or None if it does not exist."""
 
     def get_row(self, family: str, key: bytes) -> Row | None:
-        """Return a row with its revision, or None when there is none."""
+        """Return a row with its revision, or None if it does not exist."""
 
     def get_rows(self, family: str, keys: Iterable[bytes]) -> list[Row | None]:
         """Return the rows of keys in their order, as they are at this call.
@@ -96,7 +96,7 @@ class Reader(Protocol):
         """
 
     def deadline(self, timer: str, key: bytes) -> int | None:
-        """Return the deadline of `key` under a declared timer, or None when none stands.
+        """Return the deadline of `key` under a declared timer, or None if it has no deadline.
 
         A due command compares it with its logical time: it may have moved since it was found.
         """
@@ -111,11 +111,11 @@ class Reader(Protocol):
         """Return the newest token of a fence that this shard knows; 0: none."""
 
     def refresh(self, family: str) -> None:
-        """Call this before refusing something for what a mirrored family lacks, or has of old.
+        """Call this before a refusal due to missing or outdated rows of a mirrored family.
 
-        The copy of a family of another group may lag. When it may lack what was answered before
-        this command or query came, its run ends here, and it runs again once the copy has caught
-        up; then this returns. When that takes too long, it raises `Rejected` (UNAVAILABLE).
+        The copy of a family of another group may lag. If it may lack changes that were answered
+        before this command or query came, its run ends here, and it runs again once the copy has
+        caught up; then this returns. If that takes too long, it raises `Rejected` (UNAVAILABLE).
         """
 
     def count(self, family: str) -> int:
@@ -179,21 +179,21 @@ class Txn(Reader, Protocol):
         """Set the deadlines of keys, as `schedule` does; much less work than one call for each."""
 
     def emit(self, event: Message) -> None:
-        """Publish an event that is no row."""
+        """Publish an event that is not the change of a row."""
 
     def raise_fence(self, name: bytes, token: int, *, held: bool = False) -> None:
-        """From here on refuse the commands of this shard that carry an older token of the name.
+        """Refuse from now on the commands of this shard that carry an older token of the name.
 
-        A token is remembered for seven days after this; one that is `held` until it is raised, or
-        raised to itself without.
+        A token is remembered for seven days after this; a `held` token until it is raised, or
+        raised to itself without `held`.
         """
 
     def carry_out(self, command: Command) -> bytes | None:
-        """Carry out a public command of any plugin as a part of this one, and return its reply.
+        """Execute a public command of any plugin as a part of this one, and return its reply.
 
-        It has the fence that it carries, and no session; whatever it writes stays only if this one
-        does. Raises `Rejected` when it is refused: then it wrote nothing, and this one goes on.
-        None: it cannot be carried out here, since this shard does not hold all of its rows or the
+        It has the fence that it carries, and no session; its writes stay only if those of this one
+        do. Raises `Rejected` when it is refused: then it wrote nothing, and this one goes on.
+        None: it cannot be executed here, since this shard does not hold all of its rows or the
         plugin is not enabled; propose it from a controller then.
         """
 

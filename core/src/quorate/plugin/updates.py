@@ -1,4 +1,4 @@
-"""What an update changes: the fields that it gives, and no other.
+"""Partial updates: an update changes the fields that it gives, and no others.
 
 A field is given when the update's mask names it or, without a mask, when it is set: to anything but
 the default, or at all where the field has presence. Without a mask the fields within a message are
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 U = TypeVar("U", bound=Message)
 R = TypeVar("R", bound=Message)
 
-#: The field that names what is given: in the update, or beside the rows that a request holds.
+#: The field with the mask of given fields: in the update, or beside the rows of a request.
 UPDATE_MASK: Final = "update_mask"
 
 
@@ -31,7 +31,7 @@ class Updates:
     A mask that is not passed is the update's own.
     """
 
-    #: The fields that no update changes, those that name the row among them.
+    #: The fields that no update changes, including the fields of the key.
     fixed: frozenset[str]
 
     def check(
@@ -43,10 +43,10 @@ class Updates:
         mask: FieldMask | None = None,
         mask_path: str = "",
     ) -> None:
-        """Refuse a mask that names what cannot be changed, and wrong values of what is given.
+        """Refuse a mask with fields that cannot be changed, and wrong values of given fields.
 
-        `whole` refuses what no whole row can be; what it says of fields that are not given counts
-        only for the row that the update leads to, see `updated`.
+        `whole` refuses an invalid whole row; its refusals of fields that are not given count only
+        for the row that the update leads to, see `updated`.
         """
         mask, mask_path = _mask(update, mask), mask_path or f"{path}{UPDATE_MASK}"
         for name in mask.paths:
@@ -72,12 +72,12 @@ class Updates:
         return FieldMask(paths=[each for each in _set_in(update) if not self._is_fixed(each)])
 
     def write(self, row: R, update: Message, mask: FieldMask | None = None) -> R:
-        """Write what an update gives into a row, and return that."""
+        """Write the given fields of an update into a row, and return the row."""
         given = self.given(update, mask)
         source = type(update)()
         source.CopyFrom(update)
         for path in given.paths:
-            # A message that is not there would keep what is named within it from being cleared.
+            # An absent message would keep the fields named within it from being cleared.
             within: Message = source
             for name in path.split(".")[:-1]:
                 within = getattr(within, name)
@@ -90,7 +90,7 @@ class Updates:
 
 
 def updated(row: R, check: Callable[[R], None]) -> R:
-    """Return the row that an update leads to; reject one that `check` refuses."""
+    """Return the row that an update leads to; reject it if `check` refuses it."""
     try:
         check(row)
     except Invalid as invalid:

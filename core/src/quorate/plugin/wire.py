@@ -1,7 +1,7 @@
-"""Finds what a change of `.proto` files breaks, by comparing descriptor sets.
+"""Finds breaking changes of `.proto` files by comparing descriptor sets.
 
-A golden descriptor set is the vocabulary of the last release: what is in logs and on disks and what
-clients speak. Later files may add to it; taking away needs `reserved`.
+A golden descriptor set is the vocabulary of the last release: the messages in logs, on disks and
+of clients. Later files may add to it; a removal needs `reserved`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ _Range = tuple[int, int]
 
 
 def golden_of(files: Iterable[FileDescriptor | FileDescriptorProto]) -> bytes:
-    """Return the descriptor set of these files, without what they import.
+    """Return the descriptor set of these files, without their imports.
 
     The bytes are the same whether the files come from protoc or from generated code.
     """
@@ -47,7 +47,7 @@ def breaking_changes(golden: bytes, current: bytes) -> list[str]:
 
 
 class _Vocabulary:
-    """What a descriptor set declares, by full name."""
+    """The declarations of a descriptor set, by full name."""
 
     def __init__(self, encoded: bytes) -> None:
         self.messages: Final[dict[str, DescriptorProto]] = {}
@@ -182,7 +182,7 @@ def _given_up(owner: str, before: Iterable[_Range], now: Iterable[_Range]) -> It
 
 
 def _plain(file: FileDescriptor | FileDescriptorProto) -> FileDescriptorProto:
-    """A copy without what protoc and generated code keep differently."""
+    """Return a copy without the details that protoc and generated code keep differently."""
     plain = FileDescriptorProto()
     if isinstance(file, FileDescriptorProto):
         plain.CopyFrom(file)

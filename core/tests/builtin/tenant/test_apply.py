@@ -78,7 +78,7 @@ def test_nobody_is_created_twice() -> None:
     txn = MemoryTxn()
     first = create(txn, CreateTenant(name="acme"))
 
-    with pytest.raises(Rejected, match=r"ALREADY_EXISTS: tenant acme is there already: update it$"):
+    with pytest.raises(Rejected, match=r"ALREADY_EXISTS: tenant acme already exists: update it$"):
         create(txn, CreateTenant(name="acme", description="again"))
 
     assert stored(txn) == first

@@ -1,4 +1,4 @@
-"""Reads from the descriptor of a service what each of its methods asks for: nothing is registered.
+"""Derives the requests of a service's methods from its descriptor: nothing is registered.
 
 The convention is written down in `docs/explanation/resources.md`.
 """
@@ -65,7 +65,7 @@ class Write:
         return found
 
     def of(self, items: Sequence[Any], like: Message | None = None) -> Message:
-        """Return the command with these items, and whatever else `like` holds."""
+        """Return the command with these items, and the other fields that it shares with `like`."""
         held: dict[str, Any] = {}
         if like is not None:
             known = self.command.DESCRIPTOR.fields_by_name
@@ -102,19 +102,19 @@ class Read:
     response: type[Message]
     #: The field of the request that holds many keys; "": it holds one key, or a page is asked for.
     many: str = ""
-    #: The field of the response that holds the rows, and what they are.
+    #: The field of the response that holds the rows.
     rows: FieldDescriptor | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Binding:
-    """A resource with what its service says."""
+    """A resource bound to the methods of its service."""
 
     resource: Resource[Any]
     writes: Mapping[str, Write]
     #: By verb: `Get`, `List`, `Stream` and `Count`; a verb may have several methods.
     reads: Mapping[str, tuple[Read, ...]]
-    #: What does not fit, each as what is wrong and what to do.
+    #: The mismatches, each as a fault and a fix.
     problems: tuple[tuple[str, str], ...]
     #: The methods that the resource's own servicer has to have.
     own: tuple[str, ...] = ()
@@ -123,12 +123,12 @@ class Binding:
 
     @cached_property
     def noun(self) -> str:
-        """What one row is called."""
+        """The noun for one row."""
         return self.resource.noun or spaced(self.resource.row.DESCRIPTOR.name)
 
     @cached_property
     def keyed(self) -> type[Message]:
-        """What has the fields of the key: a row, or what is answered in its place."""
+        """The message with the fields of the key: the row, or the answer in its place."""
         resource = self.resource
         known = resource.row.DESCRIPTOR.fields_by_name
         if resource.answer is None or all(name in known for name in resource.key):
@@ -144,7 +144,7 @@ class Binding:
         return _packer(fields)
 
     def key_of_item(self, write: Write) -> Callable[[Any], bytes]:
-        """Return what finds the key of a verb's items: bytes are keys, text is a name."""
+        """Return a function that finds the key of a verb's item: bytes are keys, text is a name."""
         if write.spec.key is not None:
             return write.spec.key
         if write.item is not None:
@@ -179,15 +179,15 @@ class Binding:
 
     @property
     def tenant(self) -> str:
-        """The field that names whose a row is: the first of the key; "": it is the cluster's own.
+        """The field of a row's tenant, the first of the key; "": rows are the cluster's own.
 
-        Rows of which others with a tenant are the owners need not declare it.
+        Rows that belong to rows with a tenant need not declare it.
         """
         first = self.resource.key[0] if self.resource.key else ""
         return first if first.rpartition(".")[2] == "tenant" else ""
 
     def tenant_of_item(self, write: Write) -> Callable[[Any], str] | None:
-        """Return what finds the tenant of a verb's items; None: they are of no tenant."""
+        """Return a function that finds the tenant of a verb's item; None: items have no tenant."""
         tenant = self.tenant
         if not tenant:
             return None
@@ -201,7 +201,7 @@ class Binding:
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
-        """What requests call the parts of the key."""
+        """The names of the key's parts in requests."""
         return tuple(name.rpartition(".")[2] for name in self.resource.key)
 
     def holder_in(self, kind: Any) -> str:
@@ -214,7 +214,7 @@ class Binding:
         return str(next(named).name)
 
     def named(self, item: Any) -> str:
-        """Return how messages name a row: its name, and what that is of."""
+        """Return the name of a row in messages: the parts of its key, from last to first."""
         if isinstance(item, str):
             return item
         get = [str(attrgetter(name)(item)) for name in self.resource.key]
@@ -240,7 +240,7 @@ def _packer(fields: Sequence[str]) -> KeyOf:
 
 
 def bind(resource: Resource[Any]) -> Binding:
-    """Return what the methods of a resource's service ask for; nothing is raised."""
+    """Bind a resource to the methods of its service; nothing is raised."""
     found = _cache.get(id(resource))
     if found is None or found.resource is not resource:
         found = _cache[id(resource)] = _Binder(resource).bound()
@@ -492,7 +492,7 @@ def plural(name: str) -> str:
 
 
 def renamed(invalid: Invalid, write: Write, holder: str) -> Invalid:
-    """Return what is wrong with the one item of a batch as its single request has it."""
+    """Return the fault of the item of a batch of one, with the field as in its single request."""
     path = f"{write.field}[0]"
     if invalid.field == path:
         return Invalid(holder or COMMAND, invalid.reason)
@@ -523,7 +523,7 @@ def _holder(request: Descriptor, held: FieldDescriptor) -> str | None:
 
 
 def _holds(field: FieldDescriptor, shown: str) -> bool:
-    """Return whether a field holds many rows, or many of what holds one."""
+    """Return whether a field holds many rows, or many messages with a row inside."""
     kind = field.message_type
     if kind is None or not is_repeated(field):
         return False

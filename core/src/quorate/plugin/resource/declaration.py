@@ -1,4 +1,4 @@
-"""What an author says of a resource: rows with a key that are written, read, listed and watched."""
+"""The declaration of a resource: rows with a key that are written, read, listed and watched."""
 
 from __future__ import annotations
 
@@ -26,46 +26,47 @@ CheckField = Callable[[str, Any], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb:
-    """How one verb of a resource is carried out, where the derived way does not do.
+    """How one verb of a resource is executed, where the derived way does not suffice.
 
-    What is left out is derived, as far as the verb is `Create`, `Update`, `Put` or `Delete`.
+    Fields left out are derived, if the verb is `Create`, `Update`, `Put` or `Delete`.
     """
 
-    #: Carries out one item and returns its reply. It looks at all that it can refuse before it
-    #: writes: the other items of the batch stay.
+    #: Executes one item and returns its reply. It makes all of its checks before it writes: the
+    #: other items of the batch stay.
     apply: Callable[[Txn, Any], Message | None] | None = None
-    #: Carries out the whole command, in place of `apply`: for a hot path, and for what a command
-    #: says beside its items.
+    #: Executes the whole command, in place of `apply`: for a hot path, and for commands with
+    #: fields beside their items.
     apply_all: Callable[[Txn, Any], BatchReply] | None = None
-    #: A method of the resource's servicer carries the verb out. With `apply` or `apply_all` it has
-    #: a command to propose, which clients do not send; else there is none of that name.
+    #: A method of the resource's servicer executes the verb. With `apply` or `apply_all` it has a
+    #: command to propose, which clients do not send; else the verb has no command.
     by_hand: bool = False
-    #: What an item is answered with, where that is not the row.
+    #: The reply to an item, where it is not the row.
     reply: type[Message] | None = None
-    #: The key of an item, where it has not the fields of the row's key.
+    #: The key of an item, where it lacks the fields of the row's key.
     key: Callable[[Any], bytes] | None = None
     #: The items of one command may name a row more than once: `apply` takes them in their order.
     repeats: bool = False
-    #: Refuses an item that is wrong whatever is stored, and is given the path of the item.
+    #: Refuses an invalid item regardless of stored rows, and gets the path of the item.
     check: Callable[[Any, str], None] | None = None
-    #: Refuses the whole command, for its keys and items, too: nothing else checks those first. Then
-    #: one wrong item refuses the others, unless `check`, too, is given, which finds the wrong ones.
+    #: Refuses the whole command, also for its keys and items, which are not checked before it. Then
+    #: one invalid item refuses the others, unless `check` is also given, which finds the invalid
+    #: ones.
     validate: Callable[[Any], None] | None = None
     #: As in `Command`.
     admit: Callable[[NodeApi, Caller, Any], Awaitable[Any]] | None = None
     #: The command of a verb that no method of the service calls: an internal one.
     message: type[Message] | None = None
-    #: Clients may send the command; None: those whose verb has a method.
+    #: Clients may send the command; None: if its verb has a method.
     public: bool | None = None
-    #: Families of others that it reads; the tenants are read anyhow.
+    #: Families of others that it reads; the tenants are always readable.
     reads: tuple[str, ...] = ()
     #: Items for the conformance kit; those of derived verbs are made of the resource's examples.
     examples: tuple[Any, ...] = ()
-    #: Whole commands in the place of items, where a command says more than its items.
+    #: Whole commands in the place of items, for commands with fields beside their items.
     command_examples: tuple[Message, ...] = ()
-    #: What its sender needs, where that is not to write the row.
+    #: The access that its sender needs, where it is not to write the row.
     access: Access | None = None
-    #: What a deletion takes along besides the row: the command line names it, and asks first.
+    #: The rows that a deletion removes besides its own: the command line names them and asks first.
     takes_along: str = ""
 
 
@@ -75,7 +76,7 @@ Stored = Callable[[str, bytes], bytes | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remake:
-    """How clients make a row again that was there once, where its own fields do not say it all."""
+    """How clients restore a former row, where its own fields do not suffice."""
 
     #: The verb that makes it, or replaces it.
     verb: str = "Put"
@@ -86,7 +87,7 @@ class Remake:
 
 @dataclass(frozen=True, kw_only=True)
 class Resource(Generic[R]):
-    """Rows of one kind, and everything that is done with them.
+    """Rows of one kind, and all operations on them.
 
     Family, commands, handlers, queries, the methods of the service, the deletion of a tenant's
     rows, the records of the clients, the command line, the table and the reference are derived.
@@ -94,7 +95,7 @@ class Resource(Generic[R]):
 
     #: The column family, `<plugin>.<plural noun>`.
     family: str
-    #: What a row is stored as.
+    #: The message that a row is stored as.
     row: type[R]
     #: `DESCRIPTOR.services_by_name["XService"]`: its methods are bound by their names.
     service: ServiceDescriptor
@@ -103,56 +104,57 @@ class Resource(Generic[R]):
     key: tuple[str, ...]
     #: The group of the family.
     group: str = METADATA_GROUP.name
-    #: The first fields of the key, by which rows are spread over shards; none: one shard has all.
+    #: The first fields of the key, by which rows are spread over shards; (): one shard has all.
     shard_by: tuple[str, ...] = ()
-    #: What gives the shard key of a key that has these fields: rows that share a part of a field
-    #: share a shard; None: the fields as they are.
+    #: Gives the shard key of a key that has these fields: rows that share a part of a field share a
+    #: shard; None: the fields as they are.
     shard_of: Callable[[bytes], bytes] | None = None
     #: Without `shard_by`: the shard key of all rows, which lie in one shard together.
     shard_key: bytes = CONSTANT_KEY
-    #: What one row is called in messages; "": the name of the row's message in small letters.
+    #: The noun for one row in messages; "": the name of the row's message in small letters.
     noun: str = ""
-    #: The field that names the tenant: it must be there and is deleted with its rows.
+    #: The field that names the tenant: it must exist, and its rows are deleted with it.
     tenant: str = ""
     #: The name of the limit that bounds the rows of a tenant.
     limit: str = ""
-    #: Refuses a row that is wrong whatever is stored, and is given the path of the row.
+    #: Refuses an invalid row regardless of stored rows, and gets the path of the row.
     check: Callable[[Any, str], None] | None = None
-    #: What parts of the key must be; text that is not named here must be a name.
+    #: Checks of parts of the key; text without a check must be a name.
     check_key: Mapping[str, CheckField] = field(default_factory=dict)
-    #: The reason with which a row that is not there is refused.
+    #: The code with which a missing row is refused.
     missing: str = "NOT_FOUND"
-    #: Fields that callers do not set; `created_at_ms` and `updated_at_ms` are among them anyhow.
+    #: Fields that callers do not set; `created_at_ms` and `updated_at_ms` always belong to them.
     internal: tuple[str, ...] = ()
     #: Called before a row is written or deleted, with the row before and after, or None. It may
-    #: complete the row, write what goes with it, and refuse by `Rejected` before it writes.
+    #: complete the row, write its dependents, and refuse by `Rejected` before it writes.
     changed: Callable[[Txn, R | None, R | None], None] | None = None
-    #: A request's further conditions: returns what says whether a row is wanted, or None.
+    #: A request's further conditions: returns a predicate of the wanted rows, or None.
     keep: Callable[[Any], Callable[[R], bool] | None] | None = None
     #: Rows for the conformance kit and the reference, of different keys.
     examples: tuple[R, ...] = ()
-    #: By name: what replaces a derived verb, or is one of the resource's own.
+    #: By name: verbs that replace derived ones, and verbs of the resource's own.
     verbs: Mapping[str, Verb] = field(default_factory=dict)
     #: The methods that are served, of a service that several resources share; (): all of them.
     serves: tuple[str, ...] = ()
-    #: Makes what has methods in the place of derived ones, or of those that cannot be derived.
+    #: Makes the servicer with the methods that replace derived ones, or cannot be derived.
     servicer: Callable[[NodeApi], object] | None = None
-    #: What is answered in the place of a row: a message with a field for it, or with its fields
-    #: under the same numbers, and with its `revision`, if any. It has the fields of the key, too,
-    #: where rows do not repeat what their keys say.
+    #: The answer in the place of a row: a message with a field for it, or with its fields under
+    #: the same numbers, and with its `revision`, if any. It has the fields of the key, too, where
+    #: rows do not repeat their keys.
     answer: type[Message] | None = None
-    #: The most keys of one lookup; less for large rows, which fit into one message together.
+    #: Maximum number of keys in one lookup; less for large rows, which must fit into one message.
     lookups: int = LARGEST_PAGE
-    #: The most rows that one command deletes with their tenant; less where much goes with each.
+    #: Maximum number of rows that one command deletes with their tenant; less where each has many
+    #: dependents.
     deletions: int = LARGEST_PAGE
-    #: What a caller of the servicer's own methods needs, as in `GrpcService`.
+    #: The access that callers of the servicer's own methods need, as in `GrpcService`.
     access: Mapping[str, Access] = field(default_factory=dict)
     #: As in `ColumnFamily`.
     mirrored: bool = False
     #: As in `ColumnFamily`.
     previous: bool = False
-    #: Takes a row, by its key, that went to another shard with its slot out of what this shard
-    #: keeps of all its rows; see `ColumnFamily.departs`.
+    #: Called with the key of a row that has moved to another shard with its slot: removes it from
+    #: the state that this shard keeps of all its rows; see `ColumnFamily.departs`.
     departs: Callable[[Txn, bytes, bytes], None] | None = None
     #: As in `ColumnFamily`.
     counted: bool = False
@@ -163,5 +165,5 @@ class Resource(Generic[R]):
     remake: Remake | None = None
     #: Whether `quorate <plugin>` gets the commands of this resource.
     cli: bool = True
-    #: In the place of the derived table; False: there is none.
+    #: In the place of the derived table; False: no table.
     table: Table | bool = True

@@ -53,7 +53,7 @@ _TABLES: Final = "spark.tables"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """What resources give to a plugin's hooks."""
+    """The declarations that resources add to a plugin's hooks."""
 
     families: tuple[ColumnFamily, ...] = ()
     commands: tuple[Command[Any], ...] = ()
@@ -66,7 +66,7 @@ class Derived:
 
 
 def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
-    """Return what the resources of a plugin declare, and all that is wrong with them."""
+    """Return the declarations derived from a plugin's resources, and all of their problems."""
     bindings = [bind(each) for each in resources]
     problems = [*(each for binding in bindings for each in binding.problems), *_shared(bindings)]
     if problems:
@@ -118,7 +118,7 @@ def tenant_rows_of(resource: Resource[Any]) -> TenantRows:
 def tenant_deletion(
     plugin: str, bindings: Sequence[Binding], more: Sequence[TenantRows] = (), group: str = ""
 ) -> Derived:
-    """Return a plugin's part in the deletion of tenants, whose rows it has under `bindings`."""
+    """Return a plugin's part in the deletion of tenants with rows under `bindings`."""
     held = [each for each in bindings if each.resource.tenant and each.resource.cascade]
     tenant_rows = (*(tenant_rows_of(each.resource) for each in held), *more)
     if not tenant_rows:

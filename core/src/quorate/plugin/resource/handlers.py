@@ -35,14 +35,14 @@ R = TypeVar("R", bound=Message)
 
 Handler = Callable[[Txn, Any], BatchReply]
 
-#: A tenant has as many rows as its limit lets it have.
+#: The reason for exceeding a tenant's limit of rows.
 LIMIT_REACHED: Final = "LIMIT_REACHED"
 #: Compare-and-set found another revision.
 REVISION_MISMATCH: Final = "REVISION_MISMATCH"
 
 
 def handler_of(binding: Binding, write: Write) -> Handler:
-    """Return what carries out the command of a verb."""
+    """Return the handler of a verb's command."""
     spec = write.spec
     if spec.apply_all is not None:
         return spec.apply_all
@@ -59,7 +59,7 @@ def counts_family(family: str) -> str:
 
 
 def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
-    """Return what makes the wire form of an answer from a key, its row and its revision."""
+    """Return the function that encodes an answer from a key, its row and its revision."""
     answer = binding.resource.answer
     if answer is None:
         return lambda _, row, __: row
@@ -123,7 +123,7 @@ class _Tenants:
             self._rows[name] = max(0, self._count(name) - 1)
 
     def store(self) -> None:
-        """Write what was counted."""
+        """Write the counts."""
         for name, count in self._rows.items():
             key = keys.pack(name)
             if count:
@@ -194,7 +194,7 @@ def _create(binding: Binding, write: Write) -> Handler:
             hint = " and is being deleted: wait until it is gone" if deleting else ": update it"
             raise Rejected(
                 "ALREADY_EXISTS",
-                f"{binding.noun} {binding.named(item)} is there already{hint}",
+                f"{binding.noun} {binding.named(item)} already exists{hint}",
             )
         return new(txn, item, tenants)
 
@@ -264,7 +264,7 @@ def _delete(binding: Binding, write: Write) -> Handler:
 
 
 def _maker(binding: Binding, write: Write) -> Callable[[Any], Any]:
-    """Return what makes a row of an item: of the row's own fields those that callers may set."""
+    """Return the function that makes a row of an item, with the fields that callers may set."""
     resource = binding.resource
     known = resource.row.DESCRIPTOR.fields_by_name
     cleared = [name for name in (CREATED, UPDATED, *resource.internal) if name in known]
@@ -309,7 +309,7 @@ def _new_row(binding: Binding, write: Write) -> Callable[[Txn, Any, _Tenants], A
 
 
 def _finish(binding: Binding) -> Callable[[Txn, Any, Any], Any]:
-    """Return what is done with every row before it is written."""
+    """Return the function that completes every row before it is written."""
     changed = binding.resource.changed
     stamped = binding.stamped
 
@@ -344,17 +344,17 @@ def _missing(binding: Binding, item: Any) -> NoReturn:
     raise Rejected(missing, f"there is no {binding.noun} {binding.named(item)}")
 
 
-# What the functions of a resource's own verbs read and write.
+# Reads and writes for the functions of a resource's own verbs.
 
 
 def find_row(reader: Reader, resource: Resource[R], item: Any) -> R | None:
-    """Return the row that an item, or another row, names by its key; None if there is none."""
+    """Return the row that an item, or another row, names by its key; None if it does not exist."""
     value = reader.get(resource.family, bind(resource).key_of(item))
     return None if value is None else resource.row.FromString(value)
 
 
 def get_row(reader: Reader, resource: Resource[R], item: Any) -> R:
-    """Return the row that an item names; rejects with NOT_FOUND when there is none."""
+    """Return the row that an item names; rejects with the resource's `missing` code otherwise."""
     row = find_row(reader, resource, item)
     return row if row is not None else _missing(bind(resource), item)
 

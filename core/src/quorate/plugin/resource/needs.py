@@ -1,4 +1,4 @@
-"""What callers of a resource need: derived from its tenant and its key."""
+"""The access that callers of a resource need: derived from its tenant and its key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def place_of(binding: Binding) -> Callable[[bytes], Place]:
 
 
 def access_of_write(binding: Binding, write: Write) -> Access:
-    """Return what the sender of a verb's command needs for each item."""
+    """Return the access that a verb's command requires for each item."""
     if write.spec.access is not None:
         return write.spec.access
     family, names = binding.resource.family, binding.resource.key[:2]
@@ -33,14 +33,14 @@ def access_of_write(binding: Binding, write: Write) -> Access:
         try:
             return (place(key_of(item)),)
         except ValueError:
-            # It is no key of a row: who sends it needs the right on all of them.
+            # It is not the key of a row: its sender needs the right on all of them.
             return (("", ""),)
 
     return Access(right="write", domain=family, places=places)
 
 
 def access_of_read(binding: Binding, verb: str, read: Read) -> Access:
-    """Return what the caller of a method that reads needs."""
+    """Return the access that a reading method requires."""
     family = binding.resource.family
     if verb != "Get":
         tenant = binding.parts[0] if binding.tenant else ""
@@ -60,7 +60,7 @@ def access_of_read(binding: Binding, verb: str, read: Read) -> Access:
 
 
 def needs_of(binding: Binding) -> tuple[Mapping[str, Access], frozenset[str]]:
-    """Return what the methods of a resource need, and which leave that to their commands."""
+    """Return the access that each method requires, and the methods checked by their commands."""
     found: dict[str, Access] = {}
     by_command: set[str] = set()
     for write in binding.writes.values():

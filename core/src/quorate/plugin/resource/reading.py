@@ -1,4 +1,4 @@
-"""The derived reads: what a shard answers, and how the methods of a service ask for it."""
+"""The derived reads: the queries of a shard, and the methods of a service that send them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Keep = Callable[[Any], bool]
 
 
 class Reads:
-    """The queries of a resource, and what its methods make of them."""
+    """The queries of a resource, and the replies of its methods made from their results."""
 
     def __init__(self, binding: Binding) -> None:
         resource = binding.resource
@@ -170,7 +170,7 @@ class Reads:
         return shown(binding)(row.key, row.value, row.revision)
 
     async def get_many(self, node: NodeApi, read: Read, request: Any) -> bytes:
-        """Return the rows that a request names: those that there are, or one answer a name."""
+        """Return the rows that a request names: the existing ones, or one answer for each name."""
         binding = self.binding
         named = list(getattr(request, read.many))
         check_count(read.many, named, binding.resource.lookups)
@@ -351,20 +351,20 @@ async def read_family(
     wanted: Sequence[bytes],
     consistency: Consistency = "linearizable",
 ) -> list[R | None]:
-    """Return the rows of keys of a resource's family, for what its resource itself names."""
+    """Return the rows of keys of a resource's family, for keys that the resource itself names."""
     query = query_of(row.DESCRIPTOR.file.package, "Read", family, ReadRows)
     found = await node.read(query(keys=wanted), StoredRow, consistency=consistency)
     return [row.FromString(each.value) if each.key else None for each in found.rows]
 
 
 def check_key_of(binding: Binding, item: Any, path: str) -> None:
-    """Refuse what cannot be the key of a row."""
+    """Refuse an item with an invalid key."""
     for name in binding.resource.key:
         check_part(binding, name, attrgetter(name)(item), f"{path}{name}")
 
 
 def check_part(binding: Binding, name: str, value: Any, path: str) -> None:
-    """Refuse what cannot be one part of the key of a row."""
+    """Refuse an invalid part of the key of a row."""
     check = binding.resource.check_key.get(name)
     if check is not None:
         check(path, value)
@@ -373,12 +373,12 @@ def check_part(binding: Binding, name: str, value: Any, path: str) -> None:
 
 
 def _check_token(token: bytes) -> None:
-    """Refuse what is no key of a row, with which a page could have ended."""
+    """Refuse a token that is not the key of a row, with which a page could have ended."""
     if len(token) <= LONGEST_KEY:
         with suppress(ValueError, IndexError):
             keys.unpack(token)
             return
-    raise Invalid("page_token", "is none that a page was answered with")
+    raise Invalid("page_token", "is not the token of a page")
 
 
 def _freshness(request: Any) -> tuple[Consistency, int]:
@@ -387,7 +387,7 @@ def _freshness(request: Any) -> tuple[Consistency, int]:
 
 
 def _wrapping(binding: Binding, read: Read) -> tuple[Callable[[bytes | None], bytes], bool]:
-    """Return what makes a row an element of the response, and whether each name is answered."""
+    """Return the function that makes a row an element, and whether each name is answered."""
     assert read.rows is not None
     outer = read.rows.number
     kind = (binding.resource.answer or binding.resource.row).DESCRIPTOR

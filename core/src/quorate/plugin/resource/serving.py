@@ -26,7 +26,7 @@ CheckItem = Callable[[Any, str], None]
 
 
 def check_item_of(binding: Binding, write: Write) -> Callable[[Message], CheckItem]:
-    """Return what refuses the items of a command that are wrong whatever is stored."""
+    """Return the check that refuses items of a command without reading stored rows."""
     check = write.spec.check
     resource = binding.resource
     if write.verb in ("Create", "Put", "Update") and check is None:
@@ -61,7 +61,7 @@ def check_item_of(binding: Binding, write: Write) -> Callable[[Message], CheckIt
 
 
 def validate_of(binding: Binding, write: Write) -> Callable[[Message], None]:
-    """Return what refuses a command with a wrong item."""
+    """Return the function that refuses a command with an invalid item."""
     if write.spec.validate is not None:
         return write.spec.validate
     check_of = check_item_of(binding, write)

@@ -87,13 +87,13 @@ def table_of(binding: Binding) -> Table | None:
 
 
 def from_columns(kind: type[M], columns: Mapping[str, Any]) -> M:
-    """Return a message with what columns named like its fields hold; null leaves a field empty.
+    """Return a message filled from the columns named like its fields; null leaves a field empty.
 
-    Raises `Invalid` for what a field cannot hold.
+    Raises `Invalid` for a value that a field cannot hold.
     """
     fields: Mapping[str, Any] = kind.DESCRIPTOR.fields_by_name
     if not _has_words(kind.DESCRIPTOR):
-        # Nearly all rows are right: only of the others it is found out what is wrong.
+        # Nearly all rows are valid: the fault is looked for only in the others.
         try:
             return kind(**columns)
         except (TypeError, ValueError):
@@ -102,7 +102,7 @@ def from_columns(kind: type[M], columns: Mapping[str, Any]) -> M:
 
 
 def column_of(message: Message, name: str) -> object:
-    """Return what a column holds of a field: of an enumeration the word, null if it has none."""
+    """Return the column value of a field: for an enumeration its word, null if it has no word."""
     field: Any = message.DESCRIPTOR.fields_by_name[name]
     return _shown(field, getattr(message, name))
 
@@ -114,7 +114,7 @@ def _has_words(kind: Descriptor) -> bool:
 
 @cache
 def words_of(enum: EnumDescriptor) -> dict[str, int]:
-    """Return the values of an enumeration by their names without what all of them begin with."""
+    """Return the values of an enumeration by their names without the common prefix."""
     begin = enum.values_by_number[0].name.removesuffix("UNSPECIFIED")
     return {
         each.name.removeprefix(begin): number

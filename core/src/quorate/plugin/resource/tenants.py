@@ -1,4 +1,4 @@
-"""The tenants whose rows a plugin has: they must be there, have limits, and go with their rows."""
+"""The tenants of a plugin's rows: they must exist, have limits, and are deleted with their rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.rows_pb2 import ScanRows, StoredRow
 from quorate.v1.tenant_pb2 import FinishTenantCascade, Tenant
 
-#: The mirrored family of the tenants: what reads it names it in its `reads`.
+#: The mirrored family of the tenants, to be named in the `reads` of its readers.
 TENANTS: Final = "tenant.tenants"
 #: How much tenants and callers may have and do, and what tenants have stored.
 QUOTAS: Final = "tenant.quotas"
@@ -29,23 +29,23 @@ USAGES: Final = "tenant.usages"
 EVERYONE: Final = "*"
 #: The extension point through which plugins take part in the deletion of a tenant.
 CASCADES: Final = "tenant.cascades"
-#: Tenants that are looked at in one read.
+#: Tenants that are read at once.
 _PAGE: Final = 1_000
 _END: Final = b"\xff"
-#: Between two looks at tenants that are being deleted, and while one of them waits.
+#: Between two rounds over tenants that are being deleted, and while one of them waits.
 _INTERVAL_S: Final = 10.0
 _SOON_S: Final = 1.0
-#: Rows that are still there are erased again after so many looks.
+#: Rows that still exist are erased again after this number of rounds.
 _LOOKS: Final = 10
 _SCAN: Final = query_of("quorate.v1", "Scan", TENANTS, ScanRows)
 
 
 @dataclass(frozen=True, slots=True)
 class TenantCascade:
-    """What a plugin gives to `tenant.cascades`; the extension's name is its cascade.
+    """A plugin's extension of `tenant.cascades`; the extension's name is its cascade.
 
-    A tenant that is marked for deletion names the cascade in its row. The plugin deletes what it
-    holds of the tenant, and takes on nothing new; then it proposes `FinishTenantCascade`.
+    A tenant that is marked for deletion names the cascade in its row. The plugin deletes all that
+    it holds of the tenant, and accepts nothing new; then it proposes `FinishTenantCascade`.
     """
 
     #: Whether the plugin holds anything of the tenant of that name.
@@ -59,7 +59,7 @@ def tenant_known(reader: Reader, name: str) -> Tenant | None:
 
 
 def tenant_there(reader: Reader, name: str) -> Tenant:
-    """Return the tenant that something new is for; refuse one that is unknown or being deleted."""
+    """Return the tenant of a new row; refuse an unknown tenant, and one being deleted."""
     tenant = tenant_known(reader, name)
     if tenant is None:
         reader.refresh(TENANTS)
@@ -95,22 +95,22 @@ async def waiting_tenants(node: NodeApi, cascade: str) -> AsyncIterator[Tenant]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantRows:
-    """Rows of tenants in a family whose keys begin with the tenant."""
+    """The rows of tenants in a family with keys that begin with the tenant."""
 
     #: Yields the keys of a tenant's rows, page by page.
     keys_of: Callable[[NodeApi, str], AsyncIterator[Sequence[bytes]]]
-    #: Returns the batch command that deletes the rows of these keys and whatever goes with them; a
-    #: row that is gone already does not keep it from the others.
+    #: Returns the batch command that deletes the rows of these keys and their dependents; a row
+    #: that is gone already does not keep it from the others.
     erase: Callable[[NodeApi, Sequence[bytes]], Message]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TenantDeletion:
-    """A plugin's part in the deletion of tenants: whatever it holds of them is erased."""
+    """A plugin's part in the deletion of tenants: it erases all that it holds of them."""
 
     cascade: str
     tenant_rows: Sequence[TenantRows]
-    #: Whether every shard knows that a tenant is being deleted: one that does not takes new rows.
+    #: Whether every shard knows that a tenant is being deleted: the others accept new rows.
     known: Callable[[NodeApi, Tenant], Awaitable[bool]]
     #: The tenants with rows that others have to finish with, by their ids, and the number of looks
     #: at each; by node, of which a process of tests has several.
@@ -156,5 +156,5 @@ class TenantDeletion:
 
 @lru_cache(maxsize=256)
 def _tenant_of(row: bytes) -> Tenant:
-    """Return the tenant of a row, which nobody changes: command after command asks for the same."""
+    """Return the tenant of a row, never to be modified: successive commands share it."""
     return Tenant.FromString(row)
