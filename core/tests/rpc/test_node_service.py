@@ -374,7 +374,7 @@ class Reader(Open):
         (True, "ada", "a", "New", "PERMISSION_DENIED: ada needs the method /sample.Notes/New"),
         (True, "ada", "b", "Put", "PERMISSION_DENIED: ada needs write on sample"),
         (False, "eve", "b", "Get", ""),
-        (None, "ada", "a", "Get", "does not know yet who may read"),
+        (None, "ada", "a", "Get", "does not know its callers yet"),
     ],
 )
 async def test_who_reads_through_another_node_is_asked_again(

@@ -1,4 +1,4 @@
-"""What nodes ask each other besides commands and rows: members, changes of them, and clocks."""
+"""Calls between nodes besides commands and rows: members, changes of members, and clocks."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ _FORGOTTEN_S: Final = 30.0
 
 
 def wall_ms() -> int:
-    """Return what the clock of this machine shows."""
+    """Return the time of this machine's clock."""
     return int(time.time() * 1_000)
 
 
@@ -39,7 +39,7 @@ class _Heard(NamedTuple):
 
 
 class NodeClocks:
-    """Polls every node: for its clock, whose last reading it extrapolates, and for a census."""
+    """Polls every node for a census and for its clock, and extrapolates the last reading."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class NodeClocks:
     ) -> None:
         self._channels: Final = channels
         self._nodes: Final = nodes
-        #: Gets what each node says of itself.
+        #: Gets the answer of each node about itself.
         self._heard: Final = heard
         #: Called before the nodes are asked, each time.
         self._before: Final = before
@@ -63,7 +63,7 @@ class NodeClocks:
         self._asking: asyncio.Task[None] | None = None
 
     def __call__(self, node: str) -> int | None:
-        """Return what a node's clock shows now; None if there is no recent reading."""
+        """Return the current time of a node's clock; None without a recent reading."""
         reading = self._readings.get(node)
         if reading is None:
             return None
@@ -81,7 +81,7 @@ class NodeClocks:
             await asyncio.gather(self._asking, return_exceptions=True)
 
     async def ask(self) -> Mapping[str, int]:
-        """Ask every node now; return the replicas of those that answer, 0 of an older release."""
+        """Ask every node now; return the replicas of answering nodes, 0 for an older release."""
         self._before()
         nodes = list(self._nodes())
         answers = await asyncio.gather(*map(self._ask, nodes))
@@ -152,7 +152,7 @@ class NodeMembership:
         except (UnreachableError, CallError):
             return None
         try:
-            # One that knows of none says so by a configuration without members.
+            # A node without a membership answers with a configuration without members.
             return Membership(answer.index, Configuration.decode(answer.configuration))
         except ValueError:
             return None

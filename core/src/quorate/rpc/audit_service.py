@@ -1,4 +1,4 @@
-"""Streams the records of the node's audit log, and looks up who wrote a row."""
+"""Streams the records of the node's audit log, and looks up the writer of a row."""
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import closing
@@ -23,7 +23,7 @@ class AuditService:
     """Refuses followers where nothing is recorded."""
 
     _log: AuditLog | None
-    #: Those that there are.
+    #: The known domains.
     _domains: Collection[str]
     _reads: Reads
 
@@ -40,7 +40,7 @@ class AuditService:
         for position, domain in enumerate(request.domains):
             if domain not in self._domains:
                 known = ", ".join(sorted(self._domains))
-                raise Invalid(f"domains[{position}]", f"there is no such domain; there are {known}")
+                raise Invalid(f"domains[{position}]", f"no such domain; use one of {known}")
         domains = frozenset(request.domains)
         with closing(self._log.follow()) as follower:
             # So that the caller knows from when on it sees everything.
@@ -55,12 +55,12 @@ class AuditService:
             except LaggingError:
                 raise Rejected(
                     "RESOURCE_EXHAUSTED",
-                    "this caller did not keep up; read what is missing in the node's audit log",
+                    "this caller did not keep up; read the missing records in the node's audit log",
                 ) from None
         raise Rejected("UNAVAILABLE", "the node stops")
 
     async def Writer(self, request: pb.FindWriter, context: object) -> pb.RowWriter:
-        """Return who last wrote a row."""
+        """Return the last writer of a row."""
         try:
             found = await self._reads.read(request, pb.RowWriter, timeout_s=deadline.remaining_s())
         except LookupError as error:

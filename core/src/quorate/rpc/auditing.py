@@ -1,7 +1,7 @@
-"""What is audited of calls: each command that enters here, and what operators have the node do.
+"""Audits calls: each command that enters here, and each operation of an operator on the node.
 
-A record says who did what to which keys, when, from where, and how it ended. It holds no value and
-no text of an error, in which a secret may be.
+A record has the caller, the operation, the keys, the time, the address and the outcome. It holds
+no value and no text of an error, as both may hold a secret.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
 
 _log = logging.getLogger(__name__)
 
-#: The domain of what operators have a node do.
+#: The domain of operators' operations on a node.
 ADMIN: Final = "admin"
-#: Refusals that have a record whatever was asked.
+#: Refusals that are recorded for every method.
 _DENIED: Final = ("PERMISSION_DENIED", "UNAUTHENTICATED")
 #: A command with more keys has several records.
 KEYS: Final = 1_000
@@ -54,7 +54,7 @@ class _Call:
     recorded: bool = False
 
 
-#: Outside of a call the node acts, for one of its plugins or for whom that has let in.
+#: Outside of a call the node acts, for one of its plugins or for a user admitted by one.
 _call: Final[ContextVar[_Call | None]] = ContextVar("quorate_rpc_audited_call", default=None)
 
 
@@ -80,7 +80,7 @@ class Audit:
         }
         known = {ADMIN, *catalog.declared, *catalog.commands}
         if unknown := set(omitted) - known:
-            _log.warning("audit.omit names what is not here: %s", ", ".join(sorted(unknown)))
+            _log.warning("audit.omit has unknown names: %s", ", ".join(sorted(unknown)))
         #: The requests of administration, by the paths of their methods.
         self._admin: Final = {} if ADMIN in omitted else admin
         self._owners: Final = {
@@ -90,7 +90,7 @@ class Audit:
         }
 
     def command(self, message: Message) -> Answered | None:
-        """Return what is called once with the answer to a command; None: it has no record."""
+        """Return a function that records a command, called once with its answer; None: no record."""
         audited = self._commands.get(type(message))
         if audited is None:
             return None
@@ -143,7 +143,7 @@ class Audit:
             for key in named[each.item]
         ]
         found = [key for item in named for key in item]
-        # A record is of bounded length, whatever a command holds.
+        # A record is of bounded length, however long the keys of a command.
         for first in range(0, max(len(found), len(refused), 1), KEYS):
             part = {"keys": found[first : first + KEYS], **outcome}
             if some := refused[first : first + KEYS]:
@@ -172,7 +172,7 @@ def admin_methods(
 
 
 def _keys(command: Command[Any], message: Message) -> list[list[Key]]:
-    """Return the keys of each item of a command; one that is no batch is an item itself."""
+    """Return the keys of each item of a command; a command that is not a batch is its own item."""
     items = [message] if command.items is None else command.items.get(message)
     try:
         return [[keys.readable(each) for each in _keys_of(command, item)] for item in items]

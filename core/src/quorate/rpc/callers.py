@@ -1,4 +1,4 @@
-"""Who makes the gRPC call that this task serves."""
+"""The caller of the gRPC call that this task serves."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from quorate.plugin import Caller
 from quorate.plugin.node import NODE
 from quorate.rpc.methods import Context
 
-#: Nobody has proved who they are.
+#: A caller that has proved no name.
 NOBODY: Final = Caller()
 
 _caller: Final[ContextVar[Caller]] = ContextVar("quorate_rpc_caller", default=NODE)
@@ -18,19 +18,19 @@ _asked: Final[ContextVar[Asked | None]] = ContextVar("quorate_rpc_asked", defaul
 
 
 def caller() -> Caller:
-    """Return who makes the call that this task serves; outside of a call, the node itself."""
+    """Return the caller of the call that this task serves; outside of a call, the node itself."""
     return _caller.get()
 
 
 def begin(made_by: Caller) -> None:
-    """Record in the task of a call who makes it; what an earlier call of the task asked is gone."""
+    """Record a call's caller in its task, and forget the request of an earlier call of the task."""
     _caller.set(made_by)
     _asked.set(None)
 
 
 @contextmanager
 def acting(user: str, address: str) -> Iterator[None]:
-    """Let this node act for a user whom a plugin has let in."""
+    """Let this node act for a user that a plugin has admitted."""
     before = _caller.set(Caller(name=user, node=True, address=address))
     try:
         yield
@@ -39,12 +39,12 @@ def acting(user: str, address: str) -> Iterator[None]:
 
 
 def asked() -> Asked | None:
-    """Return what the call asks for that this task serves; None: its caller needs no right."""
+    """Return the request of the call that this task serves; None: its caller needs no right."""
     return _asked.get()
 
 
 def ask(what: Asked | None) -> None:
-    """Record in the task of a call what was asked for, and granted."""
+    """Record the granted request of a call in its task."""
     _asked.set(what)
 
 

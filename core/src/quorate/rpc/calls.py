@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class CallTally:
-    """Counts what it is put around, from farthest out.
+    """Counts calls, as the outermost layer around methods.
 
-    A stream is a call from its beginning to its end. Methods that nobody serves are not counted:
+    A stream is a call from its beginning to its end. Calls of unknown methods are not counted:
     callers would choose the names.
     """
 

@@ -38,7 +38,7 @@ class UnreachableError(Exception):
 
 
 class Route(NamedTuple):
-    """A connection that stands, and what this node says of itself on it."""
+    """An established connection, and the metadata by which this node identifies itself on it."""
 
     channel: Channel
     #: The other node's `NodeService`.
@@ -53,7 +53,7 @@ class _Known:
     certificates: int
     channel: Channel
     stub: Stub
-    #: What this node proves the token over, on the connection that stands; None: not asked yet.
+    #: The challenge for the proof of the token, on the established connection; None: not asked yet.
     challenge: bytes | None = None
     asked_at: float = 0.0
     #: Forgets the challenge with its connection.
@@ -73,7 +73,7 @@ class _Known:
 
 
 class NodeChannels:
-    """The channels of a node to those that its `PeerNetwork` knows."""
+    """The channels of a node to the other nodes of its `PeerNetwork`."""
 
     def __init__(self, network: PeerNetwork, *, connect_s: float = 1.0) -> None:
         self._network: Final = network
@@ -82,7 +82,7 @@ class NodeChannels:
         self._closing: Final[set[asyncio.Task[None]]] = set()
 
     async def route(self, node: str, timeout_s: float) -> Route:
-        """Return a connection to a node once it stands; raises `UnreachableError`."""
+        """Return a connection to a node once it is established; raises `UnreachableError`."""
         known = self._known_as(node)
         try:
             async with asyncio.timeout(min(timeout_s, self._connect_s)):
@@ -112,7 +112,7 @@ class NodeChannels:
         certificates = self._network.certificates
         known = self._known.get(node)
         if known is not None and known.address == address:
-            # A connection that stands goes on with the certificates that it began with.
+            # An established connection keeps the certificates that it began with.
             ready = known.channel.get_state() is State.READY
             if ready or known.certificates == certificates:
                 return known

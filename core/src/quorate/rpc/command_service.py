@@ -26,11 +26,11 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
 
 #: Access is checked per command.
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
-#: The most bytes of the name of a fence.
+#: Maximum number of bytes in the name of a fence.
 LONGEST_FENCE: Final = 1_024
-#: About what an answer takes without a reply: a smaller reply always has room.
+#: Approximate bytes of an answer without a reply: a smaller reply always has room.
 _STATUS_BYTES: Final = 512
-#: What an answer takes beside its reply.
+#: Bytes of an answer beside its reply.
 _ANSWER_BYTES: Final = 64
 #: A message of split answers has this part of the largest one, or a single larger answer.
 _PARTS: Final = 4
@@ -133,7 +133,7 @@ class CommandService:
     async def SealSession(
         self, request: pb.SealSessionRequest, context: object
     ) -> pb.SealSessionResponse:
-        """Let the session of a name carry out nothing more, and return what it has carried out."""
+        """Seal a named session against further commands; return the revisions of its commands."""
         self._check_place(request.group, request.shard_key)
         if not request.name:
             raise Invalid("name", "must not be empty")
@@ -150,7 +150,7 @@ class CommandService:
     async def CloseSession(
         self, request: pb.CloseSessionRequest, context: object
     ) -> pb.CloseSessionResponse:
-        """End a session; one that has ended is passed over."""
+        """End a session; an ended session is ignored."""
         self._check_place(request.group, request.shard_key)
         if not request.session:
             raise Invalid("session", "name a session that was opened")
@@ -210,14 +210,14 @@ class CommandService:
     def _check_place(self, group: str, shard_key: bytes) -> None:
         if group not in self._catalog.groups:
             known = ", ".join(sorted(self._catalog.groups))
-            raise Invalid("group", f"{group!r} is no group of this cluster; there are: {known}")
+            raise Invalid("group", f"{group!r} is not a group of this cluster; groups are: {known}")
         size, most = len(shard_key), self._limits.key_bytes
         if size > most:
             raise Invalid("shard_key", f"{size} bytes; at most {most} allowed (limits.key_bytes)")
 
 
 class _Deadlines:
-    """Until when the commands of one message may take; those that are given as long share it."""
+    """The deadlines of the commands of one message, computed once for each timeout."""
 
     def __init__(self, groups: Groups) -> None:
         self._groups: Final = groups
@@ -226,7 +226,7 @@ class _Deadlines:
         self._known: Final[dict[int, float]] = {}
 
     def of(self, timeout_ms: int) -> float:
-        """Return it on the loop's clock."""
+        """Return the deadline for a timeout, on the loop's clock."""
         known = self._known.get(timeout_ms)
         if known is None:
             own = self._groups.deadline(timeout_ms / 1_000 if timeout_ms else None)
@@ -271,7 +271,7 @@ def _fill(
         filled.status.CopyFrom(failed_status(f"command {command.type}", answer))
         return 0
     reply = filled.reply
-    # Set even if empty: its presence says that there is a reply.
+    # Set even if empty: its presence marks a reply.
     reply.payload = answer.reply
     if answer.forgotten:
         reply.forgotten = True

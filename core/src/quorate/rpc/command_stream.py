@@ -1,4 +1,4 @@
-"""One stream of commands: what is read of it, what waits for its answer, and what is written."""
+"""One stream of commands: reads them, awaits their answers, and writes the answers."""
 
 import asyncio
 from collections import deque
@@ -14,7 +14,7 @@ from quorate.v1.command_pb2 import Command, CommandAnswer, NumberedAnswer, Strea
 #: About how many bytes of answers go into one message.
 RESPONSE_BYTES: Final = 1 << 20
 
-#: Hands on the commands of a message, each with what its answer is given to.
+#: Hands on the commands of a message, each with the receiver of its answer.
 Put = Callable[[Iterable[tuple[Command, Answered]]], None]
 #: Makes the answer to a command, as its client gets it.
 ToAnswer = Callable[[Command, Answer | Exception], CommandAnswer]
@@ -29,7 +29,7 @@ class _Ended(NamedTuple):
 
 
 class CommandStream:
-    """Reads no further while as much as `[limits]` allows waits to be answered and written.
+    """Stops reading while the commands not yet answered and written reach the bounds of `[limits]`.
 
     A message counts as a whole: the last one that is read may exceed the bounds.
     """
@@ -39,17 +39,17 @@ class CommandStream:
         self._to_answer: Final = to_answer
         self._limits: Final = limits
         self._numbered = 0
-        #: What was read, and is not written.
+        #: Commands that were read, and their answers not yet written.
         self._open = 0
         self._open_bytes = 0
         self._ended: Final[deque[_Ended]] = deque()
         self._over = False
-        #: Set when there is something new for the reader, or for the writer.
+        #: Set when the reader has room, or the writer has news.
         self._room: Final = asyncio.Event()
         self._news: Final = asyncio.Event()
 
     async def read(self, messages: AsyncIterator[Iterable[Command]]) -> None:
-        """Put the commands of all messages; raises what reading them does."""
+        """Put the commands of all messages; raises the errors of reading them."""
         try:
             async for commands in messages:
                 self._take(commands)
@@ -94,7 +94,7 @@ class CommandStream:
         return self._open < limits.stream_commands and self._open_bytes < limits.stream_bytes
 
     def _next_response(self) -> tuple[StreamResponse, int, int]:
-        """Return a message of answers, and what it answers in commands and bytes."""
+        """Return a message of answers, and the number and bytes of the commands that it answers."""
         answers: list[NumberedAnswer] = []
         room, size = RESPONSE_BYTES, 0
         while self._ended and room > 0:

@@ -1,4 +1,4 @@
-"""The connections of clients: how many each address has, and which of them nobody uses."""
+"""The connections of clients: counts them by address, and closes idle ones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from quorate.plugin import Caller
 from quorate.rpc.methods import failed_status
 from quorate.rpc.status import DETAILS_KEY
 
-#: How often they are looked at.
+#: The interval between two checks.
 LOOK_S: Final = 1.0
-#: How fast a request has to come, after a second, once there is no room for others.
+#: The minimum rate of a request, after a second, once there is no room for others.
 _CROWDED_BYTES_PER_S: Final = 4 << 20
 _RETRY_MS: Final = 1_000
 
@@ -30,7 +30,7 @@ class _Begun(NamedTuple):
 
 
 class Connection:
-    """What is known of a connection."""
+    """The state of one connection."""
 
     __slots__ = (
         "_caller",
@@ -46,9 +46,9 @@ class Connection:
     )
 
     def __init__(self, host: str, now: float, close: Callable[[], object] | None = None) -> None:
-        #: Where the other end is.
+        #: The address of the other end.
         self.host: Final = host
-        #: Ends it; None: the engine does not say how.
+        #: Ends it; None: the engine cannot.
         self.close: Final = close
         #: The last caller, and the same with its address: most make many calls.
         self._caller: Caller | None = None
@@ -134,7 +134,7 @@ class Connections:
                 closed(peer)
 
     def take(self, request: Coming, size: int) -> Refusal | None:
-        """Count a request that begins to come; or say why there is no room for it."""
+        """Count a request that begins to arrive; return the refusal if there is no room for it."""
         connection = self._open.get(request.peer())
         if self._room is None or connection is None or connection.is_node:
             return None
@@ -146,7 +146,7 @@ class Connections:
         return None
 
     def give(self, request: Coming) -> None:
-        """Take note that a request has come, or never will."""
+        """Stop counting a request that has arrived, or never will."""
         connection = self._open.get(request.peer())
         if connection is not None and self._room is not None:
             begun = connection.coming.pop(request, None)
@@ -154,13 +154,13 @@ class Connections:
                 self._room.give(connection.host, begun.size)
 
     def start(self) -> None:
-        """Look at them from now on."""
+        """Start the periodic check of connections."""
         if self._unused_s is not None or self._room is not None:
             look = every(self._loop, LOOK_S, self.look, "looking at connections failed")
             self._looking = self._loop.create_task(look)
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop the periodic check."""
         await end(self._looking)
 
     def called(self, peer: str) -> Connection:
@@ -177,19 +177,19 @@ class Connections:
         connection.used_at = self._loop.time()
 
     def on_close(self, peer: str, closed: Callable[[str], None]) -> None:
-        """Let something know when a connection is gone."""
+        """Call `closed` when a connection is gone."""
         if (connection := self._open.get(peer)) is not None:
             connection.closed.append(closed)
 
     def trust(self, peer: str) -> None:
-        """Record that a node of the cluster calls: its connection is left alone."""
+        """Record that a node of the cluster calls: its connection is not limited."""
         if (connection := self._open.get(peer)) is not None:
             connection.is_node = True
             self._give(connection)
             self._give_room(connection)
 
     def look(self) -> None:
-        """Close connections that nobody has used for long, and end requests that do not come."""
+        """Close idle connections, and end requests that arrive too slowly."""
         self._end_stalled()
         if self._unused_s is None:
             return
@@ -213,8 +213,8 @@ class Connections:
                 if now - begun.since > within_s:
                     self.stalled += 1
                     what = (
-                        f"the {begun.size} bytes of the request did not come in {within_s:.1f} s, "
-                        "which is what limits.slow_reader_s and limits.inflight_bytes leave it: "
+                        f"the {begun.size} bytes of the request did not arrive in {within_s:.1f} s, the "
+                        "time that limits.slow_reader_s and limits.inflight_bytes allow it: "
                         "send faster, or less at once"
                     )
                     request.refuse(_refusal(ExhaustedError(what, _RETRY_MS)))

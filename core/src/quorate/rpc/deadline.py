@@ -4,7 +4,7 @@ import asyncio
 from contextvars import ContextVar
 from typing import Final
 
-#: On the loop's clock; None: the caller waits for ever, or there is no call.
+#: On the loop's clock; None: the caller set no deadline, or there is no call.
 _deadline: Final[ContextVar[float | None]] = ContextVar("quorate_rpc_deadline", default=None)
 
 

@@ -1,4 +1,4 @@
-"""What a shard's replica here gives to the watches of a node that has none."""
+"""Serves pages of a shard's replica here to the watches of a node without a replica."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
@@ -11,22 +11,22 @@ from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import node_pb2 as pb
 
-#: How often a reader learns how old the replica's state may be, and how far it has come, while
-#: there is nothing for it.
+#: The interval at which a reader learns the age and the progress of the replica's state, while
+#: there are no events for it.
 WORD_S: Final = 1.0
 
 
 async def serve(
     requests: AsyncIterable[pb.FeedRequest], open_feed: OpenFeed
 ) -> AsyncGenerator[pb.FeedResponse, None]:
-    """Yield a page for each request, as soon as there is one, and now and then word before it.
+    """Yield a page for each request as soon as it is there, and reports of progress before it.
 
     A feed that only another replica could carry on ends in `UnreadableError`.
     """
     asked = aiter(requests)
     first = await anext(asked, None)
     if first is None or not first.HasField("start"):
-        raise Invalid("start", "it is missing; the first request says what is wanted")
+        raise Invalid("start", "must be set in the first request")
     woken = asyncio.Event()
     begin = first.start
     feed = open_feed(
@@ -54,9 +54,9 @@ async def serve(
 async def _taken(
     feed: Feed, woken: asyncio.Event, following: bool
 ) -> AsyncIterator[Page | Lost | None]:
-    """Yield None now and then, and at last what comes next.
+    """Yield None, or a page without events, at intervals, and at last the next page or loss.
 
-    Pages without a change are no answer by themselves: the last of them is, after a while.
+    While it follows, pages without events are held back: the last of them is yielded when due.
     """
     loop = asyncio.get_running_loop()
     due, moved = loop.time() + WORD_S, None

@@ -57,7 +57,7 @@ class NodeFeeds:
         not_before: int,
         wake: Callable[[], None],
     ) -> RemoteFeed:
-        """Start after `start`, or with the rows if there is none, at `not_before` or later."""
+        """Start after `start`, or with all rows if it is absent, at `not_before` or later."""
         feed = RemoteFeed(self, shard, selection, start, not_before, wake)
         self._running.add(feed.running)
         feed.running.add_done_callback(self._running.discard)
@@ -83,7 +83,7 @@ class NodeFeeds:
                 except UnreachableError as error:
                     reason = str(error)
                 except CallError as error:
-                    # That the time is over says less than what came before it.
+                    # A timeout says less than the error before it.
                     if not reason or error.code() is not Code.DEADLINE_EXCEEDED:
                         reason = f"{node} gave no answer: {error.details()}"
             if not await pause.until(deadline):
@@ -129,7 +129,7 @@ class RemoteFeed:
         self._families: Final = [
             watch_pb2.WatchedFamily(name=name, prefix=prefix) for name, prefix in selection.items()
         ]
-        #: After what came; None until the list is complete.
+        #: The position after the last page; None until the list is complete.
         self._start = start
         self._listing = False
         self._not_before: Final = not_before
@@ -153,7 +153,7 @@ class RemoteFeed:
         return self._generation if self._here is None else self._here.generation
 
     def take(self) -> Page | Lost | None:
-        """Return what comes next; None when there is nothing yet."""
+        """Return the next page, or the loss of the feed; None if neither has come."""
         if self._lost is not None:
             return self._lost
         page, self._page = self._page, None
@@ -163,7 +163,7 @@ class RemoteFeed:
         return None if self._here is None else self._here.take()
 
     def age_ms(self) -> int | None:
-        """Return how old what this feed has seen may be; None when that is not known."""
+        """Return how stale the last state of this feed may be; None if unknown."""
         if self._here is not None:
             return self._here.age_ms()
         if self._age_ms is None:
@@ -277,7 +277,7 @@ class RemoteFeed:
 
 
 def _seen(event: node_pb2.FeedEvent) -> Seen | None:
-    """Return an event as watchers see it; None of a message whose plugin is not on this node."""
+    """Return an event as watchers see it; None for a message of a plugin that this node lacks."""
     if event.emitted:
         seen = emitted(event.name, event.value)
         return None if seen is None else Seen(event.revision, seen, event.at_ms)

@@ -28,7 +28,7 @@ SERVICE: Final = pb.DESCRIPTOR.services_by_name["FileService"]
 PEERS: Final = pb.DESCRIPTOR.services_by_name["FilePeerService"]
 #: Rows of files are not checked one by one: only operators load files.
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="write"))
-#: The most bytes of a name, and of a part of a file.
+#: Maximum number of bytes in a name, and in a part of a file.
 LONGEST_NAME: Final = 256
 LARGEST_PART: Final = 4 << 20
 _READ_S: Final = 10.0
@@ -107,7 +107,7 @@ class FileService:
         self._demand(command)
 
     def _demand(self, command: str) -> None:
-        """Refuse a caller that may not send the command whatever its items are."""
+        """Refuse a caller without write access to the whole domain of the command."""
         caller, domain = callers.caller(), domain_of(self._catalog, command)
         if caller.node or self._authority.enabled is False:
             return
@@ -126,7 +126,7 @@ class FileService:
 
     def _check_group(self, group: str) -> None:
         if group not in self._catalog.groups:
-            raise Invalid("group", f"{group!r} is no group of this cluster")
+            raise Invalid("group", f"{group!r} is not a group of this cluster")
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""What another node forwards on its stream: proposed on arrival, and answered when it completes."""
+"""Serves the commands that another node forwards: proposes on arrival, answers on completion."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class ForwardServing:
         self._over = False
 
     async def serve(self, requests: AsyncIterable[node_pb2.ForwardRequest], write: Write) -> None:
-        """Return when all that came is answered; what is open ends with the stream."""
+        """Return once all requests are answered; open ones end with the stream."""
         call_ids.forget()
         reading = asyncio.create_task(self._read(requests))
         try:
@@ -60,7 +60,7 @@ class ForwardServing:
         try:
             async for request in requests:
                 if not request.parts:
-                    raise Invalid("parts", "a message without any is none of a node's")
+                    raise Invalid("parts", "must not be empty")
                 by_shard: defaultdict[str, list[node_pb2.ForwardedPart]] = defaultdict(list)
                 for part in request.parts:
                     by_shard[part.shard].append(part)

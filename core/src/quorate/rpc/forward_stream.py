@@ -25,9 +25,9 @@ from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, UnreachableError
 from quorate.rpc.status import error_of
 from quorate.v1 import entry_pb2, node_pb2
 
-#: How long a node may take to let this one in; one that cannot be reached is known before.
+#: Time for a node to admit this one; an unreachable node is detected earlier.
 _ADMISSION_S: Final = 5.0
-#: How much longer an answer may take than its command: the other node says best why it is late.
+#: Extra time for an answer after its command's deadline: the other node knows the cause best.
 GRACE_S: Final = 0.2
 
 
@@ -55,11 +55,11 @@ class ForwardedRun:
     ) -> None:
         self.shard: Final = shard
         self.commands: Final = commands
-        #: About how many bytes it takes in a message.
+        #: Its approximate number of bytes in a message.
         self.weight: Final = sum([weight(each.command) for each in commands])
         #: On the loop's clock.
         self.deadlines: Final = [now + each.timeout_s for each in commands]
-        #: Set when every command has its result, or nobody waits any more.
+        #: Set when every command has its result, or its caller has stopped waiting.
         self.answer: Final = answer
         self.results: Final[list[Result | None]] = [None] * len(commands)
         self.open = len(commands)
@@ -83,7 +83,7 @@ class ForwardedRun:
             self.settle(place, error)
 
     def expire(self, now: float) -> None:
-        """End what is late: what was sent is waited for a little longer, and then in doubt."""
+        """End late commands: sent ones get `GRACE_S` more, and are then in doubt."""
         grace_s = GRACE_S if self.sent else 0.0
         for place, deadline in enumerate(self.deadlines):
             if deadline + grace_s <= now:
@@ -144,7 +144,7 @@ class ForwardStream:
             self._running = self._loop.create_task(self._run())
 
     def runs(self) -> Iterator[ForwardedRun]:
-        """Yield what waits, and what was sent and is not answered."""
+        """Yield the waiting runs, and the sent ones without an answer."""
         yield from self._waiting
         yield from [run for run, _ in self._sent.values()]
 
@@ -211,7 +211,7 @@ class ForwardStream:
             await self._news.wait()
 
     def _next_request(self) -> node_pb2.ForwardRequest | None:
-        """Take what shares the next message: a run is never cut."""
+        """Take the runs that share the next message: a run is never split."""
         now = self._loop.time()
         request = node_pb2.ForwardRequest()
         size = 0
@@ -227,7 +227,7 @@ class ForwardStream:
             self._waiting.popleft()
             run.sent = True
             number = next(self._ids)
-            # A command whose time has passed was answered "not proposed", and must not be.
+            # An expired command was answered "not proposed", and must not be proposed.
             places = [place for place, result in enumerate(run.results) if result is None]
             self._sent[number] = (run, places)
             sent = request.parts.add(id=number, shard=str(run.shard), span=run.span)

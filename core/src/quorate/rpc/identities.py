@@ -1,4 +1,4 @@
-"""Who makes a call, by a certificate, a bearer token or a JWT; and that only they go on."""
+"""Authenticates callers by certificate, bearer token or JWT; ends calls with revoked tokens."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from quorate.plugin.services import Method
 from quorate.rpc import callers
 from quorate.rpc.methods import Behaviour, Context, fail
 
-#: How soon what was revoked ends the calls that go on.
+#: The delay until a revocation ends open calls.
 LOOK_S: Final = 0.25
 
 _AUTHORIZATION: Final = "authorization"
 _BEARER: Final = "bearer "
 _UNKNOWN: Final = NotServingError(
-    "this node does not know yet who may call it; try again, or ask another node"
+    "this node does not know its callers yet; try again, or ask another node"
 )
 
 #: Returns the identity that a JWT proves; raises `Rejected` (UNAUTHENTICATED).
@@ -45,12 +45,12 @@ OwnerOf = Callable[[str], str]
 
 @dataclass(eq=False)
 class Identities:
-    """Finds out who makes each call.
+    """Finds the identity of the caller of each call.
 
-    `root_token` returns the token of `root`, "" for none; `jwt` is given where an issuer is
+    `root_token` returns the token of `root`, "" for none; `jwt` is set where an issuer is
     configured. With `certificates` callers show one. `node_of` returns the node of the cluster that
     makes a call, "" for none. Neither a certificate nor a JWT proves a name that `is_reserved`.
-    Methods of the services in `unasked` let their callers in by themselves.
+    Methods of the services in `unasked` authenticate their callers themselves.
     """
 
     _authority: Authority
@@ -60,7 +60,7 @@ class Identities:
     _node_of: Callable[[Context], str] = lambda _: ""
     _is_reserved: Callable[[str], bool] = is_reserved
     _unasked: Collection[str] = ()
-    #: The calls whose callers have shown a token, and the token.
+    #: The calls made with a token, and their tokens.
     _open: dict[asyncio.Task[Any], str] = field(default_factory=dict, init=False)
     _ended: dict[asyncio.Task[Any], Rejected] = field(default_factory=dict, init=False)
     _following: asyncio.Task[None] | None = field(default=None, init=False)
@@ -75,7 +75,7 @@ class Identities:
         await end(self._following)
 
     def look(self) -> None:
-        """End the calls whose tokens are not taken any more."""
+        """End the calls with tokens that are not accepted any more."""
         if not self._open or not self._authority.enabled:
             return
         refused = {token: self._refusal_of(token) for token in set(self._open.values())}
@@ -93,7 +93,7 @@ class Identities:
         return None
 
     def around(self, path: str, serve: Behaviour) -> Behaviour:
-        """Let each call of a method know who makes it, and end it with the token."""
+        """Record the caller of each call of a method, and end the call with its token."""
 
         if path.strip("/").partition("/")[0] in self._unasked:
             return serve
@@ -130,7 +130,7 @@ class Identities:
         return served
 
     def _identify(self, context: Context) -> tuple[Caller, str]:
-        """Return who calls, and the token that it has shown, if any."""
+        """Return the caller, and its token, if any."""
         if self._authority.enabled:
             for key, value in context.invocation_metadata() or ():
                 if key == _AUTHORIZATION:
@@ -167,7 +167,7 @@ class Guard:
         self._methods: Final[dict[str, tuple[Method, Need]]] = {}
 
     def of(self, method: Method, need: Need) -> Callable[[Any], None]:
-        """Return what refuses requests of a method; for a stream of them it is given None."""
+        """Return the check of a method's requests; for a stream of requests it gets None."""
         path, access, domain = method.path, need.access, need.domain
         authority = self._authority
         self._methods[path] = method, need
@@ -192,11 +192,11 @@ class Guard:
         return demand
 
     def ask_again(self, caller: str, path: str, content: bytes) -> None:
-        """Refuse what another node asks for, whose caller may not use a method as it did there."""
+        """Refuse a request of another node if its caller may not use the method as it did there."""
         if self._authority.enabled is False:
             return
         if self._authority.enabled is None:
-            raise UnreadableError("this node does not know yet who may read: ask another one")
+            raise UnreadableError("this node does not know its callers yet: ask another node")
         known = self._methods.get(path)
         if known is None:
             raise denied(caller, f"the method {path}, which this node does not have")

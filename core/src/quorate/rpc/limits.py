@@ -1,7 +1,7 @@
-"""What the clients of a node may hold of it at a time, each no more than is left for others.
+"""Limits what clients hold of a node at a time, each no more than it leaves for others.
 
-A caller is the identity that it has proved, or else the address that it calls from. Other nodes are
-not bounded. Without settings a call pays for the look at a flag.
+A caller is the identity that it has proved, or else the address that it calls from. Other nodes
+are not limited. Without settings a call costs the check of a flag.
 """
 
 from __future__ import annotations
@@ -35,31 +35,31 @@ from quorate.rpc.connections import Connections, address_of
 from quorate.rpc.methods import Behaviour, Context, fail
 
 WATCH: Final = "/quorate.v1.WatchService/Watch"
-#: How often connections and answers that are not read are looked at.
+#: The interval between two checks for idle connections and unread answers.
 LOOK_S: Final = 1.0
-#: How long a write may take to a client that has more bytes in flight than it leaves for others.
+#: Time for a write to a client that has more bytes in flight than it leaves for others.
 _CROWDED_S: Final = 1.0
-#: How many of those who wait for room are woken at a time.
+#: Number of callers waiting for room that are woken at a time.
 _WOKEN: Final = 16
-#: A smaller request or answer is bounded by the calls alone: most calls have such ones.
+#: Smaller requests and answers are bounded by the number of calls alone: most calls have them.
 _SMALL_BYTES: Final = 1 << 10
-#: How long the status of a call may take to its client that reads nothing.
+#: Time for the status of a call to a client that reads nothing.
 _LAST_S: Final = 1.0
 
 
 class _Held:
-    """What a call holds, and since when its answer is being sent."""
+    """The shares that a call holds, and the time at which sending of its answer began."""
 
     __slots__ = ("break_off", "sent_from", "shares", "watchers", "who")
 
     def __init__(self, who: str) -> None:
         self.who: Final = who
-        #: In turn a share and how much of it.
+        #: Each share with the amount held.
         self.shares: list[tuple[FairShare, int]] = []
         self.sent_from = 0.0
-        #: Ends the call whose answer is not read; None: it was called.
+        #: Ends the call if its answer is not read; None: called already.
         self.break_off: Callable[[], object] | None = None
-        #: Whose quotas a watch counts for.
+        #: The accounts that a watch counts for.
         self.watchers: Sequence[Account] = ()
 
     def take(self, share: FairShare, amount: int = 1) -> None:
@@ -81,9 +81,9 @@ class _Held:
 
 
 class CallLimits:
-    """Bounds what it is put around; the methods of the services of `exempt` never are.
+    """Limits the calls of methods, except methods of the services in `exempt`.
 
-    It stands within what finds out who calls.
+    It wraps a method within the layer that identifies the caller.
     """
 
     def __init__(
@@ -128,14 +128,14 @@ class CallLimits:
         self.bounded: Final = bool(self.shares) or self.connections.on or self._slow_s is not None
         #: Calls that were ended because their clients read nothing.
         self.slow_readers = 0
-        #: The methods that answer once: their calls hold what they do until that has left.
+        #: The methods with a single answer: their calls hold their shares until it has been sent.
         self._answer_once: frozenset[str] = frozenset()
-        #: The calls whose answers are being sent, by the tasks or the calls themselves.
+        #: The calls with an answer being sent, by their tasks or the calls themselves.
         self._sent: Final[dict[object, _Held]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     def start(self, answer_once: Collection[str] = ()) -> None:
-        """Look at what goes on from now on; `answer_once` are the methods with one answer."""
+        """Start the periodic checks; `answer_once` are the methods with one answer."""
         self._answer_once = frozenset(answer_once)
         self.connections.start()
         if self._slow_s is not None:
@@ -143,7 +143,7 @@ class CallLimits:
             self._looking = self._loop.create_task(look)
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop the periodic checks."""
         await self.connections.stop()
         await end(self._looking)
 
@@ -160,12 +160,12 @@ class CallLimits:
         return served
 
     def trust(self, context: Context) -> None:
-        """Leave the connection alone on which a node of the cluster calls."""
+        """Exempt the connection of a call by a node of the cluster."""
         if self.connections.on:
             self.connections.trust(context.peer())
 
     def _ended(self, sent_by: object) -> None:
-        """Take back what a call held whose answer was sent."""
+        """Release the shares of a call after its answer was sent."""
         if (held := self._sent.pop(sent_by, None)) is not None:
             held.release()
 
@@ -224,7 +224,7 @@ class CallLimits:
             account.take(CALLS, 1, now)
 
     def _enter(self, held: _Held, path: str, request: Any) -> None:
-        """Hold what a call takes of the node; raises `ExhaustedError`."""
+        """Take the shares that a call needs; raises `ExhaustedError`."""
         if self._calls is not None:
             held.take(self._calls)
         if self._watches is not None and path == WATCH:
@@ -232,7 +232,7 @@ class CallLimits:
         share = self._bytes
         if share is not None and isinstance(request, bytes):
             size = len(request)
-            # Its answer may be large: so a small one counts, too, once much is under way.
+            # Its answer may be large: so a small request counts, too, under load.
             if size > _SMALL_BYTES or share.total > share.most // 4:
                 held.take(share, max(1, size))
 
@@ -267,7 +267,7 @@ class CallLimits:
 
 
 class Room:
-    """Bytes of answers that are being sent, and those who wait until they may have more."""
+    """The bytes of answers being sent, and the callers waiting for more of them."""
 
     def __init__(self, share: FairShare, loop: asyncio.AbstractEventLoop) -> None:
         self.share: Final = share
@@ -287,13 +287,13 @@ class Room:
                 waiter: asyncio.Future[None] = self._loop.create_future()
                 self._waiting[waiter] = who
                 try:
-                    # One that was woken may have had nothing to send, and wakes nobody.
+                    # A woken caller may have had nothing to send, and wakes no other.
                     await asyncio.wait([waiter], timeout=LOOK_S)
                 finally:
                     del self._waiting[waiter]
 
     def give(self, who: str, amount: int) -> None:
-        """Take back what was sent, and wake those who have waited longest."""
+        """Release sent bytes, and wake the callers that have waited longest."""
         self.share.give(who, amount)
         found = (each for each, of in self._waiting.items() if not each.done() and self.has(of))
         for waiter in islice(found, _WOKEN):
@@ -301,10 +301,11 @@ class Room:
 
 
 class _BoundedContext:
-    """The context of a call whose client has to take what is written.
+    """The context of a call that bounds the time for the client to take each message.
 
-    What is being written counts for the bytes in flight. A client that has more of them than it
-    leaves for others has to be quick. What reads a lot at once waits for `room` before it does.
+    Messages being written count for the bytes in flight. A client that has more of them than it
+    leaves for others has to be quick. A method that reads a lot at once awaits `room` before it
+    does.
     """
 
     def __init__(
@@ -327,7 +328,7 @@ class _BoundedContext:
         return getattr(self._context, name)
 
     def room(self) -> Awaitable[None] | None:
-        """Return what ends once there is room for its caller; None: there is."""
+        """Return an awaitable for room for the caller; None: there is room."""
         self._waits = True
         if self._room is None or self._room.has(self._who):
             return None
@@ -339,7 +340,7 @@ class _BoundedContext:
         except TimeoutError:
             self._ended = True
             raise SlowReaderError(
-                f"clients of {self._who} did not take what was sent to them, and there is no room "
+                f"clients of {self._who} did not read the answers sent to them: there is no room "
                 "for more (limits.inflight_bytes): read faster, or ask for less"
             ) from None
 
@@ -360,8 +361,8 @@ class _BoundedContext:
             self._ended = True
             self._slow()
             raise SlowReaderError(
-                f"the client did not take {size or 'some'} bytes in {within_s:g} s, which is what "
-                "limits.slow_reader_s and limits.inflight_bytes leave it: read faster, or ask for "
+                f"the client did not read {size or 'some'} bytes in {within_s:g} s, the time that "
+                "limits.slow_reader_s and limits.inflight_bytes allow it: read faster, or ask for "
                 "less"
             ) from None
         finally:
@@ -369,7 +370,7 @@ class _BoundedContext:
                 room.give(self._who, size)
 
     async def abort(self, code: Any, details: str = "", trailing_metadata: Any = ()) -> None:
-        """End the call; one whose client reads nothing is reset when it does not take this."""
+        """End the call; reset it if its client, which reads nothing, does not take the status."""
         try:
             async with asyncio.timeout(_LAST_S if self._ended else None):
                 await self._context.abort(code, details, trailing_metadata)
@@ -379,7 +380,7 @@ class _BoundedContext:
 
 
 def caller_in(context: Context) -> str:
-    """Return who makes a call: the identity of the caller, or else its address."""
+    """Return the name of a caller: its identity, or else its address."""
     return callers.caller().name or address_of(context.peer())
 
 

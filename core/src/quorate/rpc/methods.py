@@ -1,7 +1,7 @@
-"""What every call goes through: its size, its deadline, and the status that it fails with.
+"""The layer around every method: size of requests, deadline, and the status of a failure.
 
-It is put around a method once, when the server is made: a call that is good makes no task, and
-raises nothing.
+A method is wrapped once, when the server is made: a successful call makes no task, and raises
+nothing.
 """
 
 import inspect
@@ -42,7 +42,7 @@ Behaviour: TypeAlias = Callable[[Any, Context], Awaitable[Any]]
 #: Puts something around a method, which is named by its path.
 Around = Callable[[str, Behaviour], Behaviour]
 Read = Callable[[bytes], Any]
-#: Refuses a request, or what may come on a stream of them.
+#: Refuses a request, or a stream of requests.
 Demand = Callable[[Any], None]
 
 
@@ -75,9 +75,9 @@ def reading(parse: Read, limits: LimitsSection, command: str = "") -> Read:
 def answering(
     path: str, serve: Any, read: Read | None, large: LargeRequests, demand: Demand | None = None
 ) -> Behaviour:
-    """Answer with one message whatever `serve` returns or raises.
+    """Return a behaviour that answers with the message of `serve`, or the status of its error.
 
-    `demand` refuses what the caller may not ask for.
+    `demand` refuses requests that the caller may not make.
 
     Without `read` the requests are a stream, or bytes that the servicer looks at itself. With it a
     large request waits for its turn.
@@ -109,9 +109,9 @@ def answering(
 
 
 def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = None) -> Behaviour:
-    """Write what `serve` yields, or await it if it is a coroutine that writes itself.
+    """Return a behaviour that writes the messages of `serve`, or awaits it if it writes itself.
 
-    `demand` refuses what the caller may not ask for.
+    `demand` refuses requests that the caller may not make.
     """
     writes = inspect.iscoroutinefunction(serve)
 
@@ -130,7 +130,7 @@ def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = 
                 async for each in found:
                     await context.write(each)
             finally:
-                # What it holds is not left to the collector of garbage.
+                # Its resources are not left to the garbage collector.
                 if isinstance(found, AsyncGenerator):
                     await found.aclose()
         except _ABORTED as aborted:

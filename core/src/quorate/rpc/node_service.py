@@ -1,4 +1,4 @@
-"""What this node answers to the other nodes of its cluster, and to nobody else."""
+"""Answers the calls of the other nodes of the cluster, and of no other callers."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, aclosing
@@ -25,15 +25,15 @@ from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
 from quorate.v1 import node_pb2 as pb
 
-#: About how much of an answer to a query goes into one message.
+#: Approximate bytes of an answer to a query in one message.
 PART_BYTES: Final = 1 << 20
-#: How long a change of members may take whose caller set no deadline.
+#: Time for a change of members without a deadline.
 _STEP_S: Final = 10.0
 
 
 @dataclass(eq=False)
 class NodeService:
-    """Answers a node whose handshake the peers' streams would take, too."""
+    """Answers a node with a handshake that the peers' streams accept, too."""
 
     _network: PeerNetwork
     _groups: Groups
@@ -41,13 +41,13 @@ class NodeService:
     _change_member: Callable[[AskedStep], Awaitable[StepTaken]]
     _wall_ms: Callable[[], int]
     _watching: Callable[[], Watches]
-    #: Entered for as long as forwarded commands are carried out.
+    #: Entered while forwarded commands are executed.
     _under_way: Callable[[], AbstractContextManager[None]]
-    #: Given each call of a node, whose connection is no client's.
+    #: Called with each call of a node, to exempt its connection from clients' limits.
     _trust: Callable[[Context], None]
-    #: Asks callers of other nodes for their rights again.
+    #: Checks the rights of other nodes' callers again.
     _guard: Guard
-    #: What a census hears of this node.
+    #: The answer of this node to a census.
     _census: Callable[[], pb.ClockResponse] = pb.ClockResponse
 
     def add_to(self, server: RpcServer) -> None:
@@ -140,7 +140,7 @@ class NodeService:
         return pb.ChangeMemberResponse(step=taken.status, done=taken.done)
 
     async def Clock(self, request: pb.ClockRequest, context: Context) -> pb.ClockResponse:
-        """Return the wall clock, and what is led here."""
+        """Return the wall clock, and the shards led here."""
         await self.admit(context)
         answer = self._census()
         answer.wall_ms = self._wall_ms()
@@ -162,7 +162,7 @@ class NodeService:
 
 
 def shown_handshake(context: Context) -> Handshake | None:
-    """Return what a node says of itself in a call, if it is one; raises `Invalid`."""
+    """Return the handshake in a call of a node; None for other callers; raises `Invalid`."""
     for key, value in context.invocation_metadata() or ():
         if key == PEER_KEY and isinstance(value, bytes):
             try:
@@ -200,7 +200,7 @@ def node_of(network: PeerNetwork, context: Context) -> str:
 
 
 def parts(rows: Sequence[bytes]) -> list[list[bytes]]:
-    """Split rows into parts of about `PART_BYTES`; there is one at the least."""
+    """Split rows into at least one part, each of about `PART_BYTES`."""
     found: list[list[bytes]] = [[]]
     size = 0
     for row in rows:

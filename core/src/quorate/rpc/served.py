@@ -1,4 +1,4 @@
-"""What a server serves: methods by their paths, and a refusal for every other path."""
+"""The methods of a server by their paths, and a refusal for every other path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quorate.rpc.methods import Behaviour, Context, Read, fail
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """A method: what serves it, and how its messages are read and written; None: as bytes."""
+    """A method: its behaviour, and how its messages are read and written; None: as bytes."""
 
     kind: Kind
     serve: Behaviour
@@ -51,7 +51,7 @@ class Methods:
         }
 
     def refusal(self, path: str) -> Served:
-        """Return the method that says why nobody serves a path, and what to do about it."""
+        """Return a method that refuses a path that is not served, with the cause and the fix."""
 
         async def refuse(_: object, context: Context) -> None:
             await fail(path, LookupError(self._lack(path)), context)

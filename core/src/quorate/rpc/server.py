@@ -1,4 +1,4 @@
-"""The gRPC server of a node: where it listens, what it serves, and whether it is healthy."""
+"""The gRPC server of a node: its addresses, its services and its health."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from quorate.rpc.methods import Around, Behaviour, Demand, Read, answering, read
 from quorate.rpc.reflection import services_of
 from quorate.rpc.served import Methods, Served
 
-#: A request that is over the limit by less is refused by name; gRPC itself drops a larger one.
+#: A request over the limit by less gets a named refusal; gRPC itself drops a larger one.
 _SLACK_BYTES: Final = 1 << 20
 
-#: How long a caller may take until its connection stands, encrypted or not.
+#: Time for a caller to establish its connection, encrypted or not.
 HANDSHAKE_S: Final = 10.0
 _ONE_ANSWER: Final[Kind] = "unary_unary"
 _ENGINES: Final[Mapping[EngineName, Callable[[Methods, EngineLimits, Observer | None], Engine]]] = {
@@ -47,7 +47,7 @@ _STATUS: Final = health_pb2.HealthCheckResponse
 
 
 class ServingRefusedError(Exception):
-    """The server cannot listen at its address; the text says what to do."""
+    """The server cannot listen at its address; the text has the fix."""
 
 
 class RpcServer:
@@ -77,8 +77,8 @@ class RpcServer:
         self._methods: Final = Methods()
         streams = streams or StreamLimits()
         bound = EngineLimits(
-            # A node forwards what a client may send, with a little around it. A frame of another
-            # node that is too large is refused by name.
+            # A node forwards the largest message of a client, with a little around it. A larger
+            # frame of another node gets a named refusal.
             message_bytes=max(2 * streams.received_bytes, limits.grpc_message_bytes + _SLACK_BYTES),
             streams_per_connection=limits.streams_per_connection,
             connections=limits.most_connections(open_files()),
@@ -111,8 +111,8 @@ class RpcServer:
             return self._engine.bind(host, port, encryption)
         except OSError as error:
             raise ServingRefusedError(
-                f"{join_address(host, port)} cannot be listened on; end what holds it, or set "
-                f"node.port and node.host to another one ({error})"
+                f"cannot listen on {join_address(host, port)}: stop the process that uses it, or "
+                f"set node.port and node.host to another address ({error})"
             ) from None
 
     def add(
@@ -144,7 +144,7 @@ class RpcServer:
         self._methods.services.append(service.full_name)
 
     def add_bytes(self, path: str, serve: Behaviour, *, streams: bool = False) -> None:
-        """Serve a method whose messages are bytes, and which lets its callers in by itself."""
+        """Serve a method with messages of bytes, which authenticates its callers itself."""
         kind: Kind = "stream_stream" if streams else "unary_unary"
         self._methods.put(path, Served(kind=kind, serve=serve))
 
@@ -186,7 +186,7 @@ class RpcServer:
             await self._health.set(name, status)
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls, and end those that are open after a while."""
+        """Accept no more calls, and end the open ones after `grace_s`."""
         if self._bounds is not None:
             await self._bounds.stop()
         await self._engine.stop(grace_s)

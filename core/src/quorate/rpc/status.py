@@ -29,7 +29,7 @@ INVALID: Final = "INVALID"
 INTERNAL: Final = "INTERNAL"
 NOT_DECLARED: Final = "NOT_DECLARED"
 
-#: The most bytes of a text and of a name in a status: gRPC drops calls whose metadata is too long.
+#: Maximum bytes of a text and of a name in a status: gRPC drops calls with too much metadata.
 _TEXT_BYTES: Final = 800
 _NAME_BYTES: Final = 200
 
@@ -37,7 +37,7 @@ M = TypeVar("M", bound=Message)
 
 _CANONICAL: Final = frozenset(code_pb2.Code.keys()) - {"OK"}
 
-#: The canonical codes of what core refuses in the place of a handler.
+#: The canonical codes of core's own refusals in the place of a handler.
 _OF_CORE: Final = {
     TOO_LARGE: "INVALID_ARGUMENT",
     TOO_SLOW: "FAILED_PRECONDITION",
@@ -75,7 +75,7 @@ _TABLE: Final[Mapping[type[Exception], _Row]] = {
     LookupError: _Row("UNIMPLEMENTED", NOT_DECLARED),
     # A method that a service declares and this node's version of it lacks, like Health.List.
     NotImplementedError: _Row("UNIMPLEMENTED", "NOT_IMPLEMENTED"),
-    # A bug, whose class happens to be a LookupError.
+    # A bug of which the class happens to be a LookupError.
     KeyError: _Row("INTERNAL", INTERNAL),
     IndexError: _Row("INTERNAL", INTERNAL),
     Exception: _Row("INTERNAL", INTERNAL),
@@ -157,7 +157,7 @@ def error_of(status: status_pb2.Status, shard: ShardId) -> Exception:
 
 
 def detail(status: status_pb2.Status, kind: type[M]) -> M:
-    """Return a detail of a status; an empty one where there is none."""
+    """Return a detail of a status; an empty one if the status lacks it."""
     found = kind()
     for each in status.details:
         if each.Unpack(found):

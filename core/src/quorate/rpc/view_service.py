@@ -21,9 +21,9 @@ from quorate.rpc.server import RpcServer
 from quorate.v1 import view_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]
-#: A view is of all rows of a family: who opens it may read them, and each page asks again.
+#: A view has all rows of a family: its opener must have read access, checked again at each page.
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
-#: How long a view may take to open when its caller does not say.
+#: Time to open a view for a caller without a deadline.
 _OPEN_S: Final = 10.0
 
 
@@ -108,7 +108,7 @@ class ViewService:
         return encoded(response), len(page), page[-1].key
 
     async def Close(self, request: pb.CloseViewRequest, context: object) -> pb.CloseViewResponse:
-        """End a view; one that is not held is passed over."""
+        """End a view; a view that is not held is ignored."""
         self._views.close(request.view, callers.caller().name)
         return pb.CloseViewResponse()
 

@@ -33,13 +33,13 @@ TURN_S: Final = 0.005
 class Openings:
     """Spreads a burst of new watches over time, so that other calls run in between.
 
-    Of several callers each gets its turn: who opens thousands delays its own.
+    Callers take turns: a caller that opens thousands delays its own watches.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
         self._left = TURN_WATCHES
-        #: By caller, the one whose turn is next first.
+        #: By caller, in the order of their turns.
         self._waiting: Final[dict[str, deque[asyncio.Future[None]]]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
@@ -70,11 +70,11 @@ class Openings:
 
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["WatchService"]
-#: Of each family only what its caller may read is shown.
+#: A watch shows only the rows that its caller may read.
 ACCESS: Final = dict.fromkeys(SERVICE.methods_by_name, Access(right="identity"))
-#: About what the events of several commands in one response come to at most.
+#: Approximate maximum bytes of the events of several commands in one response.
 RESPONSE_BYTES: Final = 1 << 20
-#: How long a client that takes nothing holds up the end of a node.
+#: Time for which a client that takes nothing may delay the stop of a node.
 STOP_S: Final = 0.5
 
 Kind: TypeAlias = pb.WatchEvent.Kind
@@ -82,9 +82,9 @@ Kind: TypeAlias = pb.WatchEvent.Kind
 
 @dataclass(eq=False)
 class WatchService:
-    """Gives what a watch reads as fast as its client takes it, and holds a page of it at most.
+    """Sends the events of a watch as fast as its client takes them, holding at most a page.
 
-    `shards` says which shards a group has.
+    `shards` returns the shards of a group.
     """
 
     _watching: Callable[[], watches.Watches]
@@ -124,7 +124,7 @@ class WatchService:
         except asyncio.CancelledError:
             if self._stopping is None:
                 raise
-            # It was `stop`: the reason comes after what the client has yet to read.
+            # It was `stop`: the reason follows the messages that the client has yet to read.
             context.set_code(Code.UNAVAILABLE)
             context.set_details(self._stopping)
         finally:
@@ -132,7 +132,7 @@ class WatchService:
             watch.close()
 
     def _demand(self, families: Sequence[pb.WatchedFamily]) -> None:
-        """Refuse who may read nothing of a family; of messages, who may not read all."""
+        """Refuse a caller that may read no rows of a family, or not all of the messages."""
         if (rights := self._rights()) is None:
             return
         for family in families:
@@ -153,7 +153,7 @@ class WatchService:
         return EVERY
 
     def _rights(self) -> Rights | None:
-        """Return what the caller was granted; None where nobody is asked."""
+        """Return the rights of the caller; None if it needs none."""
         caller = callers.caller()
         if caller.node or self._authority.enabled is False:
             return None
@@ -175,7 +175,7 @@ class WatchService:
     async def _give(self, watch: watches.Watch, context: Context) -> None:
         if watch.token:
             await context.write(pb.WatchResponse(token=watch.token, listed=True))
-        # Only where what clients hold of a node is bounded.
+        # Only where limits bound the bytes in flight.
         room = getattr(context, "room", None)
         while self._stopping is None and (portion := await watch.portion(room)) is not None:
             if portion.events:
@@ -267,7 +267,7 @@ def group_of(catalog: Catalog, families: Sequence[pb.WatchedFamily]) -> str:
     A message that is emitted belongs to the groups of the commands of its package.
     """
     if not families:
-        raise Invalid("families", "name one at the least")
+        raise Invalid("families", "must not be empty")
     groups: frozenset[str] | None = None
     seen: set[str] = set()
     for position, family in enumerate(families):
@@ -279,8 +279,8 @@ def group_of(catalog: Catalog, families: Sequence[pb.WatchedFamily]) -> str:
         if groups is not None and not groups & own:
             raise Invalid(
                 f"{field}.name",
-                f"{family.name} belongs to group {_listed(own)}, and what stands before it to"
-                f" {_listed(groups)}; open a watch for each",
+                f"{family.name} belongs to group {_listed(own)}, and the names before it belong"
+                f" to {_listed(groups)}; open a watch for each",
             )
         groups = own if groups is None else groups & own
     if groups is None or len(groups) > 1:
@@ -320,7 +320,7 @@ def _meant(catalog: Catalog, name: str) -> str:
 
 
 def _emitting(catalog: Catalog, name: str) -> frozenset[str]:
-    """Return the groups in which a message may be emitted; none for what is no message."""
+    """Return the groups in which a message may be emitted; empty for an unknown message."""
     try:
         package = descriptor_pool.Default().FindMessageTypeByName(name).file.package
     except KeyError:
@@ -354,7 +354,7 @@ def _end(
 
 
 def _read_token(field: str, token: bytes, cluster: bytes, group: str) -> WatchToken:
-    """Refuse what is no token of a watch of this group; one of another cluster is refused later."""
+    """Decode a token of this group's watches; refuse others, but one of another cluster later."""
     try:
         read = WatchToken.decode(token)
     except InvalidTokenError as error:

@@ -583,7 +583,7 @@ async def test_a_client_that_leaves_leaves_nothing_behind(
 
 
 REFUSED: dict[str, tuple[WatchRequest, str, str]] = {
-    "no family": (WatchRequest(), "families", "name one at the least"),
+    "no family": (WatchRequest(), "families", "must not be empty"),
     "unknown": (
         WatchRequest(families=[WatchedFamily(name="toy.strangers")]),
         "families[0].name",

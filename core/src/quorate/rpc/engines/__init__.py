@@ -1,1 +1,1 @@
-"""What stands between the methods of a node and the sockets of their callers."""
+"""The engines between the methods of a node and the sockets of their callers."""

@@ -1,4 +1,4 @@
-"""What a node asks of an engine, and what bounds it."""
+"""The interface of an engine, and its limits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import grpc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineLimits:
-    """Bounds of connections and messages; 0: there is none."""
+    """Bounds of connections and messages; 0: unbounded."""
 
     message_bytes: int
     streams_per_connection: int
-    #: Until a connection stands.
+    #: Until a connection is established.
     handshake_s: float
     connections: int = 0
     idle_s: int = 0
@@ -26,7 +26,7 @@ class EngineLimits:
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """What connections of clients are encrypted with, as each engine takes it."""
+    """The encryption of clients' connections, in the form that each engine takes."""
 
     context: ssl.SSLContext
     credentials: Callable[[], grpc.ServerCredentials]
@@ -46,4 +46,4 @@ class Engine(Protocol):
         """Serve."""
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls, and end those that are open after a while."""
+        """Accept no more calls, and end the open ones after `grace_s`."""

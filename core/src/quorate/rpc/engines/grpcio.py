@@ -20,15 +20,15 @@ else:
 
 
 class GrpcioEngine:
-    """Serves methods with grpcio, which does not say who connects.
+    """Serves methods with grpcio, which does not report connections.
 
-    So connections are bounded in number, and not by address.
+    So they are bounded in number, and not by address.
     """
 
     def __init__(
         self, methods: Methods, limits: EngineLimits, observer: object | None = None
     ) -> None:
-        #: It knows none.
+        #: grpcio reports none.
         self.faults: Final[Mapping[str, int]] = {}
         self._methods: Final = methods
         options: dict[str, int] = {
@@ -63,7 +63,7 @@ class GrpcioEngine:
         await self._server.start()
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls, and end those that are open after a while."""
+        """Accept no more calls, and end the open ones after `grace_s`."""
         await self._server.stop(grace_s)
 
 
@@ -77,7 +77,7 @@ class _Generic(Generic):
     def service(
         self, handler_call_details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler[Any, Any]:
-        """Return what serves a call."""
+        """Return the handler of a call."""
         path = str(handler_call_details.method)
         return self._handlers.get(path) or _handler(self._methods.refusal(path))
 

@@ -82,7 +82,7 @@ class Http2Engine:
             await server.listen_at(bound, None if encryption is None else encryption.context)
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls, and end those that are open after a while."""
+        """Accept no more calls, and end the open ones after `grace_s`."""
         for bound, _ in self._bound:
             bound.close()
         self._bound.clear()
