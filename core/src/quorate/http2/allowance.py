@@ -1,4 +1,4 @@
-"""Bounds what the other end may do often without any use."""
+"""Bounds useless actions of the other end in number and rate."""
 
 from __future__ import annotations
 

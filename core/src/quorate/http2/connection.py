@@ -21,7 +21,7 @@ _unpack_head: Final = frames.HEAD.unpack_from
 
 #: The payload of the ping that follows the first GOAWAY of two.
 _DRAIN: Final = b"drain\0\0\0"
-#: Streams that this end has reset and whose last frames may still arrive.
+#: Number of remembered streams that this end has reset; their last frames may still arrive.
 _RESET_STREAMS: Final = 1_000
 #: CONTINUATION frames of a block.
 _CONTINUATIONS: Final = 64
@@ -29,7 +29,7 @@ _CONTINUATIONS: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionLimits:
-    """What the other end is told by settings, and may do."""
+    """The limits on the other end: settings announced to it, and bounds on its actions."""
 
     streams: int = 1_000
     frame_bytes: int = 1 << 16
@@ -40,19 +40,19 @@ class ConnectionLimits:
     #: Streams that are reset, by either end, in excess of the answered ones.
     resets: int = 1_000
     resets_per_s: float = 100.0
-    #: PING, SETTINGS, PRIORITY, GOAWAY and empty DATA frames, and those of unknown kinds.
+    #: PING, SETTINGS, PRIORITY, GOAWAY and empty DATA frames, and frames of unknown kinds.
     control_frames: int = 2_000
     control_frames_per_s: float = 200.0
 
 
 class ConnectionOwner(Protocol):
-    """Takes what concerns a whole connection. It must not raise."""
+    """Handles the events of a whole connection. It must not raise."""
 
     def accept(self, stream: Stream, headers: Headers, ended: bool) -> StreamOwner:
         """Take a stream that the other end opens."""
 
     def refused(self, code: ErrorCode, why: str) -> None:
-        """Take note of a fault of the other end's, of a stream or of the connection."""
+        """Record a fault of the other end, on a stream or on the connection."""
 
     def configured(self) -> None:
         """Settings of the other end are in force: the first, or later ones."""
@@ -130,7 +130,7 @@ class Connection:
         )
 
     def begin(self) -> None:
-        """Send what a connection begins with."""
+        """Send the preface, the settings and the first window update."""
         limits = self._limits
         values = [
             (frames.HEADER_TABLE_SIZE, limits.header_table_bytes),
@@ -247,7 +247,7 @@ class Connection:
         return at
 
     def _fail(self, fault: StreamFault) -> None:
-        """End a stream whose rules the other end broke."""
+        """End a stream after a violation by the other end."""
         self._owner.refused(fault.code, fault.why)
         self._count_reset()
         stream = self.streams.get(fault.stream)
@@ -268,7 +268,7 @@ class Connection:
             raise ConnectionFault(ErrorCode.FLOW_CONTROL_ERROR, "more data than its window")
         self._consumed += size
         if self._consumed >= self._limits.connection_window >> 1:
-            # Streams bound what waits here: the connection's window is given back at once.
+            # Streams bound the bytes waiting here: the connection's window is given back at once.
             self.sending.put(frames.window_update(0, self._consumed))
             self._window += self._consumed
             self._consumed = 0
@@ -427,7 +427,7 @@ class Connection:
             return
         if (end - at) % 6:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "settings have six bytes each")
-        # Before what they let out.
+        # Before the data that they release.
         self.sending.acknowledge(frames.frame(frames.SETTINGS, frames.ACK, 0))
         before = self.sending.stream_window
         for name, value in frames.settings_in(bytes(content[at:end])):
@@ -469,7 +469,7 @@ class Connection:
     def _on_push_promise(
         self, number: int, flags: int, content: bytes | memoryview, at: int, end: int
     ) -> None:
-        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "nobody may push here")
+        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "server push is not allowed")
 
     def _on_ping(
         self, number: int, flags: int, content: bytes | memoryview, at: int, end: int
@@ -556,7 +556,7 @@ class Connection:
         if stream.remote_closed:
             self._drop(stream)
         elif not self._client:
-            # The answer is complete: what the client still sends is not wanted (section 8.1).
+            # The answer is complete: the rest of the request is not needed (section 8.1).
             self.reset(stream, ErrorCode.NO_ERROR)
 
     def _drop(self, stream: Stream) -> None:

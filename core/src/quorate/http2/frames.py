@@ -55,7 +55,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes = b"") -> bytes:
 
 
 def head(size: int, kind: int, flags: int, stream: int) -> bytes:
-    """Return what stands in front of a payload of some size."""
+    """Return the head of a frame with a payload of some size."""
     return HEAD.pack(size >> 8, size & 0xFF, kind, flags, stream)
 
 
@@ -65,7 +65,7 @@ def settings(values: Iterable[tuple[int, int]]) -> bytes:
 
 
 def settings_in(payload: bytes) -> list[tuple[int, int]]:
-    """Return the settings of a frame, whose size is a multiple of six."""
+    """Return the settings of a frame; its size must be a multiple of six."""
     return list(_SETTING.iter_unpack(payload))
 
 

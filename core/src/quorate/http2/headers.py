@@ -36,7 +36,7 @@ class Headers:
 
     def __init__(self, fields: list[Field]) -> None:
         self.pseudo: dict[bytes, bytes] = {}
-        #: Without those whose names begin with a colon.
+        #: Without the pseudo-header fields.
         self.fields: Final[list[Field]] = []
         self.content_length: int | None = None
         self.memo: object = None

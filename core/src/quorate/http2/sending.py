@@ -19,7 +19,7 @@ _pack: Final = frames.HEAD.pack
 #: Answers to control frames that may wait for a socket.
 _ACKNOWLEDGEMENTS: Final = 1_000
 
-#: The other end has something to do with as many bytes, while the next ones are made.
+#: Enough bytes to keep the other end busy while the next ones are made.
 _FULL_BYTES: Final = 1 << 13
 #: The table that every decoder begins with, and the update that empties it.
 _TABLE_BYTES: Final = 4_096
@@ -27,10 +27,10 @@ _NO_TABLE: Final = b"\x20"
 
 
 class Sending:
-    """What one end of a connection sends.
+    """The outgoing frames of one end of a connection.
 
-    `ready` is called when there is something to send, once until `take`, and `full` as soon as that
-    is much; `ended` when the end of a stream was sent.
+    `ready` is called when there are frames to send, once until `take`, and `full` as soon as they
+    are many bytes; `ended` when the end of a stream was sent.
     """
 
     def __init__(
@@ -46,16 +46,16 @@ class Sending:
         self._told = False
         #: Bytes of data that wait.
         self._filled = 0
-        #: The socket takes nothing: data waits, only frames that answer others are added.
+        #: The socket takes nothing: data waits, and only answers to control frames are added.
         self.paused = False
         self.window = frames.INITIAL_WINDOW
         self.stream_window = frames.INITIAL_WINDOW
         self.frame_bytes = frames.LEAST_FRAME
-        #: What the next header block begins with, and the size of the table that it leaves.
+        #: The beginning of the next header block, and the size of the table that it leaves.
         self._update = b""
         self._table_bytes = _TABLE_BYTES
-        #: What waits for the socket or the connection's window, in turn. A stream whose own window
-        #: is used up is not among them: a larger window of the connection costs nothing for it.
+        #: Streams waiting for the socket or the connection's window, in turn. A stream with its own
+        #: window used up is not among them: a larger window of the connection costs nothing for it.
         self._blocked: Final = OrderedDict[Stream, None]()
         #: Answers to the other end's control frames since the socket took something.
         self.acknowledgements = 0
@@ -157,7 +157,7 @@ class Sending:
     def data(
         self, stream: Stream, content: bytes, *, ends: bool = False, trailers: bytes | None = None
     ) -> None:
-        """Send bytes, and the end of the stream; what no window lets through waits."""
+        """Send bytes, and the end of the stream; bytes beyond a window wait."""
         size = len(content)
         if (
             stream.waiting is None
@@ -192,7 +192,7 @@ class Sending:
         self._send_some(stream)
 
     def forget(self, stream: Stream) -> None:
-        """Drop what waits of a stream that ends otherwise."""
+        """Drop the waiting bytes of a stream that ends otherwise."""
         if stream.waiting is not None:
             stream.waiting, stream.queued = None, 0
             self._blocked.pop(stream, None)
@@ -205,7 +205,7 @@ class Sending:
         self.go_on()
 
     def widen_stream(self, stream: Stream, more: int) -> None:
-        """Have a larger window for a stream; raises `StreamFault`."""
+        """Widen the window of a stream; raises `StreamFault`."""
         stream.send_window += more
         if stream.send_window > frames.LARGEST_WINDOW:
             raise StreamFault(stream.number, ErrorCode.FLOW_CONTROL_ERROR, "its window overflows")
@@ -213,7 +213,7 @@ class Sending:
             self._send_some(stream)
 
     def go_on(self) -> None:
-        """Send what windows let through, a frame of each stream in turn."""
+        """Send as much as the windows allow, a frame of each stream in turn."""
         blocked = self._blocked
         while blocked and not self.paused:
             stream = next(iter(blocked))
@@ -223,7 +223,7 @@ class Sending:
                 blocked.move_to_end(stream)
 
     def _send_some(self, stream: Stream, most_frames: int = 1 << 30) -> bool:
-        """Send what may be sent of a stream's data; False: nothing."""
+        """Send as much of a stream's data as the windows allow; False: nothing."""
         waiting = stream.waiting
         assert waiting is not None
         moved = False

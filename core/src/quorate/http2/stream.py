@@ -1,4 +1,4 @@
-"""A stream of a connection: its windows, what waits to be sent, and its owner."""
+"""A stream of a connection: its windows, its waiting data, and its owner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorate.http2.headers import Headers
 
 
 class StreamOwner(Protocol):
-    """Takes what arrives on a stream. It must not raise."""
+    """Handles the events of a stream. It must not raise."""
 
     def headers(self, headers: Headers, ended: bool) -> None:
         """Take a list of fields: of an answer, or trailers."""
@@ -20,7 +20,7 @@ class StreamOwner(Protocol):
         """Take bytes; `Stream.consumed` lets the other end send more."""
 
     def writable(self) -> None:
-        """All that waited was handed over for sending."""
+        """All waiting bytes were handed over for sending."""
 
     def lost(self, code: ErrorCode | int, why: str) -> None:
         """The other end, or the connection, has ended the stream; nothing more comes."""
@@ -49,7 +49,7 @@ class Stream:
     def __init__(self, number: int, send_window: int, receive_window: int) -> None:
         self.number = number
         self.owner: StreamOwner
-        #: Called once, when nothing more is sent or received on the stream, for whatever reason.
+        #: Called once, when the stream is over at both ends, for any reason.
         self.on_end: Callable[[], None] | None = None
         self.send_window = send_window
         self.receive_window = receive_window
@@ -59,15 +59,15 @@ class Stream:
         self.content_length: int | None = None
         self.remote_closed = False
         self.local_closed = False
-        #: Bytes that wait for a window, and their number; None: none do.
+        #: Bytes that wait for a window, and their number; None: no bytes wait.
         self.waiting: deque[memoryview] | None = None
         self.queued = 0
-        #: What is sent behind them: the end of the stream, with trailers or without.
+        #: Whether the end of the stream follows them, with trailers or without.
         self.closing = False
         self.trailers: bytes | None = None
 
     def leave(self) -> None:
-        """Tell that the stream is over."""
+        """Call `on_end`, once."""
         if self.on_end is not None:
             ended, self.on_end = self.on_end, None
             ended()

@@ -8,23 +8,23 @@ from typing import Final, Protocol, cast
 from quorate.http2.connection import Connection
 from quorate.http2.errors import ConnectionFault
 
-#: The socket is asked for as many bytes at a time. Buffers are shared by connections: what stays
-#: between two reads is the beginning of a frame.
+#: Bytes of one read from a socket. Buffers are shared by connections: only the beginning of a
+#: frame is kept between two reads.
 READ_BYTES: Final = 1 << 18
-#: Bytes that wait for a socket until data waits for it with its stream.
+#: Bytes that may wait at a socket before data waits at its stream.
 _HIGH_WATER: Final = 1 << 18
-#: How long the other end may take to read why its connection ends.
+#: Time for the other end to read the reason for the end of its connection.
 _LINGER_S: Final = 1.0
 
 
 class WireOwner(Protocol):
-    """Takes what concerns the socket of a connection."""
+    """Handles the events of a connection's socket."""
 
     def connected(self, wire: Wire) -> Connection:
-        """Return the connection of a socket that stands."""
+        """Return the connection of an established socket."""
 
     def lost(self, wire: Wire, why: str) -> None:
-        """The socket is closed; its streams have heard of it."""
+        """The socket is closed; its streams have been notified."""
 
 
 class Wire(asyncio.BufferedProtocol):
@@ -53,13 +53,13 @@ class Wire(asyncio.BufferedProtocol):
         #: The beginning of a frame that has not arrived as a whole.
         self._rest: Final = bytearray()
         self._turn: asyncio.Handle | None = None
-        #: The other end broke the rules and was told so: what it sends is not looked at, and it is
-        #: sent nothing more.
+        #: The other end broke the rules and got the reason: its bytes are ignored, and it is sent
+        #: nothing more.
         self._ended = False
         self._lost = False
-        #: How often something has come.
+        #: The number of reads.
         self.reads = 0
-        #: Whether the socket stands; what comes with the end of its handshake comes before.
+        #: Whether the socket is established; bytes with the end of its handshake arrive before.
         self._stands = False
         self.transport: asyncio.Transport
         self.connection: Connection
@@ -79,7 +79,7 @@ class Wire(asyncio.BufferedProtocol):
         return self._scratch
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take in what has arrived, and send the answers that are ready by then."""
+        """Process the bytes that have arrived, and send the answers that are ready by then."""
         self.reads += 1
         if self._ended:
             return
@@ -102,7 +102,7 @@ class Wire(asyncio.BufferedProtocol):
         self.flush()
 
     def _receive(self, size: int) -> None:
-        """Take in what is whole of the bytes that were kept."""
+        """Process the complete frames of the bytes that were kept."""
         self.connection.sending.hold()
         try:
             with memoryview(self._rest) as view:
@@ -123,13 +123,13 @@ class Wire(asyncio.BufferedProtocol):
         self.connection.sending.paused = True
 
     def resume_writing(self) -> None:
-        """Send what had to wait."""
+        """Send the waiting data."""
         sending = self.connection.sending
         sending.paused, sending.acknowledgements = False, 0
         sending.go_on()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the streams; again, or before it stood, it does nothing."""
+        """End the streams; a repeated call, or one before the connection began, does nothing."""
         if self._lost or not self._stands:
             return
         self._lost = self._ended = True
@@ -138,11 +138,11 @@ class Wire(asyncio.BufferedProtocol):
         self._owner.lost(self, why)
 
     def ready(self) -> None:
-        """Send at the end of this turn of the loop, with what else there is by then."""
+        """Flush at the end of this turn of the loop, with all frames added by then."""
         self._turn = self._loop.call_soon(self.flush)
 
     def flush(self) -> None:
-        """Send what waits."""
+        """Write the waiting frames to the socket."""
         sending = self.connection.sending
         if sending:
             content = sending.take()
@@ -152,10 +152,10 @@ class Wire(asyncio.BufferedProtocol):
             sending.take()
 
     def _end(self) -> None:
-        """Send why the connection ends, and read on for a while what is not looked at any more.
+        """Send the reason for the end of the connection, and drain incoming bytes for a while.
 
         A socket that is closed with unread bytes is reset, and the reason lost. Streams end at
-        once: what their owners still send goes nowhere.
+        once: further data of their owners is dropped.
         """
         self.flush()
         self._ended = True
@@ -166,7 +166,7 @@ class Wire(asyncio.BufferedProtocol):
             self.transport.close()
 
     def close(self) -> None:
-        """Send what waits, and close the socket."""
+        """Flush, and close the socket."""
         self.flush()
         self.transport.close()
 

@@ -90,7 +90,7 @@ class Audit:
         }
 
     def command(self, message: Message) -> Answered | None:
-        """Return a function that records a command, called once with its answer; None: no record."""
+        """Return a function that records a command, called with its answer; None: no record."""
         audited = self._commands.get(type(message))
         if audited is None:
             return None

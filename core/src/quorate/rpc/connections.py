@@ -213,9 +213,9 @@ class Connections:
                 if now - begun.since > within_s:
                     self.stalled += 1
                     what = (
-                        f"the {begun.size} bytes of the request did not arrive in {within_s:.1f} s, the "
-                        "time that limits.slow_reader_s and limits.inflight_bytes allow it: "
-                        "send faster, or less at once"
+                        f"{begun.size} bytes of the request did not arrive in {within_s:.1f} s, as "
+                        "limits.slow_reader_s and limits.inflight_bytes require: send faster, or "
+                        "less at once"
                     )
                     request.refuse(_refusal(ExhaustedError(what, _RETRY_MS)))
 

@@ -361,8 +361,8 @@ class _BoundedContext:
             self._ended = True
             self._slow()
             raise SlowReaderError(
-                f"the client did not read {size or 'some'} bytes in {within_s:g} s, the time that "
-                "limits.slow_reader_s and limits.inflight_bytes allow it: read faster, or ask for "
+                f"the client did not read {size or 'some'} bytes in {within_s:g} s, as "
+                "limits.slow_reader_s and limits.inflight_bytes require: read faster, or ask for "
                 "less"
             ) from None
         finally:

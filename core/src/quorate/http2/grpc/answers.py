@@ -14,7 +14,7 @@ _STATUS: Final = b"grpc-status"
 
 
 class Beginning:
-    """How an answer begins; `refused` says why it is none of gRPC's."""
+    """The beginning of an answer; `refused` has the reason if it is not a gRPC answer."""
 
     __slots__ = ("code", "informational", "metadata", "refused", "unpack")
 

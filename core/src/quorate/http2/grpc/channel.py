@@ -44,7 +44,7 @@ _GROWTH: Final = 1.6
 _JITTER: Final = 0.2
 
 
-#: Those of this process, which a child cannot share.
+#: The channels of this process, which a child cannot share.
 _CHANNELS: Final[WeakSet[Channel]] = WeakSet()
 
 
@@ -57,12 +57,12 @@ os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 class State(Enum):
-    """How a channel stands, as in gRPC."""
+    """The state of a channel, as in gRPC."""
 
     IDLE = "idle"
     CONNECTING = "connecting"
     READY = "ready"
-    #: From an attempt that failed to one that does not.
+    #: From a failed attempt to the next successful one.
     TRANSIENT_FAILURE = "transient failure"
     SHUTDOWN = "shutdown"
 
@@ -71,7 +71,7 @@ class Channel:
     """Calls the methods of one server, over one connection at a time.
 
     It belongs to the loop that runs when it is made, unless one is given, and to its process. It
-    connects when it is first asked, and goes on trying until it is closed. `context` has to offer
+    connects on first use, and retries until it is closed. `context` has to offer
     h2 by ALPN; its owner may change it, or replace it, for later connections.
     """
 
@@ -88,11 +88,11 @@ class Channel:
         self.context = context
         self.limits: Final = limits or ChannelLimits()
         self.loop: Final = loop or asyncio.get_running_loop()
-        #: Why it is not ready; empty: it has not failed since it was.
+        #: The reason why it is not ready; empty: it has not failed since it was ready.
         self.why = ""
-        #: The connection that takes calls; None: there is none.
+        #: The connection that accepts calls, if any.
         self.link: Link | None = None
-        #: Calls that no connection has taken yet, in their order.
+        #: Calls waiting for a connection, in their order.
         self.waiting: Final[dict[Call, None]] = {}
         #: Whether it was made in another process than this.
         self.forked = False
@@ -117,25 +117,25 @@ class Channel:
     def unary_unary(
         self, path: str, serialize: Serialize | None = None, parse: Parse | None = None
     ) -> UnaryUnary:
-        """Return what calls a method with one request and one answer."""
+        """Return the callable of a method with one request and one answer."""
         return UnaryUnary(self, path, serialize, parse)
 
     def unary_stream(
         self, path: str, serialize: Serialize | None = None, parse: Parse | None = None
     ) -> UnaryStream:
-        """Return what calls a method with one request and a stream of answers."""
+        """Return the callable of a method with one request and a stream of answers."""
         return UnaryStream(self, path, serialize, parse)
 
     def stream_unary(
         self, path: str, serialize: Serialize | None = None, parse: Parse | None = None
     ) -> StreamAny:
-        """Return what calls a method with a stream of requests and one answer."""
+        """Return the callable of a method with a stream of requests and one answer."""
         return StreamAny(self, path, serialize, parse, answers_stream=False)
 
     def stream_stream(
         self, path: str, serialize: Serialize | None = None, parse: Parse | None = None
     ) -> StreamAny:
-        """Return what calls a method with streams both ways."""
+        """Return the callable of a method with streams both ways."""
         return StreamAny(self, path, serialize, parse, answers_stream=True)
 
     # --- its state
@@ -146,7 +146,7 @@ class Channel:
         return self._state is State.SHUTDOWN
 
     def get_state(self, try_to_connect: bool = False) -> State:
-        """Return its state; one that is idle may be asked to connect."""
+        """Return its state; with `try_to_connect` an idle channel connects."""
         if try_to_connect and self._state is State.IDLE:
             self._check_process()
             self._connect()
@@ -162,7 +162,7 @@ class Channel:
             await changed
 
     async def close(self, grace_s: float | None = None) -> None:
-        """Take no more calls, and end those that are open after a while."""
+        """Accept no more calls, and end the open ones after `grace_s`."""
         if not self.closed:
             self._set(State.SHUTDOWN)
             self.link = None
@@ -171,7 +171,7 @@ class Channel:
             if self._connecting is not None:
                 self._connecting.cancel()
                 await asyncio.wait((self._connecting,))
-                # What has ended it would keep the channel, and the channel it.
+                # Its exception would keep the channel alive, and the channel the exception.
                 self._connecting = None
         if grace_s:
             with suppress(TimeoutError):
@@ -215,13 +215,13 @@ class Channel:
         """Begin another connection: the streams of this one have all their numbers."""
         link = self.link
         if link is not None:
-            # The server has not failed: there is no need for a pause.
+            # The server has not failed: no pause is needed.
             self._not_before = 0.0
             self.left(link, "")
             link.leave()
 
     def look_again(self) -> None:
-        """Let calls that wait have the stream of one that ends, in the next turn of the loop."""
+        """Give the stream of a call that ends to a waiting call, in the next turn of the loop."""
         if not self._looks_again and self.link is not None:
             self._looks_again = True
             self.loop.call_soon(self._serve_waiting)
@@ -487,7 +487,7 @@ class StreamAny(_Method):
         metadata: Metadata | None = None,
         wait_for_ready: bool = False,
     ) -> StreamCall:
-        """Call it; the requests are what is iterated over here, or written to the call."""
+        """Call it; requests come from the iterable given here, or are written to the call."""
         call = StreamCall(
             self._channel,
             self._loop,

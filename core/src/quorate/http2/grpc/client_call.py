@@ -1,4 +1,4 @@
-"""Calls of a channel: what their callers see of them, and what their streams say."""
+"""Calls of a channel: their interface to callers, and the handling of their streams."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ class CallError(Exception):
         return self._details
 
     def initial_metadata(self) -> Received:
-        """Return what came before the first answer."""
+        """Return the metadata received before the first answer."""
         return self._initial
 
     def trailing_metadata(self) -> Received:
-        """Return what came with the status."""
+        """Return the metadata received with the status."""
         return self._trailing
 
 
@@ -134,10 +134,10 @@ class Call(asyncio.Future[Any]):
         self._waiting: Waiting | None = None
         self._beginning: Beginning | None = None
         self._ending: Ending | None = None
-        #: Waits for how the answer begins.
+        #: Waits for the beginning of the answer.
         self._heard: asyncio.Future[None] | None = None
         self._reader: MessageReader | None = None
-        #: On the loop's clock; and what `Deadlines` knows it by, 0: not at all.
+        #: On the loop's clock; and its key in `Deadlines`, 0: not added.
         self.deadline: float | None = None
         self._grain = 0
 
@@ -151,7 +151,7 @@ class Call(asyncio.Future[Any]):
         return super().cancel(msg)
 
     async def initial_metadata(self) -> Received:
-        """Return what came before the first answer, once it has come; empty: none did."""
+        """Wait for the metadata before the first answer, and return it; empty: there was none."""
         if self._beginning is None and not self.done():
             if self._heard is None:
                 self._heard = self.get_loop().create_future()
@@ -159,7 +159,7 @@ class Call(asyncio.Future[Any]):
         return () if self._beginning is None else self._beginning.metadata
 
     async def trailing_metadata(self) -> Received:
-        """Return what came with the status, once the call has ended."""
+        """Return the metadata received with the status, once the call has ended."""
         await self._end()
         return () if self._ending is None else self._ending.metadata
 
@@ -189,7 +189,7 @@ class Call(asyncio.Future[Any]):
         self._grain = self._channel.deadlines.add(self, deadline)
 
     def wait(self, waiting: Waiting) -> None:
-        """Keep what is sent once a connection takes the call."""
+        """Keep the head and request to send once a connection accepts the call."""
         self._waiting = waiting
 
     @property
@@ -198,7 +198,7 @@ class Call(asyncio.Future[Any]):
         return self._waiting is not None and self._waiting.patient
 
     def go(self, link: Link) -> int:
-        """Send what was kept on a connection that takes the call; return its stream."""
+        """Send the kept request on a connection that accepts the call; return its stream."""
         waiting, self._waiting = self._waiting, None
         assert waiting is not None
         timeout = b""
@@ -230,7 +230,7 @@ class Call(asyncio.Future[Any]):
         trailing = () if self._ending is None else self._ending.metadata
         told = self._ending is not None
         self.set_exception(CallError(code, details, initial, trailing, sent, told))
-        # A call that nobody waits for may fail.
+        # The failure of a call that is not awaited must not be reported.
         self.exception()
 
     def expire(self) -> None:
@@ -301,12 +301,12 @@ class Call(asyncio.Future[Any]):
         raise NotImplementedError
 
     def _end_reset(self) -> ErrorCode | None:
-        """Return how the stream of a call that has its status ends: what is unsent is dropped."""
+        """Return the code to reset the stream with after the status: unsent data is dropped."""
         stream = self._stream
         return None if stream is None or stream.local_closed else ErrorCode.CANCEL
 
     def _leave(self, reset: ErrorCode | None) -> None:
-        """Let go of what knows the call."""
+        """Remove the call from the deadlines, its stream and the channel."""
         channel = self._channel
         if self._grain:
             channel.deadlines.remove(self, self._grain)
@@ -443,10 +443,10 @@ class StreamCall(Call):
         self._answers_stream: Final = answers_stream
         #: Answers that were not read yet.
         self._answers: Final[deque[bytes]] = deque()
-        #: Bytes that the server was not given back yet.
+        #: Bytes not yet returned to the server's window.
         self._held = 0
         self._reading: asyncio.Future[None] | None = None
-        #: Waits until the head was sent, and until what waits was handed over.
+        #: Waits until the head was sent, and until waiting data was handed over.
         self._begun: asyncio.Future[None] | None = None
         self._drained: asyncio.Future[None] | None = None
         self._writes_done = False
@@ -481,7 +481,7 @@ class StreamCall(Call):
         return answer
 
     async def write(self, message: Any) -> None:
-        """Send a request; waits while the server does not take what was sent before.
+        """Send a request; waits until the server takes earlier ones.
 
         Raises `CallError`, and `asyncio.InvalidStateError` where the call has ended well.
         """
@@ -506,7 +506,7 @@ class StreamCall(Call):
         self._link.connection.sending.data(stream, b"", ends=True)
 
     def pump(self, requests: Iterable[Any] | AsyncIterable[Any]) -> None:
-        """Write what an iterator yields."""
+        """Write the requests of an iterator."""
         self._pump = self.get_loop().create_task(self._write_all(requests))
 
     # --- as its stream sees it
@@ -604,8 +604,8 @@ class StreamCall(Call):
             raise
 
     def _give_back(self, size: int) -> None:
-        """Let the server send as much as was read."""
-        # Compressed answers are larger than what came: no more than that is given back.
+        """Let the server send as many bytes as were read."""
+        # Compressed answers are larger than their received bytes: only those are given back.
         size = min(self._held, size + PREFIX_BYTES) if self._answers else self._held
         self._held -= size
         if self._stream is not None:

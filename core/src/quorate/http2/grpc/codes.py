@@ -37,7 +37,7 @@ _OF_RESETS: Final[dict[int, Code]] = {
     ErrorCode.ENHANCE_YOUR_CALM: Code.RESOURCE_EXHAUSTED,
     ErrorCode.INADEQUATE_SECURITY: Code.PERMISSION_DENIED,
 }
-#: The status of an answer that is none of gRPC's, by its status of HTTP.
+#: The status of an answer that is not from gRPC, by its HTTP status.
 _OF_HTTP: Final = {
     b"400": Code.INTERNAL,
     b"401": Code.UNAUTHENTICATED,
@@ -58,7 +58,7 @@ def code_of(given: int | Enum) -> Code:
 
 
 def of_reset(code: int) -> Code:
-    """Return the status of a call whose stream was reset."""
+    """Return the status of a call after a reset of its stream."""
     return _OF_RESETS.get(code, Code.INTERNAL)
 
 

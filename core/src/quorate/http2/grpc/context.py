@@ -16,13 +16,13 @@ class CallContext(Protocol):
         """Return the other end of the connection: ipv4:ADDRESS:PORT, ipv6:… or unix:."""
 
     def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        """Return what the certificate of the caller shows; empty: it has shown none."""
+        """Return the names in the caller's certificate, and the certificate; empty without one."""
 
     def invocation_metadata(self) -> Any:
         """Return the metadata of the caller, as pairs."""
 
     def time_remaining(self) -> float | None:
-        """Return how long the caller still waits; None: it did not say."""
+        """Return the seconds until the caller's deadline; None: no deadline."""
 
     def cancelled(self) -> bool:
         """Whether the caller does not wait any more."""
@@ -46,10 +46,10 @@ class CallContext(Protocol):
         """Send metadata before the first answer."""
 
     async def read(self) -> Any:
-        """Return the next request of a stream of them; at the end what is no message."""
+        """Return the next request of a stream; at the end a value that is not a message."""
 
     async def write(self, message: Any) -> None:
-        """Send an answer of a stream; waits while the caller does not take what was sent before."""
+        """Send an answer of a stream; waits until the caller takes earlier ones."""
 
     async def abort(self, code: Any, details: str = "", trailing_metadata: Any = ()) -> Any:
         """End the call with a status; raises an exception that the servicer lets pass."""

@@ -17,15 +17,15 @@ class Late(Protocol):
 
 
 class Deadlines:
-    """Calls `expire` of what was added and not removed, once its time has come."""
+    """Calls `expire` of each item added and not removed, once its deadline has passed."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
-        #: By the time at which they end, in grains; with what waits for it.
+        #: The items of each deadline, in grains, with its timer.
         self._due: Final[dict[int, tuple[set[Late], asyncio.TimerHandle]]] = {}
 
     def add(self, late: Late, at: float) -> int:
-        """Watch a deadline on the loop's clock; returns what `remove` needs."""
+        """Watch a deadline on the loop's clock; return its key for `remove`."""
         grain = int(at / _GRAIN_S) + 1
         due = self._due.get(grain)
         if due is None:

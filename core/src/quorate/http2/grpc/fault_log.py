@@ -1,4 +1,4 @@
-"""Says in the log, once in a while, how often clients broke rules."""
+"""Logs the number of clients' protocol violations, at most once a minute."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from quorate.http2.errors import ErrorCode
 
 _log = logging.getLogger(__name__)
 
-#: Lines are at least as far apart.
+#: Minimum interval between two lines.
 _QUIET_S: Final = 60.0
-#: Addresses that are named; faults of others are counted together.
+#: Maximum number of addresses named; faults of others are counted together.
 _NAMED: Final = 8
 _OTHERS: Final = "others"
 
 
 class FaultLog:
-    """Counts faults, and makes one line of those since the last."""
+    """Counts faults, and logs one line for all faults since the last."""
 
     def __init__(self) -> None:
         self._codes: Final = Counter[ErrorCode]()

@@ -15,7 +15,7 @@ from quorate.http2.stream import Stream, StreamOwner
 from quorate.http2.wire import Wire, scratch
 
 _PING: Final = b"keep\0\0\0\0"
-#: What servers of gRPC say to those that ping too often.
+#: The answer of gRPC servers to clients that ping too often.
 _TOO_MANY_PINGS: Final = b"too_many_pings"
 #: One buffer is enough for all connections of a loop.
 _SCRATCHES: Final[WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview]] = WeakKeyDictionary()
@@ -34,13 +34,13 @@ class ChannelLimits:
     #: in both directions, and counted from where the attempt began.
     first_pause_s: float = 1.0
     longest_pause_s: float = 120.0
-    #: A server that says nothing while calls are open is pinged after the first, and gone after the
-    #: second. None: it is not.
+    #: A server that is silent while calls are open is pinged after the first, and considered lost
+    #: after the second. None: no pings.
     keepalive_s: float | None = 30.0
     keepalive_timeout_s: float = 20.0
     #: Whether it is pinged without calls as well.
     keepalive_always: bool = False
-    #: Until a server that is left has taken what was sent to it.
+    #: Time for a server to take the last bytes sent to it.
     linger_s: float = 1.0
 
 
@@ -60,7 +60,7 @@ class Target:
             bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
             if not colon or not bare or not port.isdigit() or (":" in bare and bare == host):
                 raise ValueError(
-                    f"{text!r} is no target: use host:port, [address]:port or unix:/path"
+                    f"{text!r} is not a target: use host:port, [address]:port or unix:/path"
                 )
             self.host, self.port = bare, int(port)
         #: The name that the server's certificate must have.
@@ -69,7 +69,7 @@ class Target:
 
 
 class LinkOwner(Protocol):
-    """Takes what concerns a connection as a whole. It must not raise."""
+    """Handles the events of a connection as a whole. It must not raise."""
 
     def allowed(self) -> None:
         """The server may allow more calls at a time."""
@@ -102,7 +102,7 @@ class Link:
         self._keepalive_s: Final = keepalive_s
         self._loop: Final = loop
         self.connection: Connection
-        #: Why it ends; empty: nothing has been said about it.
+        #: The reason for its end; empty: not known.
         self.why = ""
         #: Done when it is closed.
         self.gone: Final[asyncio.Future[None]] = loop.create_future()
@@ -111,7 +111,7 @@ class Link:
         self._leaving = False
         self._looking: asyncio.TimerHandle | None = None
         self._pinged = False
-        #: How often something had been read when it was looked at last.
+        #: The number of reads at the last check.
         self._reads = 0
 
     @property
@@ -125,7 +125,7 @@ class Link:
         return self._wire is not None and bool(self.connection.streams)
 
     async def connect(self, target: Target, context: ssl.SSLContext | None) -> None:
-        """Connect, and wait until the server has said what it allows; raises `OSError`."""
+        """Connect, and wait for the settings of the server; raises `OSError`."""
         name = None if context is None else target.name
         try:
             if target.path:
@@ -162,7 +162,7 @@ class Link:
         self._loop.call_later(self._limits.linger_s, self._abort)
 
     def abort(self) -> None:
-        """Drop it, whatever its state."""
+        """Drop it, in any state."""
         # Its failure is known to the caller.
         self._settled.cancel()
         self._abort()
@@ -196,11 +196,11 @@ class Link:
         raise AssertionError("a server opens no streams")
 
     def refused(self, code: ErrorCode, why: str) -> None:
-        """Stop using a connection whose server broke a rule of its own."""
+        """Stop using the connection after a violation by the server."""
         self._loop.call_soon(self._judge, f"the server broke a rule of HTTP/2: {why}")
 
     def configured(self) -> None:
-        """The server has said what it allows."""
+        """The server has sent its settings."""
         if not self._settled.done():
             self._settled.set_result(None)
         else:

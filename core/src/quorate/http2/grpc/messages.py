@@ -21,7 +21,7 @@ class MessageTooLargeError(MessageError):
 
 
 def prefix_of(message: bytes) -> bytes:
-    """Return what is sent in front of a message."""
+    """Return the prefix of a message on the wire."""
     return b"\0" + len(message).to_bytes(PREFIX_BYTES - 1, "big")
 
 
@@ -110,7 +110,7 @@ class MessageReader:
 
 
 def unpack_gzip(content: bytes, most_bytes: int) -> bytes:
-    """Return what was compressed; raises `MessageError` before it exceeds the bound."""
+    """Decompress a message; raises `MessageError` before it exceeds the bound."""
     unpacking = zlib.decompressobj(_GZIP)
     try:
         message = unpacking.decompress(content, most_bytes + 1)

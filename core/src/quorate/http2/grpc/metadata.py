@@ -11,11 +11,11 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 from quorate.http2.headers import Headers
 from quorate.http2.hpack import Field
 
-#: Keys are text; the values of those that end with `-bin` are bytes.
+#: Keys are text; values are bytes if their keys end with `-bin`, and text otherwise.
 Metadata = Sequence[tuple[str, str | bytes]]
 
 _KEY: Final = re.compile(r"[0-9a-z_.\-]+")
-#: Printable ASCII, of which spaces do not stand at either end.
+#: Printable ASCII; surrounding spaces are refused elsewhere.
 _VALUE: Final = re.compile(r"[\x20-\x7e]*")
 #: Not of the caller's.
 _OF_PROTOCOL: Final = frozenset(
@@ -42,7 +42,7 @@ class CallHead:
         self.authority: Final = headers.pseudo.get(b":authority", b"").decode("latin-1")
         self.content_type = b""
         self.encoding = b""
-        #: None: it has none. Raises nothing: what is no timeout is none.
+        #: None: no timeout, or a malformed one, which raises nothing.
         self.timeout_s: float | None = None
         for name, value in headers.fields:
             if name == b"content-type":
@@ -57,7 +57,7 @@ class CallHead:
 def metadata_in(
     headers: Headers, without: frozenset[bytes] = _OF_STATUS | _OF_PROTOCOL
 ) -> tuple[tuple[str, str | bytes], ...]:
-    """Return the metadata among header fields; what is malformed is left out."""
+    """Return the metadata among header fields; malformed fields are left out."""
     found: list[tuple[str, str | bytes]] = []
     for name, value in headers.fields:
         if name in without:

@@ -17,7 +17,7 @@ K = TypeVar("K")
 
 #: Parts that a channel remembers of each kind; more begin anew.
 _REMEMBERED: Final = 256
-#: Values that nobody on the way may keep.
+#: Fields with values that intermediaries must not keep.
 _SECRET: Final = frozenset({b"authorization", b"cookie"})
 
 
@@ -32,7 +32,7 @@ class RequestHeads:
         self._timeouts: Final[dict[int, bytes]] = {}
 
     def of_path(self, path: str) -> bytes:
-        """Return what all calls of a method begin with."""
+        """Return the header fields common to all calls of a method, as a block."""
         return plain_block(
             (
                 (b":method", b"POST"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextvars import Context
 from typing import Any, Final
 
-#: Is given what the coroutine returned, or the exception that ended it.
+#: Gets the result of the coroutine, or the exception that ended it.
 Ended = Callable[[Any, BaseException | None], None]
 
 
@@ -42,9 +42,9 @@ class Running:
         self._context: Final = context
         self._coroutine: Final = coroutine
         self._ended: Ended | None = ended
-        #: For those that wait for the end of a call that they did not begin.
+        #: Callbacks of waiters other than the starter of the call.
         self._done: list[Callable[[Any], object]] = []
-        #: What it waits for.
+        #: The future that it waits for.
         self._future: asyncio.Future[Any] | None = None
         self._must_cancel = False
         self._cancelling = 0

@@ -28,11 +28,11 @@ from quorate.http2.wire import Wire, scratch
 
 #: Connections that wait to be accepted.
 _BACKLOG: Final = 1_024
-#: Turns of the loop until a connection stands that was accepted.
+#: Turns of the loop until an accepted connection is established.
 _ACCEPTING_TURNS: Final = 3
-#: How often connections are looked at.
+#: The interval between two checks of connections.
 _LOOK_S: Final = 1.0
-#: How long a client may take to read the end of its connection when the server stops.
+#: Time for a client to read the end of its connection when the server stops.
 _LAST_S: Final = 0.1
 _WRONG_TYPE: Final = plain_block([(b":status", b"415"), (b"content-type", b"text/plain")])
 _WRONG_TYPE_TEXT: Final = b"this port serves gRPC: POST with content-type application/grpc\n"
@@ -41,30 +41,30 @@ _UNPACKED: Final = "identity, gzip"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
-    """Bounds of a server; None: there is none."""
+    """Bounds of a server; None: unbounded."""
 
     connection: ConnectionLimits = field(default_factory=ConnectionLimits)
-    #: Connections at a time; None: as many as there are files.
+    #: Connections at a time; None: bounded only by file descriptors.
     connections: int | None = None
     #: The largest request.
     message_bytes: int = 16 << 20
-    #: Until the first settings of a client.
+    #: Time until the first settings of a client.
     handshake_s: float = 10.0
-    #: A connection without calls is closed after it.
+    #: A connection is closed after this time without calls.
     idle_s: float | None = None
-    #: A connection is closed after it once its calls have ended.
+    #: A connection is closed after this age, once its calls have ended.
     age_s: float | None = None
-    #: A client that says nothing is pinged after the first, and gone after the second.
+    #: A silent client is pinged after the first, and considered lost after the second.
     keepalive_s: float | None = 60.0
     keepalive_timeout_s: float = 20.0
 
 
-#: A code, its text, and the metadata that goes with it.
+#: A code, its text, and its metadata.
 Refusal = tuple[Code, str, Metadata]
 
 
 class Coming(Protocol):
-    """A request that has not come as a whole."""
+    """A request that has not arrived completely."""
 
     def peer(self) -> str:
         """Return the other end of its connection."""
@@ -74,23 +74,23 @@ class Coming(Protocol):
 
 
 class Observer(Protocol):
-    """Hears of connections, each by its peer as gRPC names it, and of requests that begin."""
+    """Observes connections, each by its peer as gRPC names it, and requests that begin."""
 
     def opened(self, peer: str, close: Callable[[], object]) -> bool:
-        """Let a connection in, which `close` ends at once; False: it is closed instead."""
+        """Admit a connection, which `close` ends at once; False: it is closed instead."""
 
     def closed(self, peer: str) -> None:
-        """A connection that was let in is gone, with what it held."""
+        """An admitted connection is gone, with all that it held."""
 
     def take(self, request: Coming, size: int) -> Refusal | None:
-        """Count the bytes of a request that begins to arrive; or return why it is refused."""
+        """Count the bytes of a request that begins to arrive; or return its refusal."""
 
     def give(self, request: Coming) -> None:
         """Give its bytes back: it has arrived, or its call has ended."""
 
 
 class Server:
-    """Serves what `find` returns for the path of a call; None: nobody serves it."""
+    """Serves the method that `find` returns for the path of a call; None: an unknown method."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Server:
         self.limits: Final = limits
         self.loop: Final = loop
         self.observer: Final = observer
-        #: Connections, with those that do not stand yet.
+        #: The number of connections, including arriving ones.
         self._count = 0
         self.deadlines: Final = Deadlines(loop)
         self.connections: Final[set[Accepted]] = set()
@@ -140,7 +140,7 @@ class Server:
         self._listens(await self.loop.create_unix_server(lambda: self._accept(None), path))
 
     async def stop(self, grace_s: float) -> None:
-        """Take no more calls, and end those that are open after a while."""
+        """Accept no more calls, and end the open ones after `grace_s`."""
         self._draining = True
         # asyncio leaves a connection open that it accepts while its server is closed.
         for server in self._listening:
@@ -169,7 +169,7 @@ class Server:
         self.fault_log.tell()
 
     def forget(self, gone: Accepted | Arrival) -> None:
-        """Take note that a connection is closed, or that its TLS stands or never will."""
+        """Remove a closed connection, or one with its TLS handshake done or failed."""
         if isinstance(gone, Arrival):
             self.arriving.discard(gone)
         else:
@@ -211,7 +211,7 @@ class Server:
         return True
 
     def leave(self, peer: str) -> None:
-        """Take note that a connection is gone that was counted."""
+        """Stop counting a connection that is gone."""
         self._count -= 1
         if self.observer is not None:
             self.observer.closed(peer)
@@ -292,7 +292,7 @@ class Accepted:
         call = ServerCall(self, stream, head, method or _UNKNOWN)
         stream.owner = call
         if method is None:
-            call.finish(Code.UNIMPLEMENTED, f"no service here has the method {head.path}")
+            call.finish(Code.UNIMPLEMENTED, f"no service of this server has the method {head.path}")
         elif head.encoding not in ENCODINGS:
             call.finish(
                 Code.UNIMPLEMENTED,
@@ -338,12 +338,12 @@ class Accepted:
         return bool(self.connection.streams)
 
     def drain(self) -> None:
-        """Let the client open no more calls."""
+        """Accept no more calls of the client."""
         self._draining = True
         self.connection.drain()
 
     def quiet(self) -> asyncio.Future[None]:
-        """Return what is done once no call is open."""
+        """Return a future that is done once no call is open."""
         if self._quiet is None or self._quiet.done():
             self._quiet = self.loop.create_future()
         return self._quiet
@@ -354,11 +354,11 @@ class Accepted:
         self._wire.close()
 
     def abort(self) -> None:
-        """End the connection without a word."""
+        """Drop the connection without a GOAWAY."""
         self._wire.transport.abort()
 
     def look(self, now: float) -> None:
-        """Keep to the bounds in time."""
+        """Enforce the bounds in time."""
         limits = self._server.limits
         if not self._configured:
             if now - self._began_at > limits.handshake_s:
@@ -394,7 +394,7 @@ class Accepted:
 
 
 class Arrival(asyncio.Protocol):
-    """A connection whose TLS does not stand yet; it counts from now on."""
+    """A connection during its TLS handshake; it counts from now on."""
 
     def __init__(
         self, server: Server, wire: Wire, accepted: Accepted, context: ssl.SSLContext
@@ -412,7 +412,7 @@ class Arrival(asyncio.Protocol):
         if self._server.admit(plain):
             self._peer = peer_of(plain)
             self._server.arriving.add(self)
-            # At once: what the client says next is for TLS, and not for this protocol.
+            # At once: the next bytes of the client are for TLS, and not for this protocol.
             shaking = self._shake(plain)
             Running(self._server.loop, copy_context(), shaking, self._shaken).start()
 
@@ -431,7 +431,7 @@ class Arrival(asyncio.Protocol):
         )
 
     def _shaken(self, made: asyncio.Transport | None, error: BaseException | None) -> None:
-        """Begin the connection, unless the client has gone or is not understood."""
+        """Begin the connection, unless the client has gone or the handshake failed."""
         self._server.forget(self)
         if error is not None or made is None or made.is_closing():
             self._plain.abort()
@@ -442,7 +442,7 @@ class Arrival(asyncio.Protocol):
 
 
 class Foreign:
-    """A request that is none of gRPC's: it is answered once it has come."""
+    """A request that is not gRPC: it is answered once it has arrived."""
 
     def __init__(self, connection: Connection, stream: Stream, ended: bool) -> None:
         self._connection: Final = connection
@@ -490,7 +490,7 @@ def peer_of(transport: asyncio.BaseTransport) -> str:
 
 
 def shown_by(tls: ssl.SSLObject) -> Mapping[str, Sequence[bytes]]:
-    """Return what the certificate of the other end shows, as gRPC names it."""
+    """Return the names in the other end's certificate, and the certificate, under gRPC's keys."""
     content = tls.getpeercert(binary_form=True)
     if content is None:
         return {}

@@ -50,7 +50,7 @@ _OK_BLOCK: Final = plain_block([(b"grpc-status", b"0")])
 
 
 class _Packed(bytes):
-    """A message of a stream that is unpacked when it is read: what waits is what has come."""
+    """A message of a stream, unpacked when it is read: it waits in compressed form."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class _Packed(bytes):
 
 
 class _RefusedError(MessageError):
-    """There is no room for a request that comes."""
+    """There is no room for an arriving request."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__(refusal[1])
@@ -69,15 +69,15 @@ class _RefusedError(MessageError):
 
 
 class AbortError(Exception):
-    """Ends a servicer whose call was given its status by `abort`."""
+    """Ends a servicer after `abort` has set the status of its call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """What serves a method.
+    """The implementation of a method.
 
-    `serve` is given the parsed request, or an iterator of them, and the call. What it returns is
-    the answer; where answers are a stream it writes them.
+    `serve` gets the parsed request, or an iterator of requests, and the call. Its result is the
+    answer; where answers are a stream it writes them.
     """
 
     serve: Callable[[Any, ServerCall], Coroutine[Any, None, Any]]
@@ -123,7 +123,7 @@ class ServerCall:
         self._method: Final = method
         self._reader: MessageReader | None = None
         self._running: Running | None = None
-        #: On the loop's clock; and what `Deadlines` knows it by.
+        #: On the loop's clock; and its key in `Deadlines`.
         self._deadline: float | None = None
         self._grain = 0
         #: Whether the header fields of the answer were sent, and whether its end was.
@@ -155,7 +155,7 @@ class ServerCall:
         return self._accepted.peer
 
     def auth_context(self) -> Mapping[str, Sequence[bytes]]:
-        """Return what the certificate of the caller shows, as gRPC names it."""
+        """Return the names in the caller's certificate, and the certificate, under gRPC's keys."""
         return self._accepted.shown
 
     def invocation_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
@@ -193,7 +193,7 @@ class ServerCall:
         self._details = details
 
     def set_trailing_metadata(self, metadata: Metadata) -> None:
-        """Set what is sent with the status."""
+        """Set the metadata that is sent with the status."""
         self._trailing = metadata
 
     async def send_initial_metadata(self, metadata: Metadata) -> None:
@@ -229,7 +229,7 @@ class ServerCall:
             yield message
 
     async def write(self, message: Any) -> None:
-        """Send an answer; waits while the caller does not take what was sent before."""
+        """Send an answer; waits until the caller takes earlier ones."""
         if self._over:
             raise AbortError("the call has ended")
         if not self._began:
@@ -250,7 +250,7 @@ class ServerCall:
         raise AbortError(details)
 
     def reset(self) -> None:
-        """End the call and drop what its caller has not taken of the answer."""
+        """End the call, and drop the rest of the answer that its caller has not taken."""
         self._accepted.connection.reset(self._stream, ErrorCode.CANCEL)
         self._cancel()
 
@@ -311,7 +311,7 @@ class ServerCall:
     # --- from the first byte to the last
 
     def begin(self, ended: bool) -> None:
-        """Serve a call whose head has come."""
+        """Serve a call once its head has arrived."""
         if self._method.takes_stream:
             self._messages = deque()
             self._ended = ended
@@ -358,7 +358,7 @@ class ServerCall:
     def _collect(self, content: bytes, ended: bool) -> None:
         """Take bytes of the one request that did not come at once."""
         if self._running is not None:
-            # As servers of gRPC do, it drops what follows the first request.
+            # As servers of gRPC do, it drops all bytes after the first request.
             return
         try:
             messages = self._read(content)
@@ -450,7 +450,7 @@ class ServerCall:
         running.start()
 
     def _served(self, result: Any, error: BaseException | None) -> None:
-        """Answer with what the servicer returned or raised."""
+        """Answer with the result or the exception of the servicer."""
         self._running = None
         if self._over:
             return

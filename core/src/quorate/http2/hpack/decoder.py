@@ -17,7 +17,7 @@ from quorate.http2.hpack.fields import (
 
 T = TypeVar("T")
 
-#: Blocks that a connection remembers; one that sends ever new ones begins anew.
+#: Blocks that a connection remembers; a full memory is emptied.
 _REMEMBERED: Final = 32
 #: Fields that are remembered have at most this size, however few bytes refer to them.
 _REMEMBERED_BYTES: Final = 4_096
@@ -31,7 +31,7 @@ class HeaderListTooLargeError(Exception):
 
 
 class Decoder(Generic[T]):
-    """Turns blocks into what `interpret` makes of their fields.
+    """Decodes header blocks, and converts their fields with `interpret`.
 
     A block that left the table as it was, and comes again before the table changes, means the same:
     its meaning is remembered, which is how calls that repeat cost one look at a dictionary.
@@ -41,7 +41,7 @@ class Decoder(Generic[T]):
         self, interpret: Callable[[list[Field]], T], table_bytes: int, list_bytes: int
     ) -> None:
         self._interpret: Final = interpret
-        #: What the other end was allowed by settings; size updates stay at or below it.
+        #: The table size announced by settings; size updates must not exceed it.
         self._allowed_bytes: Final = table_bytes
         self._list_bytes: Final = list_bytes
         self._table: Final = DynamicTable(table_bytes)
@@ -88,7 +88,7 @@ class Decoder(Generic[T]):
                     self._table.add(field)
                     changed = True
             else:
-                # Updates stand before all fields (section 4.2).
+                # Updates precede all fields (section 4.2).
                 if fields:
                     raise HpackError("a size update follows a field")
                 limit, at = decode_integer(block, at, 5)
