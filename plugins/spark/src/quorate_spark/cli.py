@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _FORMATS: Final = ("csv", "json", "parquet")
 _POLL_S: Final = 0.5
-#: Small rows per second that three nodes on two cores load; benchmarks/README.md.
+#: Small rows per second that three nodes on two cores load; benchmarks/results/spark_load.md.
 _ROWS_A_SECOND: Final = 10_000
 
 _table = click.option("--table", required=True, help='Which rows, for example "kv.pairs".')
