@@ -36,7 +36,7 @@ from quorate.v1.command_pb2 import (
 )
 from quorate.v1.coordinator_pb2 import AssignCoordinators, ReleaseCoordinators
 from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, PutPair
-from quorate.v1.schema_pb2 import DeleteSchemas, UnbindSchemas
+from quorate.v1.schema_pb2 import DeleteSchemas, SchemaVerdict, UnbindSchemas
 from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants
 
 if TYPE_CHECKING:
@@ -282,6 +282,10 @@ class Accepted:
         parts = [command]
         if items is not None:
             parts = [items.make(command, [item]) for item in items.get(command)]
+            for item in (item for part in parts for item in items.get(part)):
+                # The node that a schema enters sets it.
+                if isinstance(getattr(item, "verdict", None), SchemaVerdict):
+                    item.ClearField("verdict")
         return {(name, part.SerializeToString(deterministic=True)) for part in parts}
 
 

@@ -354,9 +354,18 @@ class _BoundedContext:
                 crowded_s = _CROWDED_S if fits else 0.0
                 within_s = crowded_s if within_s is None else min(within_s, crowded_s)
             share.charge(self._who, size)
+        call = self._context
         try:
+            if isinstance(call, ServerCall):
+                call.put(message)
+                # Most are taken at once: those need no timer.
+                if not call.is_full:
+                    return
+                waiting = call.drained()
+            else:
+                waiting = call.write(message)
             async with asyncio.timeout(within_s):
-                await self._context.write(message)
+                await waiting
         except TimeoutError:
             self._ended = True
             self._slow()

@@ -159,10 +159,10 @@ class WatchService:
             return None
         return self._authority.rights(caller.name)
 
-    def _shown(self, events: Sequence[Seen]) -> list[Seen]:
+    def _shown(self, events: Sequence[Seen]) -> Sequence[Seen]:
         """Return the events that the caller may see, as its rights are now."""
         if (rights := self._rights()) is None:
-            return list(events)
+            return events
         return [seen for seen in events if self._may_see(rights, seen)]
 
     def _may_see(self, rights: Rights, seen: Seen) -> bool:
@@ -179,7 +179,9 @@ class WatchService:
         room = getattr(context, "room", None)
         while self._stopping is None and (portion := await watch.portion(room)) is not None:
             if portion.events:
-                portion = replace(portion, events=self._shown(portion.events))
+                shown = self._shown(portion.events)
+                if shown is not portion.events:
+                    portion = replace(portion, events=shown)
                 if not (portion.events or portion.token):
                     continue
             # While a slow client is waited for, its rows are held once.

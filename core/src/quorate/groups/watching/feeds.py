@@ -112,6 +112,7 @@ class LocalFeed:
         self._wake: Final = wake
         self._replica: Final = replica
         self._selection: Final = dict(selection)
+        self._selected: Final = tuple(self._selection.items())
         self._not_before: Final = not_before
         self._limits: Final = limits
         self._waking: Final = waking
@@ -215,11 +216,8 @@ class LocalFeed:
             return Page((), upto)
         index = max(self._unread - 1, _whole_index(position))
         index = self._replica.data.touched.unchanged_to(self._selection, index)
-        events, revision = self._log.read(
-            max(position, whole(index)),
-            self._selection,
-            max_rows=self._limits.rows,
-            max_bytes=self._limits.bytes,
+        events, revision = self._waking.read(
+            max(position, whole(index)), self._selected, self._limits.rows, self._limits.bytes
         )
         self._unread = None if revision >= upto else _whole_index(revision) + 1
         if revision == position:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 from quorate.apply.entries import index_of, whole
 from quorate.groups.shard.shard import Shard
-from quorate.storage.events import EventLog, HistoryGoneError, RowChange
+from quorate.storage.events import EventLog, HistoryGoneError, RowChange, StoredEvent
 
 #: How soon the reader of a prompt feed learns of entries without events for it.
 PASSING_S: Final = 0.05
@@ -22,6 +22,10 @@ _TURN_PATIENT: Final = 4
 #: What is looked at of the entries of one turn; beyond it every feed reads for itself.
 _MOST_EVENTS: Final = 10_000
 _MOST_BYTES: Final = 1 << 20
+
+
+#: Families, or messages, each with a prefix.
+Selected = tuple[tuple[str, bytes], ...]
 
 
 class WokenFeed(Protocol):
@@ -119,6 +123,9 @@ class Waking:
         self._listing: Final[dict[WokenFeed, None]] = {}
         self._prompt: Final = _Rounds(loop, PASSING_S, 0.0, _TURN_PROMPT)
         self._patient: Final = _Rounds(loop, _TURN_S, round_s, _TURN_PATIENT)
+        #: What was last asked for in this turn of the loop, and found.
+        self._read: tuple[object, tuple[Sequence[StoredEvent], int]] | None = None
+        self._loop: Final = loop
         self._ended = False
         self._cancels: Final = (
             replica.subscribe(lambda _: self._applied()),
@@ -161,6 +168,28 @@ class Waking:
     def listed(self, feed: WokenFeed) -> None:
         """Record that a feed has listed all rows."""
         self._listing.pop(feed, None)
+
+    def read(
+        self, after: int, selection: Selected, most_rows: int, most_bytes: int
+    ) -> tuple[Sequence[StoredEvent], int]:
+        """Read the selected events after a revision, as `EventLog.read` does.
+
+        Feeds that select the same are woken together and stand at the same place: what the first
+        one reads in a turn of the loop, the others get.
+        """
+        data = self._replica.data
+        asked = after, data.applied, selection, most_rows, most_bytes
+        if self._read is None or self._read[0] != asked:
+            if self._read is None:
+                self._loop.call_soon(self._forget)
+            found = EventLog(data).read(
+                after, dict(selection), max_rows=most_rows, max_bytes=most_bytes
+            )
+            self._read = asked, found
+        return self._read[1]
+
+    def _forget(self) -> None:
+        self._read = None
 
     def close(self) -> None:
         """Wake nobody any more: there are no feeds, or their database is closed or replaced."""

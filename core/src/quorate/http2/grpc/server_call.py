@@ -230,17 +230,30 @@ class ServerCall:
 
     async def write(self, message: Any) -> None:
         """Send an answer; waits until the caller takes earlier ones."""
+        self.put(message)
+        if self.is_full:
+            await self.drained()
+
+    def put(self, message: Any) -> None:
+        """Send an answer without waiting; raises `AbortError`."""
         if self._over:
             raise AbortError("the call has ended")
         if not self._began:
             self._begin()
         self._send(self._method.encode(message))
-        if self._stream.queued > _HIGH_WATER:
-            self._drained = self._accepted.loop.create_future()
-            try:
-                await self._drained
-            finally:
-                self._drained = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much of the answers is not sent yet that `write` waits."""
+        return self._stream.queued > _HIGH_WATER
+
+    async def drained(self) -> None:
+        """Wait until the caller has taken the answers."""
+        self._drained = self._accepted.loop.create_future()
+        try:
+            await self._drained
+        finally:
+            self._drained = None
 
     async def abort(
         self, code: int | Enum, details: str = "", trailing_metadata: Metadata = ()
