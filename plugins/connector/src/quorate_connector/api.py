@@ -1,7 +1,7 @@
-"""What other plugins may import: they add types of connectors to the extension point of this one.
+"""The public API for other plugins, which add connector types to the extension point.
 
-A type is a name and a pydantic model of its configuration, in which a secret is a `SecretRef`. What
-a validator of the model says of a value must not repeat the value: it may be a secret.
+A type is a name and a pydantic model of its configuration, in which a secret is a `SecretRef`. The
+message of a validator must not repeat the value: it may be a secret.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _REFERENCE: Final = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]{0,254}|file:/[^\x00-\
 
 
 class SecretRef(str):
-    """Where a worker finds a secret: `env:NAME`, or `file:/PATH`; the secret itself is none."""
+    """A reference to a secret on a worker: `env:NAME` or `file:/PATH`, never the secret itself."""
 
     __slots__ = ()
 
     @property
     def source(self) -> str:
-        """Return what kind of place it is: `env` or `file`."""
+        """Return the kind of the reference: `env` or `file`."""
         return self.partition(":")[0]
 
     @property
@@ -39,7 +39,7 @@ class SecretRef(str):
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """Return the reference that a text is; raises `ValueError`, which does not repeat it."""
+        """Parse a reference; raises `ValueError`, which does not repeat the text."""
         if not _REFERENCE.fullmatch(text):
             raise ValueError(
                 "must refer to a secret, as env:NAME or file:/PATH, and must not hold one"
@@ -63,13 +63,13 @@ class SecretRef(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectorType:
-    """A type of connectors: its name, and the model of its configuration."""
+    """A connector type: its name and the model of its configuration."""
 
     name: str
-    #: Forbids unknown fields: a field that is spelled wrongly must be an error.
+    #: Forbids unknown fields: a misspelled field must be an error.
     model: type[BaseModel]
-    #: Fields of the model, as configurations name them, to whose values progress belongs: with
-    #: another topic a cursor means something else. Who changes one discards progress.
+    #: Fields of the model, as configurations name them, that progress depends on: with another
+    #: topic a cursor means something else. A change of one of them discards progress.
     progress_of: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -96,7 +96,7 @@ class ConnectorType:
 
     @property
     def extension(self) -> Extension:
-        """Return what a plugin's `quorate_extensions` gives for this type."""
+        """Return the extension by which a plugin declares this type."""
         return Extension(point=TYPES, name=self.name, value=self)
 
 
@@ -106,7 +106,7 @@ def _names_of(model: type[BaseModel]) -> set[str]:
 
 
 def _holds_secrets(schema: object) -> bool:
-    """Return whether a schema has a password, as pydantic's own secret types are described."""
+    """Return whether a schema has a field of format `password`, as pydantic's secret types have."""
     if isinstance(schema, dict):
         return schema.get("format") == "password" or any(map(_holds_secrets, schema.values()))
     return isinstance(schema, list) and any(map(_holds_secrets, schema))

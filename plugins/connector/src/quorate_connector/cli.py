@@ -16,11 +16,11 @@ from quorate_connector.client import SyncConnectors
 from quorate_connector.definition_file import read
 from quorate_connector.v1 import connectors_pb2 as pb, tasks_pb2
 
-#: The largest page: each costs a call.
+#: The largest page; each page costs a call.
 _PAGE: Final = 1_000
-#: The largest number of a task or a version: the fields have 32 bits.
+#: The largest task or version number: the fields have 32 bits.
 _LARGEST: Final = (1 << 32) - 1
-#: A day: a task that has not stopped by then never does.
+#: One day: a task that has not stopped by then never will.
 _LONGEST_S: Final = 86_400
 _STATES: Final = words_of(tasks_pb2.TaskState.DESCRIPTOR)
 
@@ -32,33 +32,31 @@ _file = click.option(
     "path",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     required=True,
-    help="The definition, in TOML.",
+    help="TOML file with the definition.",
 )
 _discard = click.option(
     "--discard-progress",
     is_flag=True,
-    help="Have tasks that go, or that get another type, forget how far they have come.",
+    help="Discard the progress of tasks that are removed or change their type.",
 )
 
 
 def _named(run: R) -> R:
-    """Give a command the arguments that name a connector."""
+    """Add the arguments TENANT and NAME of a connector to a command."""
     return click.argument("tenant")(click.argument("name")(run))
 
 
 @click.group()
 def connector() -> None:
-    """Define connectors, see the states of their tasks, and drain workers."""
+    """Define connectors, inspect their tasks, and drain workers."""
 
 
 @connector.command()
 @_file
-@click.option(
-    "--replace", is_flag=True, help="Replace the connector of that name, if there is one."
-)
+@click.option("--replace", is_flag=True, help="Replace the connector if it already exists.")
 @click.pass_obj
 def create(console: Console, path: Path, replace: bool) -> None:
-    """Make a connector as a file defines it; its tasks begin at once."""
+    """Create a connector from a definition file; its tasks start at once."""
     wanted = read(path)
     connectors = _connectors(console)
     if replace:
@@ -74,14 +72,14 @@ def create(console: Console, path: Path, replace: bool) -> None:
 @click.option(
     "--expected-version",
     type=click.IntRange(1, _LARGEST),
-    help="Refuse when another version is the newest.",
+    help="Fail unless this is the newest version.",
 )
 @_discard
 @click.pass_obj
 def update(
     console: Console, path: Path, expected_version: int | None, discard_progress: bool
 ) -> None:
-    """Give a connector the definition of a file; its tasks begin again with it."""
+    """Replace the definition of a connector by a file's; its tasks restart with it."""
     request = pb.UpdateConnectorRequest(
         **read(path).named,
         expected_version=expected_version or 0,
@@ -99,7 +97,7 @@ def update(
 def roll_back(
     console: Console, tenant: str, name: str, version: int, discard_progress: bool
 ) -> None:
-    """Give the connector NAME of TENANT the definition of an earlier VERSION again."""
+    """Restore the definition of an earlier VERSION of the connector NAME of TENANT."""
     connectors = _connectors(console)
     _show(console, connectors.roll_back(tenant, name, version, discard_progress=discard_progress))
 
@@ -141,7 +139,7 @@ def show(console: Console, tenant: str, name: str) -> None:
 @_named
 @click.pass_obj
 def versions(console: Console, tenant: str, name: str) -> None:
-    """List the versions that are kept of the connector NAME of TENANT, the newest first."""
+    """List the retained versions of the connector NAME of TENANT, newest first."""
     console.print(
         {
             "version": each.version,
@@ -157,14 +155,14 @@ def versions(console: Console, tenant: str, name: str) -> None:
 
 @connector.command()
 @_named
-@click.option("--yes", is_flag=True, help="Do not ask whether progress may be lost.")
-@click.option("--missing-ok", is_flag=True, help="A connector that is not there is no failure.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--missing-ok", is_flag=True, help="Succeed if the connector does not exist.")
 @click.pass_obj
 def delete(console: Console, tenant: str, name: str, yes: bool, missing_ok: bool) -> None:
     """Delete the connector NAME of TENANT with its versions, tasks, progress and history."""
     if not yes:
         click.confirm(
-            f"How far the tasks of {name} of {tenant} have come is lost. Go on?",
+            f"The progress of the tasks of {name} of {tenant} will be lost. Continue?",
             abort=True,
             err=True,
         )
@@ -172,7 +170,7 @@ def delete(console: Console, tenant: str, name: str, yes: bool, missing_ok: bool
 
 
 def _aiming(verb: str, help: str) -> None:
-    """Add a command that says what the tasks of a connector are to do."""
+    """Add a command that sets the target of a connector's tasks."""
 
     @connector.command(verb, help=help)
     @_named
@@ -183,9 +181,9 @@ def _aiming(verb: str, help: str) -> None:
 
 _aiming(
     "pause",
-    "Have the tasks of the connector NAME of TENANT do nothing; they keep their workers.",
+    "Pause the tasks of the connector NAME of TENANT; they keep their workers.",
 )
-_aiming("resume", "Have the tasks of the connector NAME of TENANT run, also after it was stopped.")
+_aiming("resume", "Resume the tasks of the connector NAME of TENANT, paused or stopped.")
 _aiming("stop", "Take the tasks of the connector NAME of TENANT from their workers.")
 
 
@@ -194,14 +192,14 @@ _aiming("stop", "Take the tasks of the connector NAME of TENANT from their worke
 @click.argument("tasks", type=click.IntRange(0, _LARGEST), nargs=-1)
 @click.pass_obj
 def restart(console: Console, tenant: str, name: str, tasks: tuple[int, ...]) -> None:
-    """Start TASKS of the connector NAME of TENANT again, or all; also those that have failed."""
+    """Restart TASKS of the connector NAME of TENANT, or all of them, failed tasks included."""
     _show(console, _connectors(console).restart(tenant, name, tasks))
 
 
 @connector.command()
 @click.pass_obj
 def types(console: Console) -> None:
-    """List the types that can be used, with the fields of their configuration."""
+    """List the available connector types with their configuration fields."""
     console.print(
         {
             "type": each.name,
@@ -216,7 +214,7 @@ def types(console: Console) -> None:
 @connector.command()
 @click.argument("tenant", default="")
 @click.argument("name", default="")
-@click.option("--worker", default="", help="Only tasks that this worker has.")
+@click.option("--worker", default="", help="Only tasks of this worker.")
 @click.option("--state", type=click.Choice(list(_STATES)), help="Only tasks in this state.")
 @limit_option
 @click.pass_obj
@@ -254,7 +252,7 @@ def status(
 @click.argument("task", type=click.IntRange(0, _LARGEST), default=0)
 @click.pass_obj
 def history(console: Console, tenant: str, name: str, task: int) -> None:
-    """List what happened to a TASK of the connector NAME of TENANT, the newest first."""
+    """List the state changes of a TASK of the connector NAME of TENANT, newest first."""
     console.print(
         {
             "at": time_text(each.at_ms),
@@ -271,7 +269,7 @@ def history(console: Console, tenant: str, name: str, task: int) -> None:
 @connector.command("workers")
 @click.pass_obj
 def list_workers(console: Console) -> None:
-    """List workers, and how many tasks each has."""
+    """List workers with their numbers of tasks."""
     console.print(
         {**_worker(each.worker), "registered": each.registered, "tasks": each.tasks}
         for each in _connectors(console).workers.list()
@@ -286,11 +284,11 @@ def list_workers(console: Console) -> None:
     default=10.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long each task has to stop in order.",
+    help="Time each task has to stop cleanly.",
 )
 @click.pass_obj
 def drain(console: Console, worker: str, release_timeout: float) -> None:
-    """Move the tasks of WORKER to others, and give it no new ones."""
+    """Move the tasks of WORKER to other workers, and assign it no new ones."""
     timeout_ms = max(1, round(release_timeout * 1_000))
     drained = _connectors(console).workers.drain(worker, release_timeout_ms=timeout_ms)
     console.print([_worker(drained)])
@@ -300,7 +298,7 @@ def drain(console: Console, worker: str, release_timeout: float) -> None:
 @click.argument("worker")
 @click.pass_obj
 def undrain(console: Console, worker: str) -> None:
-    """Let WORKER have tasks again."""
+    """Assign tasks to WORKER again."""
     console.print([_worker(_connectors(console).workers.undrain(worker))])
 
 

@@ -4,7 +4,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class ConnectorConfig(BaseModel):
-    """How this node schedules tasks while it leads them."""
+    """The settings by which this node schedules tasks while it leads their shard."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -14,22 +14,22 @@ class ConnectorConfig(BaseModel):
     scheduling_interval_s: float = Field(
         1.0,
         gt=0,
-        description="Time between two looks for tasks to move, in seconds; a change of tasks or "
-        "workers' rows is seen at once, one of the brokers when it was copied into the shard.",
+        description="Interval of the scheduler, in seconds; a change of tasks or of workers' rows "
+        "wakes it at once, a change of brokers once it is copied into the shard.",
     )
     worker_timeout_s: float = Field(
         10.0,
         gt=0,
         le=3_600,
-        description="Time that a worker which was given tasks may be silent before it has said "
-        "anything, in seconds; later what it says itself counts.",
+        description="Time that a worker with tasks may stay silent before its first report, in "
+        "seconds; from then on the timeout that it reports applies.",
     )
     release_timeout_s: float = Field(
         10.0,
         gt=0,
         le=3_600,
-        description="Time that a task has to stop in order before it is taken away, in seconds.",
+        description="Time that a task has to stop cleanly before it is taken away, in seconds.",
     )
     releases: int = Field(
-        50, ge=0, description="The most tasks that are on the move for balance; 0 moves none."
+        50, ge=0, description="The most tasks in motion for balance; 0 disables balancing."
     )

@@ -1,4 +1,4 @@
-"""How many tasks are in each state, wait, are with each registration, and are to leave it."""
+"""Counts of tasks: by state, waiting, by registration, and in release."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from quorate.plugin import Reader, Txn, keys, read_range
 
 from quorate_connector.families import TALLIES
 
-#: By key: what a command has changed of the numbers, and not written yet.
+#: By key: the changes of a command to the counts, not written yet.
 Changes = Counter[bytes]
 
 _STATE: Final = "state"
@@ -23,57 +23,57 @@ _COUNT: Final = Struct(">Q")
 
 @lru_cache(maxsize=4_096)
 def of_state(state: int) -> bytes:
-    """Return the key under which the tasks of a state are counted."""
+    """Return the counter key of the tasks in a state."""
     return keys.pack(_STATE, state)
 
 
 @lru_cache(maxsize=4_096)
 def of_waiting(kind: bytes) -> bytes:
-    """Return the key under which the tasks of a kind are counted that wait for a worker."""
+    """Return the counter key of the waiting tasks of a kind."""
     return keys.pack(_WAITING, kind)
 
 
 @lru_cache(maxsize=4_096)
 def of_held(worker: str, worker_epoch: int, kind: bytes) -> bytes:
-    """Return the key under which the tasks of a kind are counted that a registration has."""
+    """Return the counter key of the tasks of a kind that a registration holds."""
     return keys.pack(_HELD, worker, worker_epoch, kind)
 
 
 def of_leaving(worker: str, worker_epoch: int) -> bytes:
-    """Return the key under which the tasks are counted that a registration is to let go of."""
+    """Return the counter key of the tasks that a registration is to release."""
     return keys.pack(_LEAVING, worker, worker_epoch)
 
 
 def read(reader: Reader, key: bytes) -> int:
-    """Return how many tasks are counted under a key."""
+    """Return the count under a key."""
     value = reader.get(TALLIES, key)
     return 0 if value is None else int(_COUNT.unpack(value)[0])
 
 
 @contextmanager
 def counting(txn: Txn) -> Iterator[Changes]:
-    """Collect what is to be counted more, or with negative numbers fewer; write it at the end."""
+    """Collect changes to the counts, and write them at the end."""
     changes = Changes()
     yield changes
     _write(txn, changes)
 
 
 def states(reader: Reader) -> Iterator[tuple[int, int]]:
-    """Yield the states that tasks are in, with their number."""
+    """Yield the states of tasks, with the count of each."""
     for (_, state), count in _walk(reader, _STATE):
         assert isinstance(state, int)
         yield state, count
 
 
 def waiting(reader: Reader) -> Iterator[tuple[bytes, int]]:
-    """Yield the kinds of tasks that wait, with their number."""
+    """Yield the kinds of waiting tasks, with the count of each."""
     for (_, kind), count in _walk(reader, _WAITING):
         assert isinstance(kind, bytes)
         yield kind, count
 
 
 def held(reader: Reader) -> Iterator[tuple[str, int, bytes, int]]:
-    """Yield worker, epoch, kind and number of the tasks that registrations have, in this order."""
+    """Yield worker, epoch, kind and count of the tasks that registrations hold, in key order."""
     for (_, worker, worker_epoch, kind), count in _walk(reader, _HELD):
         assert isinstance(worker, str)
         assert isinstance(worker_epoch, int)
@@ -82,7 +82,7 @@ def held(reader: Reader) -> Iterator[tuple[str, int, bytes, int]]:
 
 
 def has_tasks(reader: Reader, worker: str, worker_epoch: int) -> bool:
-    """Return whether a registration has any task."""
+    """Return whether a registration holds any task."""
     return any(reader.scan(TALLIES, *keys.prefix(_HELD, worker, worker_epoch), limit=1))
 
 

@@ -1,4 +1,4 @@
-"""A file in TOML that defines a connector."""
+"""The TOML file that defines a connector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TARGETS = {"running": pb.TARGET_RUNNING, "paused": pb.TARGET_PAUSED, "stopped": 
 
 
 class DefinitionFile(BaseModel):
-    """What such a file says; the service judges the rest."""
+    """The contents of a definition file; the service validates the rest."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -27,14 +27,14 @@ class DefinitionFile(BaseModel):
     tasks_max: int = Field(0, ge=0, lt=1 << 32)
     failures_max: int = Field(0, ge=0, lt=1 << 32)
     backoff_ms: int = Field(0, ge=0, lt=1 << 63)
-    #: Only of a connector that is created.
+    #: Applies only when the connector is created.
     target: Literal["running", "paused", "stopped"] = "running"
     labels: dict[str, str] = {}
     config: dict[str, JsonValue] = {}
 
     @property
     def named(self) -> dict[str, Any]:
-        """Return what a request says of a connector: its tenant, its name and its definition."""
+        """Return the fields of a request: the tenant, the name and the definition."""
         return {"tenant": self.tenant, "name": self.name, "definition": self.definition}
 
     @property
@@ -51,12 +51,12 @@ class DefinitionFile(BaseModel):
 
     @property
     def first_target(self) -> pb.Target:
-        """Return what the tasks are to do at first."""
+        """Return the initial target of the tasks."""
         return TARGETS[self.target]
 
 
 def read(path: Path) -> DefinitionFile:
-    """Return what a file says; tells the user what is wrong with it, and repeats no value."""
+    """Read a definition file; raises `UsageError`, which names the faults and repeats no value."""
     try:
         return DefinitionFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -1,6 +1,6 @@
-"""Where the rows are: the column families of the plugin, their keys, and the private indexes.
+"""The column families of the plugin, with their keys and private indexes.
 
-All of them lie in one shard, because scheduling needs them together.
+All rows lie in one shard, because the scheduler needs them together.
 """
 
 from collections.abc import Iterable
@@ -18,29 +18,29 @@ SHARD_KEY: Final = keys.pack("connector")
 # Families whose rows resources declare.
 
 CONNECTORS: Final = "connector.connectors"
-#: By tenant, connector and number, as everything that belongs to a task.
+#: By tenant, connector and number, as all rows of a task.
 TASKS: Final = "connector.tasks"
 #: By name.
 WORKERS: Final = "connector.workers"
 
-# What goes with these rows.
+# Rows that belong to them.
 
 VERSIONS: Final = "connector.versions"
 CURSORS: Final = "connector.cursors"
 #: Private: transitions, by the key of the task and their number.
 HISTORY: Final = "connector.history"
-#: The rows of the tasks that workers have, by worker, its epoch, and the key of the task.
+#: Copies of the rows of assigned tasks, by worker, its epoch, and the key of the task.
 ASSIGNMENTS: Final = "connector.assignments"
-#: Private: the tasks that wait for a worker, by kind and the key of the task.
+#: Private: the waiting tasks, by kind and the key of the task.
 WAITING: Final = "connector.waiting"
-#: Private: the numbers of tasks that are not zero, by the keys that `counters` makes.
+#: Private: the non-zero counts of tasks, by the keys of `counters`.
 TALLIES: Final = "connector.tallies"
 
-#: The timer of the tasks that have failed: its deadlines have their keys.
+#: The timer of failed tasks; a deadline has the key of its task.
 RETRY: Final = "connector.task_retry"
-#: The timer of the tasks that their workers are to let go of: its deadlines have their keys.
+#: The timer of tasks in release; a deadline has the key of its task.
 RELEASE: Final = "connector.task_release"
-#: The timer of the workers' lives: its deadlines have the keys of `life_key`.
+#: The timer of the workers' liveness; a deadline has the key that `life_key` returns.
 LIVENESS: Final = "connector.worker_liveness"
 #: The sequence of the connectors' uids.
 UIDS: Final = "connector.uids"
@@ -64,12 +64,12 @@ FAMILIES: Final = (
 
 
 def connector_key(tenant: str, name: str) -> bytes:
-    """Return the key of a connector: those of a tenant lie together, by name."""
+    """Return the key of a connector: the connectors of a tenant are adjacent, by name."""
     return keys.pack(tenant, name)
 
 
 def version_key(tenant: str, name: str, version: int) -> bytes:
-    """Return the key of a version: those of a connector lie together, in their order."""
+    """Return the key of a version: the versions of a connector are adjacent, in order."""
     return keys.pack(tenant, name, version)
 
 
@@ -84,12 +84,12 @@ def key_of(task: pb.TaskId) -> bytes:
 
 
 def held_key(task: pb.Task, key: bytes) -> bytes:
-    """Return the key of a task among those of the worker that has it."""
+    """Return the key of a task among the assignments of its worker."""
     return keys.pack(task.worker, task.worker_epoch) + key
 
 
 def waiting_key(kind: bytes, key: bytes) -> bytes:
-    """Return the key of a task among those of its kind that wait."""
+    """Return the key of a task among the waiting tasks of its kind."""
     return keys.pack(kind) + key
 
 
@@ -99,12 +99,12 @@ def worker_key(name: str) -> bytes:
 
 
 def life_key(name: str, epoch: int) -> bytes:
-    """Return the key of a registration's deadline: that of another one of the name differs."""
+    """Return the key of a registration's deadline, unique by name and epoch."""
     return keys.pack(name, epoch)
 
 
 def kind_of(task: pb.Task) -> bytes:
-    """Return the kind of a task, by the labels of its workers: it is empty without any."""
+    """Return the kind of a task, made of the labels it requires; empty if it requires none."""
     return of_labels((label.name, label.value) for label in task.labels) if task.labels else b""
 
 

@@ -1,4 +1,4 @@
-"""The reads that are not derived: they run where the rows are."""
+"""The queries that are not derived; they run on the shard that holds the rows."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from quorate_connector.workers import registrations
 
 
 def list_versions(reader: Reader, query: asked.ListVersionsQuery) -> Iterator[Version]:
-    """Yield the versions of a connector, the newest first."""
+    """Yield the versions of a connector, newest first."""
     numbers = [query.version] if query.version else []
     start, end = keys.prefix(query.tenant, query.name, *numbers)
     for row in reader.scan(VERSIONS, start, end, limit=MOST_VERSIONS, reverse=True):
@@ -23,14 +23,14 @@ def list_versions(reader: Reader, query: asked.ListVersionsQuery) -> Iterator[Ve
 
 
 def list_history(reader: Reader, query: asked.ListHistoryQuery) -> Iterator[pb.Transition]:
-    """Yield what happened to a task, the newest first."""
+    """Yield the transitions of a task, newest first."""
     key = key_of(query.task)
     for row in reader.scan(HISTORY, key, key + b"\xff", limit=KEPT, reverse=True):
         yield pb.Transition.FromString(row.value)
 
 
 def get_cursor(reader: Reader, query: asked.GetCursorQuery) -> Iterator[pb.Cursor]:
-    """Yield how far a task has come, if it has stored that."""
+    """Yield the cursor of a task, if it has stored one."""
     value = reader.get(CURSORS, key_of(query.task))
     if value is not None:
         yield pb.Cursor.FromString(value)

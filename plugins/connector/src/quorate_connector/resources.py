@@ -1,4 +1,4 @@
-"""Connectors, tasks and workers: their verbs, of which definitions and scheduling take thought."""
+"""The resources of connectors, tasks and workers, with their verbs, queries and timers."""
 
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from quorate_connector.v1 import connectors_pb2, queries_pb2, scheduling_pb2, ta
 from quorate_connector.workers import apply as workers
 
 _TASK_SERVICE: Final = pb.DESCRIPTOR.services_by_name["TaskService"]
-# What the examples are about: a connector of two tasks, which is to have three, and its first task.
+# The examples: a connector of two tasks that is to get three, and its first task.
 _CONFIG: Final = b'{"topic":"orders","path":"/var/lib/orders","format":"lines","sync":true}'
 _DEFINITION: Final[dict[str, Any]] = {
     "type": "file",
@@ -45,7 +45,7 @@ _TASK: Final = pb.TaskId(tenant="acme", connector="orders", number=0)
 
 
 def _listed(request: connectors_pb2.ListConnectorsRequest) -> Any:
-    """Keep the connectors of a type, if a list asks for one."""
+    """Filter connectors by type, if a list request names one."""
     validation.check_listed_connectors(request)
     return (lambda row: row.definition.type == request.type) if request.type else None
 
@@ -159,7 +159,7 @@ CONNECTOR: Final = Resource(
 
 
 def _of_tasks(message: Any, apply_all: Any, example: Any, *reads: str) -> Verb:
-    """Return a verb of the scheduler, which acts on what it has seen of tasks."""
+    """Return a verb of the scheduler, which acts on tasks that it has read."""
     return Verb(
         message=message,
         apply_all=apply_all,
@@ -255,7 +255,7 @@ WORKER: Final = Resource(
 
 RESOURCES: Final = (CONNECTOR, TASK, WORKER)
 
-#: A report without tasks is a heartbeat: it is no batch, which would have nothing to do.
+#: A report without tasks is a heartbeat, so it is not a batch: an empty batch does nothing.
 REPORT: Final = Command(
     message=pb.ReportTasks,
     group=families.GROUP,

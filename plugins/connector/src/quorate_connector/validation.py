@@ -1,6 +1,6 @@
-"""What is wrong with a request or command whatever the rows say; it is refused before it is logged.
+"""Checks of requests and commands that need no rows; they run before anything is logged.
 
-The resources check the names of connectors, which are their keys.
+The resources check the names of connectors, which are keys.
 """
 
 from collections.abc import Sequence
@@ -21,28 +21,28 @@ from quorate.plugin.checking import (
 from quorate_connector.types.checking import LARGEST_CONFIG
 from quorate_connector.v1 import connectors_pb2 as pb, tasks_pb2
 
-#: Connectors in one call.
+#: The most connectors in one call.
 MOST_CONNECTORS: Final = 1_000
-#: What is deleted or changed with one command: each connector may have a thousand tasks.
+#: Connectors deleted or changed by one command: each may have a thousand tasks.
 AT_A_TIME: Final = 10
 MOST_TASKS: Final = 1_000
 MOST_LABELS: Final = 16
-#: Of a name or a value, in bytes.
+#: The size limit of a name or a value, in bytes.
 LONGEST_LABEL: Final = 128
 MOST_FAILURES: Final = 1_000
 LONGEST_BACKOFF_MS: Final = 300_000
-#: What stands for a number that is not given.
+#: The defaults of numbers that are not given.
 TASKS: Final = 1
 FAILURES: Final = 10
 BACKOFF_MS: Final = 1_000
 
-#: Of a worker, in bytes.
+#: The size limit of a worker's name, in bytes.
 LONGEST_IDENTITY: Final = 512
-#: Of a cursor, in bytes.
+#: The size limit of a cursor, in bytes.
 LARGEST_CURSOR: Final = 65_536
-#: Of a command; longer lists are sent in several.
+#: The most reports in a command; longer lists are sent in several.
 MOST_REPORTS: Final = 1_000
-#: No deadline of a worker or a release is later.
+#: The longest timeout of a worker or a release.
 LONGEST_MS: Final = 3_600_000
 
 UPDATES: Final = Updates(
@@ -58,7 +58,7 @@ _REPORTED: Final = (
 
 
 def completed(definition: pb.Definition) -> pb.Definition:
-    """Return a definition with the numbers that are not given."""
+    """Return a definition with defaults for the numbers that are not given."""
     complete = pb.Definition()
     complete.CopyFrom(definition)
     complete.tasks_max = complete.tasks_max or TASKS
@@ -68,7 +68,7 @@ def completed(definition: pb.Definition) -> pb.Definition:
 
 
 def check_named(named: Any, path: str = "") -> None:
-    """Refuse what names no connector; `path` is where it stands in a batch."""
+    """Refuse an invalid tenant or name of a connector; `path` is the item's path in a batch."""
     check_name(f"{path}tenant", named.tenant)
     check_name(f"{path}name", named.name)
 
@@ -77,7 +77,7 @@ def check_definition(
     item: pb.CreateConnectorRequest | pb.PutConnectorRequest | pb.UpdateConnectorRequest,
     path: str = "",
 ) -> None:
-    """Refuse a connector that cannot be made, or cannot become so."""
+    """Refuse an invalid name, definition or target of a connector."""
     check_named(item, path)
     _check_definition(item.definition, f"{path}definition.")
     if not isinstance(item, pb.UpdateConnectorRequest) and item.target:
@@ -85,49 +85,49 @@ def check_definition(
 
 
 def check_roll_back(item: pb.RollBackConnectorRequest, path: str = "") -> None:
-    """Refuse to go back to nothing."""
+    """Refuse a rollback that names no connector or no version."""
     check_named(item, path)
     if item.version == 0:
         raise Invalid(f"{path}version", "must be one of the versions that are kept")
 
 
 def check_deletions(command: pb.DeleteConnectorsRequest) -> None:
-    """Refuse more deletions than can be carried out at once, and a wrong one."""
+    """Refuse too many deletions for one command, and an invalid one."""
     check_count("connectors", command.connectors, AT_A_TIME)
     check_each("connectors", command.connectors, check_named)
 
 
 def check_target(item: pb.SetConnectorTarget, path: str) -> None:
-    """Refuse a target that is none."""
+    """Refuse an unknown target."""
     check_choice(f"{path}target", item.target, pb.Target)
 
 
 def check_restart(item: pb.RestartTasks, path: str) -> None:
-    """Refuse to start again what no connector can have."""
+    """Refuse a restart of more tasks than a connector can have."""
     check_count(f"{path}tasks", item.tasks, MOST_TASKS)
 
 
 def check_listed_connectors(request: pb.ListConnectorsRequest) -> None:
-    """Refuse a list of what no connector can be called."""
+    """Refuse a list request with an invalid name prefix or type."""
     for field in ("name_prefix", "type"):
         if getattr(request, field):
             check_name(field, getattr(request, field))
 
 
 def check_listed_tasks(request: tasks_pb2.ListTasksRequest) -> None:
-    """Refuse a list of what no worker can have."""
+    """Refuse a list request with an invalid worker."""
     if request.worker:
         check_identity("worker", request.worker)
 
 
 def check_task(task: tasks_pb2.TaskId, path: str = "task.") -> None:
-    """Refuse what can be no task."""
+    """Refuse an invalid task id."""
     check_name(f"{path}tenant", task.tenant)
     check_name(f"{path}connector", task.connector)
 
 
 def check_reports(command: tasks_pb2.ReportTasks) -> None:
-    """Refuse a report of nobody, and one that says what no worker can say."""
+    """Refuse reports without a worker or epoch, and states that a worker cannot report."""
     check_identity("worker", command.worker)
     _check_epoch("worker_epoch", command.worker_epoch)
     check_most("timeout_ms", command.timeout_ms, LONGEST_MS)
@@ -141,7 +141,7 @@ def check_reports(command: tasks_pb2.ReportTasks) -> None:
 
 
 def check_cursor(item: tasks_pb2.StoreCursor, path: str) -> None:
-    """Refuse a cursor of nothing, and one that is too large."""
+    """Refuse a cursor without a task or epoch, and one that is too large."""
     check_task(item.task, f"{path}task.")
     _check_epoch(f"{path}worker_epoch", item.worker_epoch)
     _check_epoch(f"{path}epoch", item.epoch)
@@ -149,18 +149,18 @@ def check_cursor(item: tasks_pb2.StoreCursor, path: str) -> None:
 
 
 def check_drain(item: tasks_pb2.DrainWorker, path: str) -> None:
-    """Refuse to drain nobody, or to wait for ever."""
+    """Refuse a drain without a worker, and a release timeout above the limit."""
     check_identity(f"{path}worker", item.worker)
     check_most(f"{path}release_timeout_ms", item.release_timeout_ms, LONGEST_MS)
 
 
 def check_undrain(item: tasks_pb2.UndrainWorker, path: str) -> None:
-    """Refuse to undrain nobody."""
+    """Refuse an undrain without a worker."""
     check_identity(f"{path}worker", item.worker)
 
 
 def check_identity(field: str, identity: str) -> None:
-    """Refuse what no worker can be called."""
+    """Refuse an invalid worker name."""
     check_text(field, identity, LONGEST_IDENTITY)
 
 
@@ -182,10 +182,10 @@ def _check_labels(field: str, labels: Sequence[pb.Label]) -> None:
         if label.value:
             check_text(f"{field}[{position}].value", label.value, LONGEST_LABEL)
         if label.name in seen:
-            raise Invalid(f"{field}[{position}].name", "stands there twice")
+            raise Invalid(f"{field}[{position}].name", "must not occur twice")
         seen.add(label.name)
 
 
 def _check_epoch(field: str, epoch: int) -> None:
     if epoch == 0:
-        raise Invalid(field, "must be the epoch that the row has")
+        raise Invalid(field, "must be the epoch of the row")

@@ -243,7 +243,7 @@ async def test_a_version_of_a_type_that_is_not_offered_any_more(
     left = {each.name: each for each in SHIPPED if each.name != "file"}
     monkeypatch.setattr(service, "offered", lambda _: left)
 
-    with pytest.raises(Invalid, match=r"definition\.type: there is no such type"):
+    with pytest.raises(Invalid, match=r"definition\.type: unknown type"):
         await bench.service.RollBack(
             RollBackConnectorRequest(tenant="acme", name="orders", version=1), None
         )

@@ -149,7 +149,7 @@ def test_a_type_that_nobody_offers() -> None:
     fault = fault_of("nobody", b"{}")
 
     assert fault.field == "definition.type"
-    assert fault.reason.endswith("there are: file, kafka, mqtt_bridge, webhook")
+    assert fault.reason.endswith("known types: file, kafka, mqtt_bridge, webhook")
 
 
 def test_a_configuration_that_is_too_large() -> None:

@@ -1,4 +1,4 @@
-"""Connectors for Python programs: `Connectors(q)` over an `AsyncClient`, and its twin.
+"""Connectors for Python programs: `Connectors(q)` over an `AsyncClient`, and `SyncConnectors`.
 
 `ConnectorWorker` runs their tasks.
 """

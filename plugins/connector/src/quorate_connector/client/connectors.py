@@ -1,4 +1,4 @@
-"""Connectors: their definitions, and what their tasks are to do."""
+"""Connectors: their definitions, and the targets of their tasks."""
 
 from __future__ import annotations
 
@@ -13,46 +13,46 @@ from quorate_connector.v1 import connectors_pb2 as pb
 
 
 class Connectors(Records[Any]):
-    """Defines connectors, and tells their tasks what to do.
+    """Defines connectors, and controls their tasks.
 
     `create`, `update`, `put`, `delete`, `get`, `list` and `watch` are those of `Records`; the first
-    three take the requests of the service. A definition whose configuration is not what its type
-    wants is refused by `InvalidError`, and among many in its place in the reply.
+    three take the requests of the service. A configuration that its type does not accept raises
+    `InvalidError`; in a batch it is refused at its position in the reply.
     """
 
     def __init__(self, q: AsyncClient) -> None:
         super().__init__(q, CONNECTOR)
-        #: What happened to the tasks, and how far they have come.
+        #: The tasks, with their history and cursors.
         self.tasks: Final = Tasks(q)
-        #: Who runs the tasks.
+        #: The workers that run the tasks.
         self.workers: Final = Workers(q)
 
     async def roll_back(
         self, tenant: str, name: str, version: int, *, discard_progress: bool = False
     ) -> pb.Connector:
-        """Make an earlier definition the newest again."""
+        """Restore an earlier definition as the newest version."""
         request = pb.RollBackConnectorRequest(
             tenant=tenant, name=name, version=version, discard_progress=discard_progress
         )
         return await self.ask("RollBack", request, pb.Connector, read=False)
 
     async def versions(self, tenant: str, name: str) -> Sequence[pb.Version]:
-        """Return the definitions that are kept of a connector, the newest first."""
+        """Return the retained versions of a connector, newest first."""
         request = pb.ListVersionsRequest(tenant=tenant, name=name)
         page = await self.ask("ListVersions", request, pb.ListVersionsResponse)
         return page.versions
 
     async def types(self) -> Sequence[pb.ConnectorTypeInfo]:
-        """Return the types that a connector can have."""
+        """Return the available connector types."""
         request = pb.ListTypesRequest()
         return (await self.ask("ListTypes", request, pb.ListTypesResponse)).types
 
     async def pause(self, tenant: str, name: str) -> pb.Connector:
-        """Let the tasks do nothing, and stay with their workers."""
+        """Pause the tasks; they stay with their workers."""
         return await self._aim(tenant, name, pb.TARGET_PAUSED)
 
     async def resume(self, tenant: str, name: str) -> pb.Connector:
-        """Let the tasks run, after they were paused or stopped."""
+        """Resume the tasks after they were paused or stopped."""
         return await self._aim(tenant, name, pb.TARGET_RUNNING)
 
     async def stop(self, tenant: str, name: str) -> pb.Connector:
@@ -60,7 +60,7 @@ class Connectors(Records[Any]):
         return await self._aim(tenant, name, pb.TARGET_STOPPED)
 
     async def restart(self, tenant: str, name: str, tasks: Iterable[int] = ()) -> pb.Connector:
-        """Start tasks again, also those that have failed for good; without numbers all of them."""
+        """Restart tasks, failed ones included; without numbers, all of them."""
         item = pb.RestartTasks(tenant=tenant, name=name, tasks=tasks)
         return await self._q.execute(item, pb.Connector)
 
@@ -70,14 +70,14 @@ class Connectors(Records[Any]):
 
 
 class SyncConnectors(Blocking[Any]):
-    """The same over a `Client`, without `await`."""
+    """`Connectors` over a `Client`, without `await`."""
 
     def __init__(self, q: Client) -> None:
         connectors = Connectors(q.asynchronous)
         super().__init__(q.thread, connectors)
-        #: What happened to the tasks, and how far they have come.
+        #: The tasks, with their history and cursors.
         self.tasks: Final = SyncTasks(q.thread, connectors.tasks)
-        #: Who runs the tasks.
+        #: The workers that run the tasks.
         self.workers: Final = SyncWorkers(q.thread, connectors.workers)
 
     create = blocking(Connectors.create)

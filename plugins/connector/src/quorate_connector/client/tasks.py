@@ -1,4 +1,4 @@
-"""Tasks and workers: what happened to the tasks, how far they have come, and who runs them."""
+"""Tasks with their history and cursors, and the workers that run them."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from quorate_connector.v1 import tasks_pb2 as pb
 
 
 class Tasks(Records[pb.Task]):
-    """Reads tasks, as `Records` does; `ConnectorWorker` is what runs them."""
+    """Reads tasks, as `Records` does; `ConnectorWorker` runs them."""
 
     def __init__(self, q: AsyncClient) -> None:
         super().__init__(q, TASK)
 
     async def history(self, tenant: str, connector: str, number: int) -> Sequence[pb.Transition]:
-        """Return what happened to a task, the newest first; at most 100."""
+        """Return the last 100 transitions of a task, newest first."""
         request = pb.ListHistoryRequest(task=_id(tenant, connector, number))
         return (await self.ask("ListHistory", request, pb.ListHistoryResponse)).transitions
 
     async def cursor(self, tenant: str, connector: str, number: int) -> pb.Cursor | None:
-        """Return how far a task has come; None if it has stored nothing."""
+        """Return the cursor of a task; None if it has stored none."""
         request = pb.GetCursorRequest(task=_id(tenant, connector, number))
         return await or_none(self.ask("GetCursor", request, pb.Cursor), TASK.missing)
 
@@ -42,20 +42,20 @@ class Workers:
         return (await self._records.ask("ListWorkers", request, pb.ListWorkersResponse)).workers
 
     async def drain(self, worker: str, *, release_timeout_ms: int = 0) -> pb.Worker:
-        """Move the tasks of a worker to others, and give it no new ones until it is undrained.
+        """Move the tasks of a worker to others, and assign it no new ones until it is undrained.
 
-        Each task has `release_timeout_ms` to stop in order; 0: 10,000.
+        Each task has `release_timeout_ms` to stop cleanly; 0: 10,000.
         """
         item = pb.DrainWorker(worker=worker, release_timeout_ms=release_timeout_ms)
         return await self._q.execute(item, pb.Worker)
 
     async def undrain(self, worker: str) -> pb.Worker:
-        """Let a worker be given tasks again."""
+        """Assign tasks to a worker again."""
         return await self._q.execute(pb.UndrainWorker(worker=worker), pb.Worker)
 
 
 class SyncTasks(Blocking[Any]):
-    """The same, without `await`."""
+    """`Tasks` without `await`."""
 
     get = blocking(Tasks.get)
     list = iterating(Tasks.list)
@@ -66,7 +66,7 @@ class SyncTasks(Blocking[Any]):
 
 
 class SyncWorkers(Blocking[Workers]):
-    """The same, without `await`."""
+    """`Workers` without `await`."""
 
     list = blocking(Workers.list)
     drain = blocking(Workers.drain)

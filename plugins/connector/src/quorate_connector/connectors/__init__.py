@@ -1,1 +1,1 @@
-"""Connectors: what they do, in versions, and what their tasks are to do."""
+"""Connectors: their versioned definitions, and the targets of their tasks."""

@@ -1,4 +1,4 @@
-"""The verbs of connectors: what is written for each item, or why it is refused."""
+"""The verbs of connectors: each item is written, or refused with a reason."""
 
 from typing import Any, Final
 
@@ -9,36 +9,36 @@ from quorate_connector.families import CONNECTORS, UIDS, VERSIONS, connector_key
 from quorate_connector.tasks import lifecycle
 from quorate_connector.v1 import connectors_pb2 as pb
 
-#: Of a connector; the oldest ones go first.
+#: The number of versions kept for each connector; the oldest are dropped first.
 MOST_VERSIONS: Final = 20
-#: Tasks that a refusal names.
+#: The most tasks that a refusal names.
 _NAMED: Final = 20
 
 
 def create(txn: Txn, item: pb.CreateConnectorRequest) -> pb.Connector:
-    """Make a connector with its tasks."""
+    """Create a connector with its tasks."""
     if find(txn, item) is not None:
         raise Rejected(
             "ALREADY_EXISTS",
-            f"connector {item.name} of tenant {item.tenant} is there already: update it",
+            f"connector {item.name} of tenant {item.tenant} already exists: update it",
         )
     return _create(txn, item)
 
 
 def update(txn: Txn, item: pb.UpdateConnectorRequest) -> pb.Connector:
-    """Give a connector another definition; the same one changes nothing."""
+    """Replace the definition of a connector; an equal definition changes nothing."""
     connector = _there(txn, item)
     if item.expected_version not in (0, connector.version):
         raise Rejected(
             "VERSION_CONFLICT",
-            f"{_named(connector)} has version {connector.version}, and {item.expected_version} "
-            "is expected: read it again",
+            f"{_named(connector)} has version {connector.version}, not the expected "
+            f"{item.expected_version}: read it again",
         )
     return _redefine(txn, connector, item.definition, discard=item.discard_progress)
 
 
 def put(txn: Txn, item: pb.PutConnectorRequest) -> pb.Connector:
-    """Make a connector, or give the one that is there this definition and, if any, this target."""
+    """Create a connector, or replace the definition and, if given, the target of the old one."""
     connector = find(txn, item)
     if connector is None:
         return _create(txn, item)
@@ -47,7 +47,7 @@ def put(txn: Txn, item: pb.PutConnectorRequest) -> pb.Connector:
 
 
 def roll_back(txn: Txn, item: pb.RollBackConnectorRequest) -> pb.Connector:
-    """Give a connector the definition of an earlier version again."""
+    """Restore an earlier definition of a connector."""
     connector = _there(txn, item)
     value = txn.get(VERSIONS, version_key(item.tenant, item.name, item.version))
     if value is None:
@@ -72,12 +72,12 @@ def delete(txn: Txn, item: pb.DeleteConnector) -> None:
 
 
 def set_target(txn: Txn, item: pb.SetConnectorTarget) -> pb.Connector:
-    """Say what the tasks of a connector are to do."""
+    """Set the target of a connector's tasks."""
     return _aim(txn, _there(txn, item), item.target)
 
 
 def restart(txn: Txn, item: pb.RestartTasks) -> pb.Connector:
-    """Have tasks begin anew, also those that have failed for good."""
+    """Restart tasks, failed ones included."""
     connector = _there(txn, item)
     if connector.target == pb.TARGET_STOPPED:
         raise Rejected(
@@ -97,7 +97,7 @@ def restart(txn: Txn, item: pb.RestartTasks) -> pb.Connector:
 
 
 def find(reader: Reader, item: Any) -> pb.Connector | None:
-    """Return the connector that an item names, if there is one."""
+    """Return the connector that an item names, or None."""
     value = reader.get(CONNECTORS, connector_key(item.tenant, item.name))
     return None if value is None else pb.Connector.FromString(value)
 
@@ -130,7 +130,7 @@ def _create(txn: Txn, item: pb.CreateConnectorRequest | pb.PutConnectorRequest) 
 
 
 def _check_tenant(txn: Txn, name: str) -> None:
-    """Refuse a tenant that takes nothing new, with a reason of its own."""
+    """Refuse an unknown or deleting tenant, with a code of this plugin."""
     try:
         tenant_there(txn, name)
     except Rejected as refusal:
@@ -165,10 +165,10 @@ def _redefine(
 def _settle_progress(
     txn: Txn, connector: pb.Connector, wanted: pb.Definition, *, discard: bool
 ) -> None:
-    """Refuse a definition that would orphan progress of tasks, or make them forget it.
+    """Refuse a definition that would orphan progress, or discard the progress if asked to.
 
-    Tasks that would go leave their progress; another type would not understand it, and in another
-    place, as the fields that progress belongs to tell it, it would mean something else.
+    Tasks that are removed leave their progress behind; another type cannot read it; and if a field
+    that progress depends on changes, it means something else.
     """
     moved = _moved(connector.definition, wanted)
     left = range(0 if moved else wanted.tasks_max, connector.definition.tasks_max)
@@ -186,7 +186,7 @@ def _settle_progress(
 
 
 def _moved(present: pb.Definition, wanted: pb.Definition) -> list[str]:
-    """Return what progress belongs to and is not the same, of what both definitions tell."""
+    """Return the changed fields that progress depends on, of those in both definitions."""
     if wanted.type != present.type:
         return ["type"]
     digests = {field.name: field.digest for field in present.progress_of}
@@ -204,7 +204,7 @@ def _write(txn: Txn, connector: pb.Connector) -> None:
 
 
 def _write_version(txn: Txn, connector: pb.Connector, definition: pb.Definition) -> None:
-    """Make a definition the newest version of a connector, and forget one that is too old."""
+    """Store a definition as the newest version of a connector, and drop the oldest one."""
     connector.version += 1
     connector.definition.CopyFrom(definition)
     named = connector.tenant, connector.name

@@ -1,4 +1,4 @@
-"""The methods of connectors that are not derived: the types that check definitions are a node's."""
+"""The RPC methods of connectors that are not derived: the node's types check definitions."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ from quorate_connector.v1.queries_pb2 import ListVersionsQuery
 
 M = TypeVar("M", pb.CreateConnectorRequest, pb.PutConnectorRequest, pb.UpdateConnectorRequest)
 
-#: Updates that are made anew because the connector has changed between the read and the write.
+#: Attempts of an update whose connector changes between the read and the write.
 _ATTEMPTS: Final = 5
-#: The weight of a part of a batch: it makes this many tasks, or holds 128 KiB.
+#: The weight limit of a part of a batch: it creates this many tasks, or holds 128 KiB.
 _HEAVIEST: Final = 1_000
 _BYTES: Final = 128
 
 
 class Definitions:
-    """Checks definitions against their types, and has many carried out part by part."""
+    """Checks definitions against their types, and proposes batches part by part."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
     async def Create(self, request: pb.CreateConnectorRequest, context: object) -> pb.Connector:
-        """Make a connector whose configuration is what its type wants."""
+        """Create a connector whose configuration its type accepts."""
         return await self._node.propose(self._settled(request), pb.Connector)
 
     async def CreateBatch(self, request: pb.CreateConnectorsRequest, context: object) -> BatchReply:
-        """Make many connectors; a wrong one does not keep the others from it."""
+        """Create many connectors; an invalid one does not block the others."""
         return await self._carry_out(request, [self._settled] * len(request.connectors))
 
     async def Update(self, request: pb.UpdateConnectorRequest, context: object) -> pb.Connector:
-        """Change what is given of a connector's definition."""
+        """Change the given fields of a connector's definition."""
         for _ in range(_ATTEMPTS):
             [found] = await self._find(request)
             try:
@@ -57,21 +57,21 @@ class Definitions:
         raise conflict
 
     async def UpdateBatch(self, request: pb.UpdateConnectorsRequest, context: object) -> BatchReply:
-        """Change what is given of many; a wrong one does not keep the others from it."""
+        """Change the given fields of many connectors; an invalid one does not block the others."""
         _check_batch(request)
         found = await self._find(*request.connectors)
         return await self._carry_out(request, [partial(self._change, each) for each in found])
 
     async def Put(self, request: pb.PutConnectorRequest, context: object) -> pb.Connector:
-        """Make a connector, or give the one that is there another definition."""
+        """Create a connector, or replace the definition of the existing one."""
         return await self._node.propose(self._settled(request), pb.Connector)
 
     async def PutBatch(self, request: pb.PutConnectorsRequest, context: object) -> BatchReply:
-        """Make or replace many connectors; a wrong one does not keep the others from it."""
+        """Create or replace many connectors; an invalid one does not block the others."""
         return await self._carry_out(request, [self._settled] * len(request.connectors))
 
     async def RollBack(self, request: pb.RollBackConnectorRequest, context: object) -> pb.Connector:
-        """Give a connector an earlier definition, if that is still what its type wants."""
+        """Restore an earlier definition of a connector, if its type still accepts it."""
         validation.check_roll_back(request)
         for version in await self._versions(request, request.version):
             self._stored(version.definition)
@@ -88,7 +88,7 @@ class Definitions:
     async def ListVersions(
         self, request: pb.ListVersionsRequest, context: object
     ) -> pb.ListVersionsResponse:
-        """List the versions of a connector that are kept."""
+        """List the retained versions of a connector."""
         validation.check_named(request)
         versions = await self._versions(request)
         if not versions:
@@ -101,7 +101,7 @@ class Definitions:
     async def ListTypes(
         self, request: pb.ListTypesRequest, context: object
     ) -> pb.ListTypesResponse:
-        """List the types that this node's plugins offer."""
+        """List the connector types that this node's plugins provide."""
         return pb.ListTypesResponse(
             types=[
                 pb.ConnectorTypeInfo(
@@ -129,7 +129,7 @@ class Definitions:
     def _change(
         self, found: pb.Connector | None, request: pb.UpdateConnectorRequest
     ) -> pb.UpdateConnectorRequest:
-        """Return the command for what an update leads to, if that is still the connector found."""
+        """Return the command of an update, which expects the version of the connector found."""
         validation.UPDATES.check(request)
         connector = validation.UPDATES.write(found or pb.Connector(), request)
         return self._settled(
@@ -143,7 +143,7 @@ class Definitions:
         )
 
     def _settled(self, request: M) -> M:
-        """Return a request with its definition as it is stored, or refuse that."""
+        """Return a request with its definition in the stored form, or refuse it."""
         command = type(request)()
         command.CopyFrom(request)
         command.definition.CopyFrom(validation.completed(request.definition))
@@ -152,7 +152,7 @@ class Definitions:
         return command
 
     def _stored(self, definition: pb.Definition) -> pb.Definition:
-        """Return a definition in the form that is stored, or refuse its configuration."""
+        """Return a definition in the stored form, or refuse its configuration."""
         stored = pb.Definition()
         stored.CopyFrom(definition)
         types = offered(self._node)
@@ -163,10 +163,10 @@ class Definitions:
         return stored
 
     async def _carry_out(self, request: Any, settle: Sequence[Callable[[Any], Any]]) -> BatchReply:
-        """Propose a batch in parts that a node can apply in one turn each, and answer it as one.
+        """Propose a batch in parts that a node can each apply in one turn; join the replies.
 
-        What is wrong is refused in its place, and so is a connector that was named before: its
-        first item may be in another part.
+        An invalid item is refused at its position, and so is a connector that was named before:
+        its first item may be in another part.
         """
         _check_batch(request)
         checked = CheckedItems[Any](total=len(request.connectors), valid={}, refusals={})
@@ -202,7 +202,7 @@ def _deletion(item: pb.DeleteConnector) -> pb.DeleteConnector:
 
 
 def _weight(item: Any) -> int:
-    """Say how heavy an item is; a connector that is there may have many tasks to move."""
+    """Return the weight of an item; an existing connector may have many tasks to move."""
     if isinstance(item, pb.DeleteConnector):
         return _HEAVIEST // validation.AT_A_TIME
     known = 0 if isinstance(item, pb.CreateConnectorRequest) else _HEAVIEST // validation.AT_A_TIME

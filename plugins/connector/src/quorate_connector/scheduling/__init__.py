@@ -1,1 +1,1 @@
-"""The scheduler: which worker has which task."""
+"""The scheduler, which assigns tasks to workers."""

@@ -1,4 +1,4 @@
-"""The verbs of the scheduler: tasks are given to workers, and taken from them."""
+"""The scheduler's verbs: assign, release and reclaim tasks."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -14,14 +14,14 @@ from quorate_connector.tasks import states
 from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.workers import registrations
 
-#: The task is not any more what the scheduler saw.
+#: The task has changed since the scheduler read it.
 CHANGED: Final = "TASK_CHANGED"
-#: The worker cannot be given tasks any more.
+#: The worker no longer accepts tasks.
 UNAVAILABLE: Final = "WORKER_UNAVAILABLE"
 
 
 def assign(txn: Txn, command: pb.AssignTasks) -> BatchReply:
-    """Give tasks that wait to workers."""
+    """Assign waiting tasks to workers."""
     takes = cache(partial(_takes, txn))
     with counters.counting(txn) as counts:
         return answer_each(
@@ -30,13 +30,13 @@ def assign(txn: Txn, command: pb.AssignTasks) -> BatchReply:
 
 
 def release(txn: Txn, command: pb.ReleaseTasks) -> BatchReply:
-    """Ask workers to let go of tasks."""
+    """Order workers to release tasks."""
     with counters.counting(txn) as counts:
         return answer_each(txn, command.releases, lambda txn, each: _release(txn, counts, each))
 
 
 def reclaim(txn: Txn, command: pb.ReclaimTasks) -> BatchReply:
-    """Take tasks from workers that have left, or that are silent."""
+    """Reclaim tasks from workers that have left or are silent."""
     loss = cache(partial(_loss, txn))
     with counters.counting(txn) as counts:
         return answer_each(
@@ -50,16 +50,16 @@ def _assign(
     key, task = _seen(txn, wanted.task, wanted.expected_epoch)
     name, epoch = wanted.worker, wanted.worker_epoch
     if task.state != pb.TASK_STATE_UNASSIGNED:
-        raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} does not wait")
+        raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} is not waiting")
     if not takes(name, epoch, wanted.timeout_ms):
-        raise Rejected(UNAVAILABLE, f"worker {name} takes no tasks under epoch {epoch}")
+        raise Rejected(UNAVAILABLE, f"worker {name} accepts no tasks under epoch {epoch}")
     states.give(txn, counts, key, task, name, epoch)
 
 
 def _release(txn: Txn, counts: Changes, wanted: pb.Release) -> None:
     key, task = _seen(txn, wanted.task, wanted.expected_epoch)
     if not task.worker or task.release_by_ms:
-        raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} leaves already")
+        raise Rejected(CHANGED, f"task {task.id.number} of {task.id.connector} is already leaving")
     by_ms = txn.proposed_at_ms + wanted.timeout_ms
     states.order_release(txn, counts, key, task, by_ms, wanted.reason)
 
@@ -75,7 +75,7 @@ def _reclaim(
 
 
 def _takes(txn: Txn, name: str, epoch: int, timeout_ms: int) -> bool:
-    """Return whether a registration can be given tasks; if so, it is to say that it is alive."""
+    """Return whether a registration accepts tasks; if so, start its liveness deadline."""
     if registrations.is_lost(txn, name, epoch) or registrations.read(txn, name).draining:
         return False
     registrations.count_on(txn, name, epoch, timeout_ms or registrations.TIMEOUT_MS)
@@ -83,7 +83,7 @@ def _takes(txn: Txn, name: str, epoch: int, timeout_ms: int) -> bool:
 
 
 def _loss(txn: Txn, name: str, epoch: int) -> str:
-    """Say why tasks are to be taken from a registration; nothing of one that keeps them."""
+    """Return the reason to reclaim tasks from a registration; empty if it keeps them."""
     if not registrations.is_lost(txn, name, epoch):
         return ""
     gone = registrations.epoch_of(txn, name) != epoch

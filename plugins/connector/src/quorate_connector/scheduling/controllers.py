@@ -1,8 +1,8 @@
 """The scheduler, which runs on the leader of the tasks' shard.
 
-Each run takes what lost workers have, asks drained ones to let go, gives out what waits, and moves
-some tasks where workers are uneven. Whatever it proposes is refused where a row has changed since:
-the next run sees it anew.
+Each run reclaims the tasks of lost workers, orders drained workers to release theirs, assigns
+waiting tasks, and moves some tasks between unevenly loaded workers. A proposal is refused if its
+row has changed since; the next run reads the row again.
 """
 
 import asyncio
@@ -26,17 +26,17 @@ from quorate_connector.v1 import scheduling_pb2 as asked, tasks_pb2 as pb
 ASSIGNED: Final = Metric(
     name="quorate_connector_assigned_total",
     kind="counter",
-    help="Tasks that the scheduler gave to workers.",
+    help="Tasks that the scheduler assigned to workers.",
 )
 RELEASED: Final = Metric(
     name="quorate_connector_released_total",
     kind="counter",
-    help="Tasks that the scheduler asked workers to let go of.",
+    help="Tasks that the scheduler ordered workers to release.",
 )
 RECLAIMED: Final = Metric(
     name="quorate_connector_reclaimed_total",
     kind="counter",
-    help="Tasks that were taken from workers that had left or were silent.",
+    help="Tasks reclaimed from workers that had left or were silent.",
 )
 TASKS: Final = Metric(
     name="quorate_connector_tasks",
@@ -46,15 +46,15 @@ TASKS: Final = Metric(
     alert=Alert(
         name="QuorateTasksFailed",
         expression='quorate_connector_tasks{state="failed"} > 0',
-        meaning="Tasks of connectors have failed and are not run again by themselves.",
-        action="`quorate connector status` shows why; restart the connector after the repair.",
+        meaning="Tasks of connectors have failed and are not restarted automatically.",
+        action="`quorate connector status` shows the reason; fix it and restart the connector.",
         for_s=0,
     ),
 )
 WORKERS: Final = Metric(
     name="quorate_connector_workers",
     kind="gauge",
-    help="Workers that can be given tasks.",
+    help="Workers that accept tasks.",
 )
 
 METRICS: Final = (ASSIGNED, RELEASED, RECLAIMED, TASKS, WORKERS)
@@ -62,19 +62,19 @@ METRICS: Final = (ASSIGNED, RELEASED, RECLAIMED, TASKS, WORKERS)
 
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
 
-#: Batches that are under way together: while one is carried out, the next ones are written.
+#: Batches in flight: while one is applied, the next ones are written.
 AT_A_TIME: Final = 4
 
 
 async def schedule(node: NodeApi, shard: ShardRef) -> None:
-    """Bring tasks to where they are to be, as far as that can be done now."""
+    """Reclaim, release, assign and rebalance tasks, as far as is possible now."""
     run = _Run(node=node, shard=shard, config=node.config(ConnectorConfig))
     survey = await run.survey()
     lost = [holding for holding in survey.holdings if holding.lost]
     if lost:
         await run.reclaim(lost)
         survey = await run.survey()
-    # What is lost and could not be reclaimed counts for no worker: its name may be another's now.
+    # A lost holding that was not reclaimed counts for no worker: the name may have a new owner.
     holdings = [holding for holding in survey.holdings if not holding.lost]
     await run.drain([each for each in holdings if each.draining and each.leaving < _total(each)])
     fleet = Fleet(
@@ -100,12 +100,12 @@ class _Run:
     config: ConnectorConfig
 
     async def survey(self) -> asked.Survey:
-        """Look at who has what, and at what waits."""
+        """Read the workers, their tasks and the waiting tasks."""
         [survey] = [each async for each in self.node.query(asked.SurveyQuery(), asked.Survey)]
         return survey
 
     async def reclaim(self, lost: Iterable[asked.Holding]) -> None:
-        """Take what lost workers have."""
+        """Reclaim the tasks of lost workers."""
         reclaims = [
             pb.Reclaim(task=each.task, expected_epoch=each.epoch)
             for holding in lost
@@ -114,7 +114,7 @@ class _Run:
         await self._carry_out(RECLAIMED, reclaims, lambda part: pb.ReclaimTasks(reclaims=part))
 
     async def drain(self, drained: Iterable[asked.Holding]) -> None:
-        """Have drained workers let go of what they have."""
+        """Order drained workers to release their tasks."""
         releases = [
             pb.Release(
                 task=each.task,
@@ -131,7 +131,7 @@ class _Run:
     async def assign(
         self, fleet: Fleet, holdings: Sequence[asked.Holding], kinds: Iterable[bytes]
     ) -> bool:
-        """Give out what waits; tell whether there was anything that a worker can have."""
+        """Assign waiting tasks; return whether any task had an eligible worker."""
         waiting = {
             kind: [task async for task in self._waiting(kind)]
             for kind in kinds
@@ -155,7 +155,7 @@ class _Run:
         return bool(placed)
 
     async def even_out(self, fleet: Fleet, holdings: Sequence[asked.Holding]) -> None:
-        """Have some tasks leave workers that have more than others, once earlier ones have left."""
+        """Move some tasks off the fullest workers, unless earlier moves are still in progress."""
         if any(holding.leaving for holding in holdings):
             return
         moves = even_out(fleet, _shares(fleet, holdings), self.config.releases)
@@ -172,7 +172,7 @@ class _Run:
         await self._carry_out(RELEASED, releases, lambda part: pb.ReleaseTasks(releases=part))
 
     async def _of_kinds(self, slot: WorkerSlot, moves: Iterable[Move]) -> list[asked.Placeable]:
-        """Return as many tasks of each kind as are to leave a worker."""
+        """Return the tasks that are to leave a worker: as many of each kind as the moves name."""
         wanted = Counter(move.kind for move in moves if move.worker == slot.worker)
         found = []
         async for task in self._held(slot):
@@ -186,9 +186,9 @@ class _Run:
     async def _carry_out(
         self, counter: Metric, items: Sequence[I], command: Callable[[Sequence[I]], Message]
     ) -> None:
-        """Propose different tasks in batches, a few at a time, and count what was carried out.
+        """Propose distinct tasks in batches, a few at a time, and count the accepted ones.
 
-        The first that fails is raised, and what has not been answered then is left to the next run.
+        Raises the first failure; unanswered batches are left to the next run.
         """
         left = iter(range(0, len(items), self.config.batch))
 
@@ -217,7 +217,7 @@ class _Run:
         return self._found(lambda after: asked.FindWaitingQuery(kind=kind, after=after, limit=MOST))
 
     async def _found(self, query: Callable[[bytes], Message]) -> AsyncIterator[asked.Placeable]:
-        """Yield what a query finds, which is asked page by page."""
+        """Yield the results of a query, fetched page by page."""
         pages = read_pages(
             self.node, lambda last: query(last.key if last else b""), asked.Placeable, MOST
         )
@@ -227,7 +227,7 @@ class _Run:
 
 
 def _shares(fleet: Fleet, holdings: Iterable[asked.Holding]) -> dict[str, Counter[bytes]]:
-    """Return how many tasks of each kind the workers have that can be given some."""
+    """Return the number of tasks of each kind of every worker that accepts tasks."""
     shares: dict[str, Counter[bytes]] = {worker: Counter() for worker in fleet.eligible(b"")}
     for holding in holdings:
         if holding.worker in shares:

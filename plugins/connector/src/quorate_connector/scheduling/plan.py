@@ -1,6 +1,6 @@
-"""Who gets which task: pure functions of what the workers have and of what waits.
+"""Placement of tasks: pure functions of the workers' tasks and the waiting tasks.
 
-Loads are numbers of tasks by worker.
+A load is the number of tasks of a worker.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from quorate_connector.v1.scheduling_pb2 import Placeable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSlot:
-    """A registration of a worker that can be given tasks."""
+    """A registration of a worker that accepts tasks."""
 
     worker: str
     worker_epoch: int
@@ -27,14 +27,14 @@ class WorkerSlot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """A task of a kind is to leave a worker, so that another one has it."""
+    """A task of a kind that is to leave a worker for another one."""
 
     worker: str
     kind: bytes
 
 
 class Fleet:
-    """The workers that can be given tasks."""
+    """The workers that accept tasks."""
 
     def __init__(self, slots: Iterable[WorkerSlot]) -> None:
         self._slots: Final = {slot.worker: slot for slot in slots}
@@ -45,7 +45,7 @@ class Fleet:
         return self._slots[worker]
 
     def eligible(self, kind: bytes) -> Sequence[str]:
-        """Return the workers that can have tasks of a kind, by name."""
+        """Return the workers eligible for tasks of a kind, by name."""
         found = self._eligible.get(kind)
         if found is None:
             wanted = labels_of(kind)
@@ -57,10 +57,10 @@ class Fleet:
 def place(
     fleet: Fleet, loads: Counter[str], waiting: Mapping[bytes, Sequence[Placeable]]
 ) -> Iterator[tuple[Placeable, WorkerSlot]]:
-    """Give each task that waits, by kind, to a worker, if there is one for it.
+    """Place each waiting task, by kind, on an eligible worker, if there is one.
 
-    `loads` is changed as if it had happened. Kinds with the least choice come first. Workers become
-    as even as they can; within that, tasks come back to the worker that they prefer.
+    Updates `loads` as if the tasks were assigned. Kinds with the fewest eligible workers come
+    first. Loads are evened out first; within that, tasks return to their preferred worker.
     """
     for kind in sorted(waiting, key=lambda kind: (len(fleet.eligible(kind)), kind)):
         workers = fleet.eligible(kind)
@@ -70,10 +70,10 @@ def place(
 
 
 def even_out(fleet: Fleet, shares: Mapping[str, Counter[bytes]], most: int) -> Sequence[Move]:
-    """Return what is to leave which workers, at most `most` tasks.
+    """Return the moves that even out the loads, at most `most`.
 
-    `shares` tells of every worker how many tasks of each kind it has, and is not changed. A task
-    moves only between two workers that can have it, and of which one has two more at least.
+    `shares` holds the number of tasks of each kind by worker, and is not changed. A task moves only
+    between two eligible workers whose loads differ by at least two.
     """
     shares = {worker: Counter(kinds) for worker, kinds in shares.items()}
     loads = Counter({worker: kinds.total() for worker, kinds in shares.items()})
@@ -113,7 +113,7 @@ def _place(
 def _quotas(
     workers: Sequence[str], loads: Counter[str], waiting: Sequence[Placeable]
 ) -> Counter[str]:
-    """Return how many tasks each worker gets; of even ones, those that more tasks prefer first."""
+    """Return the number of tasks for each worker; on equal load, the most preferred comes first."""
     wanted = Counter(task.preferred_worker for task in waiting)
     quotas: Counter[str] = Counter()
     emptiest = [(loads[worker], -wanted[worker], worker) for worker in workers]
@@ -133,7 +133,7 @@ def _gap(
     shares: Mapping[str, Counter[bytes]],
     kind: bytes,
 ) -> tuple[int, str, str, bytes] | None:
-    """Return how far apart the workers of a kind are, and between which two a task can move."""
+    """Return the largest load gap for a kind, with the source, the target and the kind."""
     having = [worker for worker in workers if shares[worker][kind]]
     if not having:
         return None

@@ -1,4 +1,4 @@
-"""What the scheduler looks at: it runs where the rows are."""
+"""The scheduler's queries, which run on the shard that holds the rows."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -11,12 +11,12 @@ from quorate_connector.v1 import scheduling_pb2 as pb
 from quorate_connector.v1.tasks_pb2 import Task, TaskState
 from quorate_connector.workers import registrations
 
-#: The most tasks that one query finds.
+#: The most tasks that one query returns.
 MOST: Final = 1_000
 
 
 def survey(reader: Reader, query: pb.SurveyQuery) -> Iterator[pb.Survey]:
-    """Yield who could have tasks, who has how many, and how many wait."""
+    """Yield one survey: candidates, tasks by registration, waiting tasks, and tasks by state."""
     yield pb.Survey(
         candidates=_candidates(reader),
         holdings=_holdings(reader),
@@ -29,18 +29,18 @@ def survey(reader: Reader, query: pb.SurveyQuery) -> Iterator[pb.Survey]:
 
 
 def find_waiting(reader: Reader, query: pb.FindWaitingQuery) -> Iterator[pb.Placeable]:
-    """Yield tasks of a kind that wait for a worker."""
+    """Yield waiting tasks of a kind."""
     opening = families.waiting_key(query.kind, b"")
     start = keys.successor(opening + query.after) if query.after else opening
     rows = reader.scan(families.WAITING, start, opening + b"\xff", limit=query.limit or MOST)
     found = [row.key[len(opening) :] for row in rows]
     for key, row in zip(found, reader.get_rows(families.TASKS, found), strict=True):
-        assert row is not None, f"{key.hex()} waits and is no task"
+        assert row is not None, f"{key.hex()} is waiting but has no task row"
         yield _placeable(key, row.value)
 
 
 def find_held(reader: Reader, query: pb.FindHeldQuery) -> Iterator[pb.Placeable]:
-    """Yield tasks that a registration has."""
+    """Yield tasks of a registration."""
     opening = keys.pack(query.worker, query.worker_epoch)
     start = keys.successor(opening + query.after) if query.after else opening
     for row in reader.scan(

@@ -1,1 +1,1 @@
-"""The tasks of connectors: their states, their history, and how far they have come."""
+"""The tasks of connectors: states, history and cursors."""

@@ -1,4 +1,4 @@
-"""The verbs of tasks: what their workers say, and what timers propose."""
+"""The verbs of tasks: reports and cursors of workers, and commands of timers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -14,12 +14,12 @@ from quorate_connector.tasks import states
 from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.workers import registrations
 
-#: Another cursor is kept than the one that is to be replaced.
+#: The stored cursor has another version than the expected one.
 CONFLICT: Final = "CURSOR_CONFLICT"
 
 
 def report(txn: Txn, command: pb.ReportTasks) -> BatchReply:
-    """Record that a worker is alive, and what it says of its tasks."""
+    """Record that a worker is alive, and the task states that it reports."""
     worker, epoch = command.worker, command.worker_epoch
     registrations.fence(txn, worker, epoch)
     registrations.renew(txn, worker, epoch, command.timeout_ms or registrations.TIMEOUT_MS)
@@ -30,7 +30,7 @@ def report(txn: Txn, command: pb.ReportTasks) -> BatchReply:
 
 
 def store_cursor(txn: Txn, command: pb.StoreCursor) -> pb.Cursor:
-    """Keep how far a task has come, in place of what its worker knows."""
+    """Store a task's cursor in place of the version that its worker has read."""
     key, _ = _held(txn, command.task, command.worker_epoch, command.epoch)
     kept = pb.Cursor.FromString(txn.get(CURSORS, key) or b"")
     _check_version(kept, command)
@@ -45,7 +45,7 @@ def store_cursor(txn: Txn, command: pb.StoreCursor) -> pb.Cursor:
 
 
 def retry(txn: Txn, command: pb.RetryTasks) -> BatchReply:
-    """Let tasks be given out again whose wait after a failure is over."""
+    """Make failed tasks assignable again once their backoff is over."""
     with counters.counting(txn) as counts:
         for key, task in _due(txn, RETRY, command.keys):
             states.take(txn, counts, key, task, states.at_rest(task), task.reason)
@@ -53,7 +53,7 @@ def retry(txn: Txn, command: pb.RetryTasks) -> BatchReply:
 
 
 def take(txn: Txn, command: pb.TakeTasks) -> BatchReply:
-    """Take tasks that their workers did not let go of in time."""
+    """Take tasks from workers that did not release them in time."""
     with counters.counting(txn) as counts:
         for key, task in _due(txn, RELEASE, command.keys):
             reason = f"{task.reason}; {task.worker} did not let go of it in time"
@@ -85,7 +85,7 @@ def _check_version(kept: pb.Cursor, command: pb.StoreCursor) -> None:
 
 
 def _held(txn: Txn, named: pb.TaskId, worker_epoch: int, epoch: int) -> tuple[bytes, pb.Task]:
-    """Return a task; refuse a worker that does not have it under that epoch."""
+    """Return a task; refuse a worker that does not hold it under that epoch."""
     key = key_of(named)
     value = txn.get(TASKS, key)
     if value is None:
@@ -103,7 +103,7 @@ def _held(txn: Txn, named: pb.TaskId, worker_epoch: int, epoch: int) -> tuple[by
 
 
 def _due(txn: Txn, timer: str, keys: Iterable[bytes]) -> Iterator[tuple[bytes, pb.Task]]:
-    """Yield the tasks of keys that are due: whatever changes a task's deadline has changed it."""
+    """Yield the tasks whose deadlines are still due: a change of the task moves its deadline."""
     for key in still_due(txn, timer, keys):
         yield key, pb.Task.FromString(txn.get(TASKS, key) or b"")
 

@@ -1,4 +1,4 @@
-"""How tasks follow when their connector is created, changed or deleted."""
+"""Creates, changes and deletes tasks along with their connector."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -12,12 +12,12 @@ from quorate_connector.tasks import states
 from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED, Connector
 
-#: Time that a task has to stop in order when its connector is stopped.
+#: Time that a task has to stop cleanly when its connector is stopped.
 RELEASE_MS: Final = 10_000
 
 
 def found(txn: Txn, connector: Connector, numbers: range, reason: str) -> None:
-    """Make tasks that do not exist."""
+    """Create tasks that do not exist yet."""
     with counters.counting(txn) as counts:
         for number in numbers:
             key = task_key(connector.tenant, connector.name, number)
@@ -31,7 +31,7 @@ def found(txn: Txn, connector: Connector, numbers: range, reason: str) -> None:
 def renew(
     txn: Txn, connector: Connector, reason: str, numbers: Iterable[int] | None = None
 ) -> None:
-    """Have tasks begin anew, all or some, as their connector is now."""
+    """Restart all or some tasks with the present definition of their connector."""
     if numbers is None:
         numbers = range(connector.definition.tasks_max)
     with counters.counting(txn) as counts:
@@ -66,7 +66,7 @@ def remove(txn: Txn, connector: Connector, numbers: range) -> None:
 
 
 def progressed(txn: Txn, connector: Connector, numbers: range) -> list[int]:
-    """Return the tasks that have stored how far they have come."""
+    """Return the tasks that have stored a cursor."""
     return [
         number
         for number in numbers
@@ -75,7 +75,7 @@ def progressed(txn: Txn, connector: Connector, numbers: range) -> list[int]:
 
 
 def forget_progress(txn: Txn, connector: Connector, numbers: range) -> None:
-    """Have tasks begin from nothing."""
+    """Delete the cursors of tasks."""
     for number in numbers:
         txn.delete(CURSORS, task_key(connector.tenant, connector.name, number))
 
@@ -105,7 +105,7 @@ def _stop(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
     if task.worker:
         states.order_release(txn, counts, key, task, txn.proposed_at_ms + RELEASE_MS, reason)
     elif task.state == pb.TASK_STATE_FAILED:
-        # It stays so until it is restarted.
+        # It stays failed until it is restarted.
         states.store(txn, key, task)
     else:
         states.take(txn, counts, key, task, pb.TASK_STATE_STOPPED, reason)

@@ -1,4 +1,4 @@
-"""The methods of tasks and workers that are not derived."""
+"""The RPC methods of tasks and workers that are not derived."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from quorate_connector.validation import check_task
 
 
 class TaskReads:
-    """Reads what goes with tasks, and who runs them."""
+    """Reads the history and cursors of tasks, takes reports, and lists workers."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
@@ -18,17 +18,17 @@ class TaskReads:
     async def ListHistory(
         self, request: pb.ListHistoryRequest, context: object
     ) -> pb.ListHistoryResponse:
-        """Read what happened to one task."""
+        """Return the transitions of one task."""
         check_task(request.task)
         found = self._node.query(asked.ListHistoryQuery(task=request.task), pb.Transition)
         return pb.ListHistoryResponse(transitions=[each async for each in found])
 
     async def Report(self, request: pb.ReportTasks, context: object) -> BatchReply:
-        """Record what a worker says."""
+        """Propose the report of a worker."""
         return await self._node.propose(request, BatchReply)
 
     async def GetCursor(self, request: pb.GetCursorRequest, context: object) -> pb.Cursor:
-        """Read how far one task has come."""
+        """Return the cursor of one task."""
         check_task(request.task)
         query = asked.GetCursorQuery(task=request.task)
         found = [each async for each in self._node.query(query, pb.Cursor)]

@@ -1,6 +1,6 @@
-"""The one place where a task changes its state or its worker, with whatever has to go with it.
+"""The one place that changes the state or the worker of a task, with its indexes and counters.
 
-`counts` is of `counters.counting`, around the whole of a command.
+`counts` comes from `counters.counting`, around the whole command.
 """
 
 from typing import Final
@@ -12,20 +12,20 @@ from quorate_connector.counters import Changes
 from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.v1.connectors_pb2 import TARGET_STOPPED
 
-#: Of a reason, in bytes.
+#: The size limit of a reason, in bytes.
 LONGEST_REASON: Final = 4_096
-#: The transitions of a task that are kept.
+#: The number of transitions kept for each task.
 KEPT: Final = 100
 #: Running time after which earlier failures of a task no longer count.
 SOUND_MS: Final = 600_000
-#: No wait after a failure is longer.
+#: The longest backoff after a failure.
 LONGEST_WAIT_MS: Final = 300_000
-#: Of the doublings of a wait: a number of any size would be computed first otherwise.
+#: The most doublings of a backoff: without a limit an arbitrarily large number is computed first.
 _MOST_DOUBLINGS: Final = 32
 
 
 def store(txn: Txn, key: bytes, task: pb.Task) -> None:
-    """Keep the row of a task, also among those of its worker."""
+    """Write the row of a task, and its copy among the assignments of its worker."""
     row = task.SerializeToString(deterministic=True)
     txn.put(families.TASKS, key, row)
     if task.worker:
@@ -35,7 +35,7 @@ def store(txn: Txn, key: bytes, task: pb.Task) -> None:
 def give(
     txn: Txn, counts: Changes, key: bytes, task: pb.Task, worker: str, worker_epoch: int
 ) -> None:
-    """Give a task that waits to a worker."""
+    """Assign a waiting task to a worker."""
     withdraw(txn, counts, key, task)
     task.worker, task.worker_epoch = worker, worker_epoch
     counts[counters.of_held(worker, worker_epoch, families.kind_of(task))] += 1
@@ -52,13 +52,13 @@ def take(
     *,
     retry_at_ms: int = 0,
 ) -> None:
-    """Bring a task into a state in which nobody has it."""
+    """Bring a task into a state without a worker."""
     withdraw(txn, counts, key, task)
     settle(txn, counts, key, task, state, reason, retry_at_ms=retry_at_ms)
 
 
 def withdraw(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
-    """Take a task out of all that it is found by; `settle` is to follow."""
+    """Remove a task from its indexes, counters and timers; `settle` must follow."""
     counts[counters.of_state(task.state)] -= 1
     if task.worker:
         _part(txn, counts, key, task)
@@ -81,7 +81,7 @@ def settle(
     *,
     retry_at_ms: int = 0,
 ) -> None:
-    """Bring a task that is new, or withdrawn, into a state under a new epoch."""
+    """Bring a new or withdrawn task into a state under a new epoch."""
     task.epoch = txn.next_id(families.EPOCHS)
     counts[counters.of_state(state)] += 1
     if state == pb.TASK_STATE_UNASSIGNED:
@@ -97,14 +97,14 @@ def settle(
 def enter(
     txn: Txn, counts: Changes, key: bytes, task: pb.Task, state: pb.TaskState, reason: str
 ) -> None:
-    """Bring a task into another state while its worker keeps it."""
+    """Change the state of a task that stays with its worker."""
     counts[counters.of_state(task.state)] -= 1
     counts[counters.of_state(state)] += 1
     _write(txn, key, task, state, reason)
 
 
 def at_rest(task: pb.Task) -> pb.TaskState:
-    """Return the state of a task that nobody has, and that has not failed."""
+    """Return the state of a task that has no worker and has not failed."""
     stopped = task.target == TARGET_STOPPED
     return pb.TASK_STATE_STOPPED if stopped else pb.TASK_STATE_UNASSIGNED
 
@@ -112,7 +112,7 @@ def at_rest(task: pb.Task) -> pb.TaskState:
 def order_release(
     txn: Txn, counts: Changes, key: bytes, task: pb.Task, by_ms: int, reason: str
 ) -> None:
-    """Have the worker of a task let go of it until a time; an earlier one stands."""
+    """Order the worker of a task to release it by a deadline; an earlier deadline stays."""
     if not task.release_by_ms:
         counts[counters.of_leaving(task.worker, task.worker_epoch)] += 1
     elif task.release_by_ms <= by_ms:
@@ -123,14 +123,14 @@ def order_release(
 
 
 def cancel_release(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
-    """Let the worker of a task keep it."""
+    """Cancel the release of a task: its worker keeps it."""
     counts[counters.of_leaving(task.worker, task.worker_epoch)] -= 1
     task.release_by_ms = 0
     txn.schedule(families.RELEASE, key, None)
 
 
 def remove(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
-    """Delete a task with everything that belongs to it."""
+    """Delete a task with its cursor, history and index entries."""
     withdraw(txn, counts, key, task)
     txn.delete(families.CURSORS, key)
     txn.delete(families.TASKS, key)
@@ -138,7 +138,7 @@ def remove(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
 
 
 def fail(txn: Txn, counts: Changes, key: bytes, task: pb.Task, reason: str) -> None:
-    """Take a task that has failed from its worker."""
+    """Take a failed task from its worker, to restart after a backoff or to stay failed."""
     if task.target == TARGET_STOPPED:
         take(txn, counts, key, task, pb.TASK_STATE_STOPPED, reason)
         return
@@ -152,13 +152,13 @@ def fail(txn: Txn, counts: Changes, key: bytes, task: pb.Task, reason: str) -> N
 
 
 def wait_ms(task: pb.Task) -> int:
-    """Return how long a task waits after its last failure."""
+    """Return the backoff of a task after its last failure."""
     doublings = min(task.failures - 1, _MOST_DOUBLINGS)
     return min(task.backoff_ms << doublings, LONGEST_WAIT_MS)
 
 
 def _part(txn: Txn, counts: Changes, key: bytes, task: pb.Task) -> None:
-    """Part a task from its worker, which comes first when it is given out again."""
+    """Detach a task from its worker, which is preferred at the next assignment."""
     counts[counters.of_held(task.worker, task.worker_epoch, families.kind_of(task))] -= 1
     txn.delete(families.ASSIGNMENTS, families.held_key(task, key))
     if task.release_by_ms:
@@ -176,7 +176,7 @@ def _write(txn: Txn, key: bytes, task: pb.Task, state: pb.TaskState, reason: str
 
 
 def _remember(txn: Txn, key: bytes, task: pb.Task, before: pb.TaskState) -> None:
-    """Record how a task has come into its state, in place of the oldest record that is kept."""
+    """Append a transition to the history of a task, and drop the oldest beyond the limit."""
     task.transitions += 1
     transition = pb.Transition(
         number=task.transitions,
@@ -186,7 +186,7 @@ def _remember(txn: Txn, key: bytes, task: pb.Task, before: pb.TaskState) -> None
         epoch=task.epoch,
         at_ms=task.changed_at_ms,
     )
-    # A keyword of Python.
+    # `from` is a keyword of Python.
     setattr(transition, "from", before)
     txn.put(
         families.HISTORY,
@@ -198,5 +198,5 @@ def _remember(txn: Txn, key: bytes, task: pb.Task, before: pb.TaskState) -> None
 
 
 def _shortened(reason: str) -> str:
-    """Return as much of a reason as is kept."""
+    """Truncate a reason to the stored size."""
     return reason.encode()[:LONGEST_REASON].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""Checks a configuration against its type, and brings it into the form that is stored."""
+"""Validates a configuration against its type and converts it to the stored form."""
 
 import json
 import re
@@ -18,18 +18,18 @@ _NAME: Final = re.compile(
     r"passw(or)?d|passphrase|secret|credential|(^|_)token$|(api|access|private|secret)_?key$",
     re.I,
 )
-#: What a value cannot be but a secret, whatever its field is called.
-#: Each takes time in proportion to the value: nothing in them can match the same text twice.
+#: Patterns that match only secrets, regardless of the field's name.
+#: Each runs in time linear in the value: no two parts of a pattern can match the same text.
 _VALUES: Final = (
     (re.compile(r"[a-z0-9+.-]://[^/?#\s@:]*:[^/?#\s@]+@", re.I), "holds a password in a URL"),
     (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"), "holds a private key"),
-    (re.compile(r"\b(Bearer|Basic) [A-Za-z0-9+/=._~-]{8,}"), "holds what proves who asks"),
+    (re.compile(r"\b(Bearer|Basic) [A-Za-z0-9+/=._~-]{8,}"), "holds credentials"),
 )
 _REPAIR: Final = "refer to it, as env:NAME or file:/PATH, in a field that the type has for that"
 
 
 def clear_text(value: Any, *parts: int | str) -> Iterator[tuple[str, str]]:
-    """Yield the path of each secret within a value, and why it is one, without repeating it."""
+    """Yield the path of each secret within a value and the reason, which does not repeat it."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from clear_text(inner, *parts, key)
@@ -52,20 +52,20 @@ def _is_reference(value: str) -> bool:
     return True
 
 
-#: In bytes.
+#: The size limit of a configuration, in bytes.
 LARGEST_CONFIG: Final = 64 << 10
 
 
 def offered(node: NodeApi) -> Mapping[str, ConnectorType]:
-    """Return the types that the plugins of a node offer, by name."""
+    """Return the connector types that a node's plugins provide, by name."""
     return node.extensions(TYPES, ConnectorType)
 
 
 def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> bytes:
-    """Return a configuration as it is stored: complete, and in the order of the type's fields.
+    """Return a configuration in its stored form: complete, with the fields in the type's order.
 
-    Raises `Invalid`, which names every wrong field, or every secret in clear text, and repeats no
-    value.
+    Raises `Invalid`, which names every invalid field, or every secret in clear text, and repeats
+    no value.
     """
     model = _model_of(types, name)
     check_bytes(FIELD, config, LARGEST_CONFIG)
@@ -74,16 +74,16 @@ def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> byt
         stored = model.model_validate_json(config).model_dump_json(by_alias=True).encode()
     except ValidationError as error:
         fault = invalid(error)
-    except Exception as error:  # noqa: BLE001 - a validator of anybody's may raise anything
+    except Exception as error:  # noqa: BLE001 - a third-party validator may raise anything
         fault = Invalid(
             FIELD,
             f"cannot be checked: the model of the type {name} raises {type(error).__name__}, where "
-            "it must raise a ValueError; mend the type",
+            "it must raise a ValueError; fix the type",
         )
     else:
         fault = named([*clear_text(json.loads(stored))])
     if fault is not None:
-        # Raised out here, so that it brings nothing along that holds what was given.
+        # Raised outside the handler: no exception that holds the input is its context.
         raise fault
     if len(stored) > LARGEST_CONFIG:
         raise Invalid(
@@ -93,7 +93,7 @@ def checked(types: Mapping[str, ConnectorType], name: str, config: bytes) -> byt
 
 
 def progress_of(known: ConnectorType, stored: bytes) -> list[ProgressField]:
-    """Return the fields of a stored configuration that progress belongs to, in the type's order."""
+    """Return the fields of a stored configuration that progress depends on, in the type's order."""
     config = json.loads(stored)
     return [
         ProgressField(
@@ -106,7 +106,5 @@ def progress_of(known: ConnectorType, stored: bytes) -> list[ProgressField]:
 def _model_of(types: Mapping[str, ConnectorType], name: str) -> type[BaseModel]:
     known = types.get(name)
     if known is None:
-        raise Invalid(
-            "definition.type", f"there is no such type; there are: {', '.join(sorted(types))}"
-        )
+        raise Invalid("definition.type", f"unknown type; known types: {', '.join(sorted(types))}")
     return known.model

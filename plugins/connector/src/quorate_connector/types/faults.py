@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, in words that repeat no value: it may be a secret."""
+"""Validation faults of a configuration; the text repeats no value, which may be a secret."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,38 +7,38 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from quorate.plugin import Invalid
 
-#: Where the configuration stands in a request.
+#: The path of the configuration in a request.
 FIELD: Final = "definition.config"
-#: Of the name of a field, which is the user's where a table has any names.
+#: The longest field name shown; in a table of arbitrary keys the user chooses the names.
 _LONGEST_PART: Final = 64
 
 _WORDS: Final = {
     "missing": "is missing",
     "extra_forbidden": "is no field of this type",
     "model_type": "must be a JSON object",
-    # What pydantic says of this one has the value in it.
+    # The message of pydantic contains the value.
     "union_tag_invalid": "is of no kind that this type knows",
 }
 
-#: How what pydantic says is turned, so that it goes on after the name of a field.
+#: Rewrites the start of a pydantic message so that it continues after a field name.
 _TURNS: Final = (
     ("Invalid JSON", "must be JSON"),
     ("Input should", "must"),
     ("String should", "must"),
 )
-#: What pydantic adds to the path of a fault in the key of a table.
+#: The part that pydantic appends to the path of a fault in a key of a table.
 _KEY: Final = "[key]"
 
 
 def invalid(error: ValidationError) -> Invalid:
-    """Return the refusal that names every wrong field; a single one is the field of the refusal."""
+    """Return a refusal that names every invalid field; one field alone is that of the refusal."""
     found = named(faults_of(error))
     assert found is not None
     return found
 
 
 def named(faults: Sequence[tuple[str, str]]) -> Invalid | None:
-    """Return the refusal of faults, each with the path of its field; None without any."""
+    """Return the refusal for faults, each with the path of its field; None if there are none."""
     if not faults:
         return None
     if len(faults) == 1:
@@ -49,7 +49,7 @@ def named(faults: Sequence[tuple[str, str]]) -> Invalid | None:
 
 
 def faults_of(error: ValidationError) -> list[tuple[str, str]]:
-    """Return the path of every wrong field, and what is wrong with it."""
+    """Return the path and the fault of every invalid field."""
     return [
         (path_of(fault["loc"]), _words(fault))
         for fault in error.errors(include_url=False, include_input=False, include_context=False)
@@ -57,7 +57,7 @@ def faults_of(error: ValidationError) -> list[tuple[str, str]]:
 
 
 def path_of(parts: Sequence[int | str]) -> str:
-    """Return the path of a field as it is shown."""
+    """Return the path of a field as displayed."""
     path = ""
     for part in parts:
         if isinstance(part, int):

@@ -18,7 +18,7 @@ from quorate_connector.api import ConnectorType, SecretRef
 
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 
-#: Of every shipped model: errors must not show what was given.
+#: For every shipped model: errors must not show the input.
 MODEL_CONFIG: Final = ConfigDict(
     frozen=True, extra="forbid", hide_input_in_errors=True, allow_inf_nan=False
 )
@@ -31,9 +31,9 @@ def _address(text: str) -> str:
     return text
 
 
-#: Where a server listens.
+#: The address of a server.
 Address = Annotated[str, AfterValidator(_address)]
-#: What the messages come from; what it names is for the worker to say.
+#: The source of the messages; the worker interprets the name.
 Topic = Annotated[
     str,
     Field(min_length=1, max_length=3_072, description="Where the messages come from."),
@@ -55,12 +55,12 @@ class FileConfig(BaseModel):
     path: Annotated[str, AfterValidator(_absolute)] = Field(
         min_length=1,
         max_length=4_096,
-        description="The file, or its beginning where several tasks write.",
+        description="The file, or the prefix of its name if several tasks write.",
     )
     format: Literal["lines", "json"] = Field(
-        "lines", description="One message a line as it is, or as JSON with its key."
+        "lines", description="One message per line, unchanged or as JSON with its key."
     )
-    sync: bool = Field(True, description="Whether the file is synced before progress is stored.")
+    sync: bool = Field(True, description="Sync the file before storing progress.")
 
 
 FILE: Final = ConnectorType(name="file", model=FileConfig, progress_of=("topic", "path"))
@@ -70,9 +70,9 @@ Security = Literal["plaintext", "tls", "sasl_plain", "sasl_scram_sha_256", "sasl
 
 
 def _some(brokers: tuple[str, ...]) -> tuple[str, ...]:
-    # Not `min_length`, which counts those alone that are right.
+    # Not `min_length`, which counts only the valid items.
     if not brokers:
-        raise ValueError("must name one at least")
+        raise ValueError("must name at least one broker")
     return brokers
 
 
@@ -83,7 +83,7 @@ class KafkaConfig(BaseModel):
 
     topic: Topic
     brokers: Annotated[tuple[Address, ...], AfterValidator(_some)] = Field(
-        max_length=64, description="Brokers to begin with, each as HOST:PORT."
+        max_length=64, description="Bootstrap brokers, each as HOST:PORT."
     )
     remote_topic: str = Field(
         min_length=1,
@@ -92,10 +92,10 @@ class KafkaConfig(BaseModel):
         description="The topic in the Kafka cluster.",
     )
     acks: Literal["all", "leader", "none"] = Field(
-        "all", description="Who has a message before progress goes on."
+        "all", description="Replicas that must acknowledge a message before progress advances."
     )
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = "none"
-    linger_ms: int = Field(5, ge=0, le=60_000, description="How long a batch is filled.")
+    linger_ms: int = Field(5, ge=0, le=60_000, description="Time to wait for a batch to fill.")
     security: Security = "plaintext"
     username: str = Field("", max_length=256, validate_default=True)
     password: SecretRef | None = Field(None, validate_default=True)
@@ -125,10 +125,10 @@ class MqttBridgeConfig(BaseModel):
         "",
         max_length=3_072,
         pattern=r"^[^+#\x00]*$",
-        description="Stands before every topic there.",
+        description="Prefix of every topic on the remote broker.",
     )
     client_id: str = Field(
-        "", max_length=256, description="The name there; empty: made of the connector and the task."
+        "", max_length=256, description="MQTT client id; empty: derived from connector and task."
     )
     qos: int = Field(1, ge=0, le=2)
     retain: bool = False
@@ -144,7 +144,7 @@ MQTT_BRIDGE: Final = ConnectorType(
 
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
-#: Headers by which servers know who asks.
+#: Headers that authenticate a client.
 _SECRET_HEADER: Final = re.compile(r"authorization|cookie|token|secret|password|api-?key", re.I)
 
 
@@ -186,9 +186,9 @@ class WebhookConfig(BaseModel):
         Annotated[str, StringConstraints(max_length=4_096, pattern=r"^[\x20-\x7e]*$")],
     ] = Field({}, max_length=64, description="Sent with every message.")
     secret_headers: dict[Annotated[str, AfterValidator(_header)], SecretRef] = Field(
-        {}, max_length=64, description="Sent as well; their values are where these references say."
+        {}, max_length=64, description="Sent as well, with their references resolved."
     )
-    batch: int = Field(1, ge=1, le=1_000, description="Messages that are sent in one request.")
+    batch: int = Field(1, ge=1, le=1_000, description="Messages per request.")
     timeout_ms: int = Field(10_000, ge=1, le=300_000)
 
 

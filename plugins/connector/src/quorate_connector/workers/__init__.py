@@ -1,1 +1,1 @@
-"""The workers: which are registered, which reported in time, and which are being drained."""
+"""The workers: their registrations, liveness and draining."""

@@ -1,4 +1,4 @@
-"""The verbs of workers: they are drained, and fall silent."""
+"""The verbs of workers: drain, undrain and expire."""
 
 from typing import Final
 
@@ -10,16 +10,16 @@ from quorate_connector.families import LIVENESS, WORKERS, life_key, worker_key
 from quorate_connector.v1 import tasks_pb2 as pb
 from quorate_connector.workers import registrations
 
-#: How long a task of a drained worker has to stop in order when the command does not say.
+#: Time that a task of a drained worker has to stop cleanly, unless the command sets another.
 RELEASE_MS: Final = 10_000
-#: Time between two looks whether a silent worker has left.
+#: Interval of the check whether a silent worker has left.
 LEFT_MS: Final = 60_000
-#: Time that a drained worker may be away and is still drained when it comes back.
+#: Time that a drained worker may be away and still be drained when it returns.
 AWAY_MS: Final = 7 * 24 * 3_600_000
 
 
 def drain(txn: Txn, item: pb.DrainWorker) -> pb.Worker:
-    """Have the tasks of a worker go to others, and give it no new ones."""
+    """Mark a worker as draining: its tasks move to others, and it is assigned no new ones."""
     worker = _known(txn, item.worker)
     worker.draining = True
     worker.release_timeout_ms = item.release_timeout_ms or RELEASE_MS
@@ -30,7 +30,7 @@ def drain(txn: Txn, item: pb.DrainWorker) -> pb.Worker:
 
 
 def undrain(txn: Txn, item: pb.UndrainWorker) -> pb.Worker:
-    """Let a worker have tasks again."""
+    """End the draining of a worker: it is assigned tasks again."""
     worker = _known(txn, item.worker)
     if worker.draining:
         worker.draining, worker.release_timeout_ms = False, 0
@@ -41,7 +41,7 @@ def undrain(txn: Txn, item: pb.UndrainWorker) -> pb.Worker:
 
 
 def expire(txn: Txn, command: pb.ExpireWorkers) -> BatchReply:
-    """Call workers silent whose deadlines stand and have come; forget those that have left."""
+    """Mark workers with expired deadlines as silent; forget workers that have left."""
     for key in still_due(txn, LIVENESS, command.keys):
         name, epoch = keys.unpack(key)
         assert isinstance(name, str)
@@ -68,7 +68,7 @@ def _expire(txn: Txn, name: str, epoch: int, key: bytes) -> None:
 
 
 def _await_return(txn: Txn, worker: pb.Worker) -> None:
-    """Keep a drained worker without a registration that has reported, for a time."""
+    """Keep the row of a drained worker for a time until a registration of it reports."""
     until_ms = txn.proposed_at_ms + AWAY_MS
     txn.schedule(LIVENESS, life_key(worker.name, 0), until_ms, ttl_ms=LEFT_MS)
 
@@ -82,6 +82,6 @@ def _known(txn: Txn, name: str) -> pb.Worker:
     if txn.get(WORKERS, worker_key(name)) is None and not registrations.epoch_of(txn, name):
         raise Rejected(
             "NOT_FOUND",
-            f"there is no worker {name}: no broker with role {registrations.ROLE!r} has it",
+            f"there is no worker {name}: no broker with role {registrations.ROLE!r} has this name",
         )
     return registrations.read(txn, name)

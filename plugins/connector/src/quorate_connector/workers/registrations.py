@@ -1,4 +1,4 @@
-"""Which registrations of workers can have tasks: current ones that report in time."""
+"""Registrations of workers: a current one that reports in time can hold tasks."""
 
 from functools import partial
 from typing import Final
@@ -18,28 +18,28 @@ epoch_of: Final = partial(api.epoch_of, role=ROLE)
 
 
 def fence(reader: Reader, worker: str, epoch: int) -> None:
-    """Refuse the process of a worker whose registration is not the one that stands."""
-    gone = f"worker {worker} has no tasks any more under epoch {epoch}"
+    """Refuse a process whose registration of the worker is not the current one."""
+    gone = f"worker {worker} no longer has tasks under epoch {epoch}"
     api.fence(reader, worker, epoch, ROLE, ended=f"{gone}; stop them, and register again")
 
 
-#: How long a worker is held to be alive that does not say so itself.
+#: Time that a worker counts as alive after a report, unless the report sets another.
 TIMEOUT_MS: Final = 10_000
 
 
 def read(reader: Reader, name: str) -> Worker:
-    """Return the row of a worker; of one that has none, what holds of it."""
+    """Return the row of a worker, or a default row."""
     value = reader.get(WORKERS, worker_key(name))
     return Worker(name=name) if value is None else Worker.FromString(value)
 
 
 def store(txn: Txn, worker: Worker) -> None:
-    """Keep the row of a worker."""
+    """Write the row of a worker."""
     txn.put(WORKERS, worker_key(worker.name), worker.SerializeToString(deterministic=True))
 
 
 def renew(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
-    """Record that a registration is alive; it is held to be so for a time."""
+    """Record that a registration is alive, and restart its liveness deadline."""
     worker = read(txn, name)
     if worker.epoch != epoch or worker.silent:
         _replace(txn, worker, epoch)
@@ -47,7 +47,7 @@ def renew(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
 
 
 def count_on(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
-    """Have a registration that is given tasks say that it is alive, unless it was asked before."""
+    """Start the liveness deadline of a registration that is assigned tasks, unless it has one."""
     worker = read(txn, name)
     if worker.epoch != epoch:
         _replace(txn, worker, epoch)
@@ -55,12 +55,12 @@ def count_on(txn: Txn, name: str, epoch: int, timeout_ms: int) -> None:
 
 
 def is_lost(reader: Reader, name: str, epoch: int) -> bool:
-    """Return whether the tasks of a registration are to be taken from it."""
+    """Return whether the tasks of a registration are to be reclaimed."""
     return epoch_of(reader, name) != epoch or is_silent(read(reader, name), epoch)
 
 
 def is_silent(worker: Worker, epoch: int) -> bool:
-    """Return whether a registration gave no sign in time."""
+    """Return whether a registration has missed its liveness deadline."""
     return worker.silent and worker.epoch == epoch
 
 

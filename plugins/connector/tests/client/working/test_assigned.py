@@ -152,7 +152,7 @@ async def test_a_secret_that_is_not_there_is_told_by_its_reference(
     async with cluster.worker("w", connect):
         await cluster.create(config=b'{"password": "env:QUORATE_SECRET_NONE"}')
         task = await cluster.state(TASK_STATE_RESTARTING)
-    assert task.reason.startswith("SecretError: the secret env:QUORATE_SECRET_NONE is not there")
+    assert task.reason.startswith("SecretError: the secret env:QUORATE_SECRET_NONE is missing")
 
 
 async def test_a_connector_cannot_have_any_variable_of_its_worker(

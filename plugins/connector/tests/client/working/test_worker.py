@@ -163,7 +163,7 @@ async def test_a_worker_that_cannot_run_a_type_says_so(cluster: VirtualCluster) 
     working = asyncio.create_task(worker.run())
     await cluster.create()
     task = await cluster.state(TASK_STATE_RESTARTING)
-    assert "runs no connectors of the type nonsense, but other" in task.reason
+    assert "runs no connectors of the type nonsense, only of: other" in task.reason
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
 

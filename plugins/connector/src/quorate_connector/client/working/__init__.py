@@ -1,1 +1,1 @@
-"""The worker: runs the tasks that the cluster gives to it."""
+"""The worker, which runs the tasks that the cluster assigns to it."""

@@ -1,4 +1,4 @@
-"""What the code of a connector is given for one task."""
+"""A task as the code of a connector receives it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from quorate_connector.v1.tasks_pb2 import Cursor, StoreCursor, Task
 
 C = TypeVar("C")
 
-#: Another worker has the task.
+#: The task has passed to another worker.
 FENCED: Final = "FENCED"
-#: Another cursor is kept than was expected.
+#: The stored cursor has another version than the expected one.
 CONFLICT: Final = "CURSOR_CONFLICT"
 
 
@@ -48,15 +48,15 @@ class AssignedTask(Generic[C]):
         self.connector: Final = row.id.connector
         self.number: Final = row.id.number
         self.tasks_max: Final = tasks_max
-        #: Larger than that of every worker that had the task before: a fence for what it writes to.
+        #: Larger than the epoch of every earlier worker: a fencing token for the task's target.
         self.epoch: Final = row.epoch
-        #: As the model of the type has read it.
+        #: The configuration, parsed by the model of the type.
         self.config: Final = config
 
     async def secret(self, reference: SecretRef) -> str:
         """Return a secret of the configuration.
 
-        Raises `SecretError` if it is not there, or if the worker does not allow it. The reason of a
+        Raises `SecretError` if it is missing, or if the worker does not allow it. The reason of a
         later failure of the task does not show it.
         """
         secret = await self._allowed.resolve(reference)
@@ -65,18 +65,18 @@ class AssignedTask(Generic[C]):
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The secrets that the task has asked for."""
+        """The secrets that the task has read."""
         return frozenset(self._secrets)
 
     async def cursor(self) -> bytes:
-        """Return how far the task has come, as it was stored last; empty if it never was."""
+        """Return the cursor that the task stored last; empty if it has stored none."""
         async with self._storing:
             return (await self._kept()).value
 
     async def store_cursor(self, value: bytes) -> None:
-        """Store how far the task has come; returns when the cluster has it.
+        """Store the cursor of the task; returns when it is committed.
 
-        Raises `RejectedError` FENCED when the task is another worker's by now, and cancels it.
+        Raises `RejectedError` FENCED if the task has passed to another worker, and cancels it.
         """
         async with self._storing:
             expected = (await self._kept()).version
@@ -116,6 +116,6 @@ class AssignedTask(Generic[C]):
         return await self._q.execute(command, Cursor)
 
     def _is_own(self, kept: Cursor, expected_version: int, value: bytes) -> bool:
-        """Return whether an attempt whose answer was lost has stored this."""
+        """Return whether an earlier attempt, whose reply was lost, has stored this cursor."""
         stored = kept.version, kept.epoch, kept.value
         return stored == (expected_version + 1, self.epoch, value)

@@ -1,4 +1,4 @@
-"""One task while this worker has it: prepared, agreed with the cluster, run, and stopped."""
+"""A task held by this worker: prepared, agreed with the cluster, run, and stopped."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from urllib.parse import quote, quote_plus
 
 from quorate_connector.v1 import connectors_pb2, tasks_pb2
 
-#: In bytes; the cluster keeps no more.
+#: The size limit of a reason, in bytes; the cluster stores no more.
 LONGEST: Final = 4_096
 _MASK: Final = "***"
-#: What is shorter stands in too many words, and protects nothing.
+#: A shorter secret occurs in too many words and protects nothing.
 _SHORTEST_SECRET: Final = 4
 
 
 def reason_of(error: BaseException, secrets: Iterable[str] = ()) -> str:
-    """Say what an error says, without the secrets that its task has read."""
+    """Return the text of an error, with the secrets that its task has read masked."""
     said = "; ".join(f"{type(each).__name__}: {_told(each)}" for each in _leaves(error))
     hidden = {
         spelling
@@ -39,7 +39,7 @@ def _told(error: BaseException) -> str:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """Yield how errors show a text: as it is, as a literal, and as part of an address."""
+    """Yield the spellings of a text in errors: plain, as a literal, and as part of a URL."""
     yield secret
     yield repr(secret)[1:-1]
     yield json.dumps(secret)[1:-1]
@@ -64,12 +64,12 @@ class Work(Protocol):
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What must not be shown of an error of it."""
+        """The secrets that its errors must not show."""
 
 
-#: Gets a task ready; `fenced` is called by what hears that another worker has it.
+#: Prepares a task; its work calls `fenced` once it learns that another worker has the task.
 Prepare = Callable[[tasks_pb2.Task, Callable[[], None]], Awaitable[Work]]
-#: Begins a coroutine, and keeps it alive.
+#: Starts a coroutine, and keeps a reference to it.
 Begin = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 
@@ -81,11 +81,11 @@ class EndedError(Exception):
 
 
 class HeldTask:
-    """A task under one epoch, which runs while its row asks for that and the lease holds.
+    """A task under one epoch, which runs while its row wants it to and the lease holds.
 
-    The lease says that the cluster has heard of this worker lately, and gives its tasks to nobody
-    else. A run begins only when the cluster has agreed, while the lease held, that the task runs
-    under that epoch: what this worker knows of the row may be old.
+    While the lease holds, the cluster has heard from this worker recently and assigns its tasks to
+    no other. A run starts only after the cluster has agreed, during the lease, that the task runs
+    under that epoch: the row that this worker has seen may be old.
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class HeldTask:
         changed: Callable[[], None],
         turn: asyncio.Lock,
     ) -> None:
-        #: As the cluster last gave it.
+        #: The row as last received from the cluster.
         self.row = row
-        #: When the cluster has last agreed to a report, on the loop's clock.
+        #: The time of the last report that the cluster agreed to, on the loop's clock.
         self.agreed_at = 0.0
         self._prepare: Final = prepare
         self._begin: Final = begin
         self._changed: Final = changed
-        #: Held while it runs: the run under an earlier epoch may not have ended yet.
+        #: Acquired by each run: the run under an earlier epoch may not have ended yet.
         self._turn: Final = turn
         self._leased = False
         self._over = False
@@ -112,37 +112,37 @@ class HeldTask:
         self._running: asyncio.Task[None] | None = None
         self._ready = False
         self._stopping = False
-        #: What the cluster has agreed to.
+        #: The state that the cluster has agreed to.
         self._agreed = tasks_pb2.TASK_STATE_UNSPECIFIED
         self._may_run: Final = asyncio.Event()
         self._secrets: Callable[[], frozenset[str]] = frozenset
 
     @property
     def runs(self) -> bool:
-        """Whether its code may be running."""
+        """Whether the task's code may be running."""
         return self._running is not None
 
     def update(self, row: tasks_pb2.Task) -> None:
-        """Go on with a newer row of the same epoch."""
+        """Continue with a newer row of the same epoch."""
         self.row = row
         self._settle()
 
     def lease(self, holds: bool) -> None:
-        """Record that the lease of the worker begins or has ended."""
+        """Record that the worker's lease has begun or ended."""
         self._leased = holds
         if not holds:
-            # Nothing that the cluster has agreed to counts any more.
+            # Earlier agreements of the cluster no longer count.
             self._agreed = tasks_pb2.TASK_STATE_UNSPECIFIED
             self._may_run.clear()
         self._settle()
 
     def end(self) -> None:
-        """Stop it for good: the epoch is over."""
+        """Stop the task for good: the epoch is over."""
         self._over = True
         self._settle()
 
     def report(self) -> tasks_pb2.TaskReport | None:
-        """Return what the cluster is to know of it; None while there is nothing to tell."""
+        """Return the report for the cluster; None if there is no state to report."""
         state = self._state()
         if self._over or state == tasks_pb2.TASK_STATE_UNSPECIFIED:
             return None
@@ -154,7 +154,7 @@ class HeldTask:
         return report.state != self._agreed
 
     def agree(self, state: tasks_pb2.TaskState, at: float) -> None:
-        """Record that the cluster has agreed to a report of that state, which left at a time."""
+        """Record that the cluster agreed to a report of that state; `at` is its send time."""
         self._agreed, self.agreed_at = state, at
         if state == tasks_pb2.TASK_STATE_RUNNING:
             self._may_run.set()
@@ -181,13 +181,13 @@ class HeldTask:
         return asked and self._leased and not self._over and not self._failure
 
     def _settle(self) -> None:
-        """Begin or end a run, as is wanted now."""
+        """Start or cancel a run to match the wanted state."""
         wanted = self._is_wanted()
         if self._running is None and wanted:
             self._running = self._begin(self._run())
             self._running.add_done_callback(self._ended)
         elif self._running is not None and not wanted and not self._stopping:
-            # Once: what it cleans up is not to be cancelled as well.
+            # Once: a second cancel would interrupt its cleanup.
             self._stopping = True
             self._running.cancel()
         self._changed()

@@ -1,4 +1,4 @@
-"""Gets a task ready: its definition, its configuration, and the code that runs it."""
+"""Prepares a task: its definition, its configuration, and the code that runs it."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from quorate_connector.v1.tasks_pb2 import Task
 
 C = TypeVar("C", bound=BaseModel)
 
-#: Definitions that are asked for at a time: a worker may be given thousands of tasks at once.
+#: Concurrent reads of definitions: a worker may be assigned thousands of tasks at once.
 _CALLS: Final = 16
 _PAUSE_S: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner(Generic[C]):
-    """How a worker runs the tasks of a type of connectors."""
+    """The code by which a worker runs the tasks of a connector type."""
 
-    #: Of the type.
+    #: The name of the type.
     name: str
     model: type[C]
-    #: Runs a task until it is cancelled. What it raises is the reason why the task has failed; to
-    #: return is to fail too.
+    #: Runs a task until it is cancelled. An exception fails the task and is its reason; returning
+    #: fails the task too.
     run: Callable[[AssignedTask[C]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedWork:
-    """The code of a type, and the task that it is to run."""
+    """The code of a type, with the task to run."""
 
     task: AssignedTask[Any]
     code: Callable[[AssignedTask[Any]], Awaitable[None]]
@@ -50,12 +50,12 @@ class PreparedWork:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """What the code has read, and errors must not show."""
+        """The secrets that the code has read, which errors must not show."""
         return self.task.secrets
 
 
 class Preparation:
-    """Finds out what a task is to do, and whether this worker can do it."""
+    """Resolves the definition, configuration and code of a task."""
 
     def __init__(
         self, q: AsyncClient, runners: Iterable[Runner[Any]], allowed: AllowedSecrets
@@ -67,20 +67,20 @@ class Preparation:
         self._calls: Final = asyncio.Semaphore(_CALLS)
 
     async def prepare(self, row: Task, fenced: Callable[[], None]) -> PreparedWork:
-        """Return the work of a task; raises why this worker cannot do it."""
+        """Return the work of a task; raises the reason why this worker cannot run it."""
         definition = (await self._connector(row)).definition
         runner = self._runners.get(definition.type)
         if runner is None:
             raise LookupError(
-                f"this worker runs no connectors of the type {definition.type}, but "
-                f"{', '.join(sorted(self._runners)) or 'none'}; give those that do a label, and "
-                "let the connector ask for it"
+                f"this worker runs no connectors of the type {definition.type}, only of: "
+                f"{', '.join(sorted(self._runners)) or 'none'}; give a label to the workers that "
+                "do, and require it in the connector"
             )
         try:
             config = runner.model.model_validate_json(definition.config)
         except ValidationError as error:
             raise ValueError(
-                f"this worker reads the type {definition.type} otherwise than the cluster: "
+                f"this worker and the cluster disagree on the type {definition.type}: "
                 f"{invalid(error)}; install the same version of the type"
             ) from None
         task = AssignedTask(
@@ -94,9 +94,10 @@ class Preparation:
         return PreparedWork(task=task, code=runner.run)
 
     async def _connector(self, row: Task) -> Connector:
-        """Return the connector of a row; one of another version is as good.
+        """Return the connector of a row, in any version.
 
-        A row of that version is on its way then, and the cluster does not agree to this one.
+        If the version differs, a row of that version is on its way, and the cluster does not agree
+        to this one.
         """
         while True:
             with suppress(UnavailableError):

@@ -1,7 +1,7 @@
-"""Secrets: read where their references say, by the worker and nobody else, if it allows that.
+"""Secrets, which the worker alone resolves, and only if it allows their references.
 
-A user who may define a connector says where its messages go, and could have any secret sent there:
-the worker says which ones are for connectors.
+A user who may define a connector chooses its destination, and could have any secret sent there:
+the worker decides which secrets connectors may use.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 
 from quorate_connector.api import SecretRef
 
-#: Variables whose names begin so are for connectors, unless a worker says otherwise.
+#: By default, connectors may use the variables with this prefix.
 PREFIX: Final = "QUORATE_SECRET_"
-#: Of a file, in bytes.
+#: The size limit of a secret file, in bytes.
 LARGEST: Final = 64 << 10
 
 _ENVIRONMENT: Final = "env"
@@ -24,23 +24,23 @@ _ANY: Final = "*"
 
 
 class SecretError(LookupError):
-    """A reference leads to no secret on this worker; it tells the reference alone."""
+    """A reference that resolves to no secret on this worker; the text names the reference only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowedSecrets:
-    """What references of connectors may lead to on a worker; anything else is refused."""
+    """The variables and files that connectors may refer to on a worker; others are refused."""
 
-    #: Names of variables; one that ends with `*` stands for all that begin with what is before it.
+    #: Names of variables; a trailing `*` matches every name with the prefix before it.
     variables: tuple[str, ...] = (f"{PREFIX}{_ANY}",)
-    #: Absolute paths. Files below them are allowed, wherever links lead that stay below them.
+    #: Absolute paths. Files below them are allowed; links are followed, but must stay below them.
     directories: tuple[str | Path, ...] = ()
 
     def __post_init__(self) -> None:
         given: tuple[object, ...] = (self.variables, self.directories)
         if not all(isinstance(each, tuple) for each in given):
-            # The letters of a text would be taken for names, and its slash for a directory.
-            raise TypeError("variables and directories of AllowedSecrets are tuples")
+            # A string would be read as a sequence: its letters as names, its slash as a directory.
+            raise TypeError("variables and directories of AllowedSecrets must be tuples")
         for directory in self.directories:
             if not Path(directory).is_absolute():
                 raise ValueError(
@@ -48,9 +48,9 @@ class AllowedSecrets:
                 )
 
     async def resolve(self, reference: SecretRef) -> str:
-        """Return the secret that a reference stands for; of a file without the line's end.
+        """Resolve a reference to its secret; trailing line ends of a file are stripped.
 
-        Raises `SecretError` when it is not allowed, or not there.
+        Raises `SecretError` if it is not allowed, or missing.
         """
         if reference.source == _ENVIRONMENT:
             secret = self._variable(reference)
@@ -58,8 +58,8 @@ class AllowedSecrets:
             secret = await asyncio.to_thread(self._file, reference)
         if not secret:
             raise SecretError(
-                f"the secret {reference} is not there on this worker, or is empty; provide it "
-                "where the worker runs"
+                f"the secret {reference} is missing or empty on this worker; provide it where the "
+                "worker runs"
             )
         return secret
 
@@ -74,12 +74,12 @@ class AllowedSecrets:
         return os.environ.get(name, "")
 
     def _file(self, reference: SecretRef) -> str:
-        # Links and `..` are followed before it is looked where the file is, and never again.
+        # Links and `..` are resolved once, before the check of the location.
         path = os.path.realpath(reference.place)
         if not any(Path(path).is_relative_to(os.path.realpath(each)) for each in self.directories):
             raise SecretError(
                 f"the secret {reference} is not allowed on this worker; give ConnectorWorker "
-                "secrets=AllowedSecrets(directories=...) with the directory where it really is"
+                "secrets=AllowedSecrets(directories=...) with the real directory of the file"
             )
         try:
             content = _read(path)
@@ -103,9 +103,9 @@ def _fits(name: str, allowed: str) -> bool:
 
 
 def _read(path: str) -> bytes:
-    """Return what is in a file, one byte more than is allowed at most."""
+    """Read a file, up to one byte more than the size limit."""
     if not Path(path).is_file():
-        # Nobody may ever write into a pipe.
+        # A pipe without a writer would block for ever.
         raise FileNotFoundError
     with Path(path).open("rb") as file:
         return file.read(LARGEST + 1)

@@ -1,4 +1,4 @@
-"""What a worker does under one registration: follows its tasks, and tells what happened to them."""
+"""The work under one registration: follows the worker's tasks, and reports their states."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from quorate_connector.client.working.held import HeldTask, Prepare
 from quorate_connector.families import ASSIGNMENTS
 from quorate_connector.v1.tasks_pb2 import ReportTasks, Task, TaskReport
 
-#: Heartbeats in the time for which a worker is held to be alive.
+#: Heartbeats per liveness timeout of a worker.
 _BEATS: Final = 3
-#: The part of that time after which a worker that was not answered stops its tasks: the rest is
-#: for them to end in.
+#: The part of the timeout after which a worker without an answer stops its tasks; they have the
+#: rest of it to end.
 _LEASE: Final = 0.9
-#: With these a report is refused for good: the task is not this worker's any more.
+#: Codes that refuse a report for good: the task no longer belongs to this worker.
 _OVER: Final = frozenset({FENCED, "NOT_FOUND"})
 _PAUSE_S: Final = 0.1
-#: The most reports that one command holds, and the most bytes: many tasks fail at once, at length.
+#: The most reports and bytes in one command: many tasks may fail at once, with long reasons.
 _MOST: Final = (1_000, 256 << 10)
 
 
 class Shift:
-    """The tasks of a worker, as long as its registration lasts."""
+    """The tasks of a worker during one registration."""
 
     def __init__(self, q: AsyncClient, broker: Broker, prepare: Prepare) -> None:
         self._q: Final = q
@@ -50,7 +50,7 @@ class Shift:
         self._loop: Final = asyncio.get_running_loop()
         #: By the keys of their rows.
         self._held: Final[dict[bytes, HeldTask]] = {}
-        #: Those that a watch which began anew has not given yet.
+        #: The tasks that a restarted watch has not listed yet.
         self._unseen: set[bytes] = set()
         self._runs: Final[set[asyncio.Task[None]]] = set()
         #: One run of a task at a time, by the key of its row.
@@ -64,14 +64,14 @@ class Shift:
         return [held.row for held in self._held.values() if held.runs]
 
     async def follow(self) -> None:
-        """Keep up with the tasks that the cluster gives to this worker, without an end."""
+        """Follow the tasks that the cluster assigns to this worker, endlessly."""
         start, _ = keys.prefix(self._broker.name, self._broker.epoch)
         async with aclosing(self._q.watch(ASSIGNMENTS, prefix=start, marks=True)) as changes:
             async for change in changes:
                 self._see(change)
 
     async def report(self) -> None:
-        """Report what happened to the tasks, and that this worker lives, without an end."""
+        """Report the states of tasks, and send heartbeats, endlessly."""
         beat_at = 0.0
         while True:
             now = self._loop.time()
@@ -136,9 +136,9 @@ class Shift:
         return task
 
     def _due(self, now: float) -> list[tuple[HeldTask, TaskReport]]:
-        """Return what is to be reported: what is new, and again what was agreed to a while ago.
+        """Return the due reports: new states, and states agreed to longer than a timeout ago.
 
-        Without the second a worker whose watch has come to a halt would never hear that a task was
+        Without the repetition a worker with a stalled watch would never learn that a task was
         taken from it.
         """
         return [
@@ -149,7 +149,7 @@ class Shift:
         ]
 
     async def _report(self, reports: list[tuple[HeldTask, TaskReport]]) -> bool:
-        """Report, or just say that this worker lives; tell whether that was settled."""
+        """Send reports, or only a heartbeat; return whether all of them were settled."""
         settled = True
         # Without reports there is one part, a heartbeat.
         for part in list(weighed_parts(reports, _weigh, _MOST)) or [[]]:
@@ -172,7 +172,7 @@ class Shift:
             except QuorateError:
                 return False
             if not self._renew(left_at):
-                # So late an answer says nothing of now.
+                # The answer came too late to renew the lease.
                 return False
             refused = {refusal.item: refusal.code for refusal in reply.refusals}
             for position, (held, report) in enumerate(part):
@@ -185,7 +185,7 @@ class Shift:
         return settled
 
     def _renew(self, left_at: float) -> bool:
-        """Hold the lease for a time that began when the heartbeat left; tell if it is not over."""
+        """Renew the lease from the send time of the heartbeat; return whether it still holds."""
         until = left_at + self._timeout_s * _LEASE
         if until <= self._loop.time():
             return False

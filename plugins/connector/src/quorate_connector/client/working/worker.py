@@ -1,4 +1,4 @@
-"""A worker: registers, and works until it is stopped or its name is taken over."""
+"""A worker, which registers and runs tasks until it is stopped or its name is taken over."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from quorate_connector.client.working.secrets import AllowedSecrets
 from quorate_connector.client.working.shift import Shift
 from quorate_connector.v1.tasks_pb2 import Task
 
-#: Of the brokers that are given tasks of connectors.
+#: The role of the brokers that run tasks of connectors.
 ROLE: Final = "connector"
 TIMEOUT_MS: Final = 10_000
 
@@ -29,12 +29,12 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ConnectorWorker:
-    """Runs the tasks that the cluster gives to a worker of this name, in this event loop.
+    """Runs the tasks that the cluster assigns to a worker of this name, in this event loop.
 
     A task is cancelled when the cluster takes it away, when another process has the name, and when
-    the cluster was not heard of for nine tenths of `timeout_ms`: then another worker may have it.
-    `secrets` says what references of connectors may lead to here: variables that begin with
-    `QUORATE_SECRET_` unless it is given.
+    the cluster has been silent for nine tenths of `timeout_ms`: another worker may have it then.
+    `secrets` limits the secrets that connectors may refer to here; the default allows variables
+    that begin with `QUORATE_SECRET_`.
     """
 
     def __init__(
@@ -58,27 +58,27 @@ class ConnectorWorker:
 
     @property
     def running(self) -> list[Task]:
-        """The tasks that run here, or are about to."""
+        """The tasks whose code runs here, or is about to."""
         return [] if self._shift is None else self._shift.running
 
     async def run(self) -> None:
-        """Work until cancelled; then the tasks are stopped, and the worker takes its leave.
+        """Work until cancelled; then stop the tasks and deregister the worker.
 
-        A registration that has expired is made anew. Raises `RejectedError` FENCED when another
-        process has registered under the name.
+        An expired registration is renewed. Raises `RejectedError` FENCED when another process has
+        registered under the name.
         """
         while True:
             try:
                 ended = await self._work()
             except (UnavailableError, OutcomeUnknownError) as error:
-                _log.warning("worker %s is not registered, and tries again: %s", self._name, error)
+                _log.warning("worker %s could not register, retrying: %s", self._name, error)
                 continue
             if ended.code == FENCED:
                 raise ended
             _log.warning("worker %s registers again: %s", self._name, ended)
 
     async def _work(self) -> RejectedError:
-        """Work until the registration is over, and return why."""
+        """Work until the registration ends, and return the error that ended it."""
         async with self._q.brokers.registered(
             self._name,
             self._cluster_name,
@@ -102,7 +102,7 @@ async def _until_lost(shift: Shift, registration: Registration) -> RejectedError
         await asyncio.wait((lost, *working), return_when=asyncio.FIRST_COMPLETED)
         for each in working:
             if each.done():
-                # It never returns: this raises what has gone wrong here.
+                # It never returns: this raises the failure.
                 each.result()
         return lost.result()
     finally:
