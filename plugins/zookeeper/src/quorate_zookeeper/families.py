@@ -1,6 +1,6 @@
-"""Where the rows are: the column families and their keys.
+"""The column families and their keys.
 
-All of a tree lie in one shard: what changes together is one transaction, and revisions are zxids.
+The rows of a tree lie in one shard: a write is one transaction, and revisions are zxids.
 """
 
 from typing import Final
@@ -10,24 +10,24 @@ from quorate.plugin import ColumnFamily, keys
 from quorate_zookeeper.v1 import rows_pb2 as rows
 
 GROUP: Final = "zookeeper"
-#: By path, so that what is below a znode is a range.
+#: By path, so that the descendants of a znode are a range.
 NODES: Final = "zookeeper.nodes"
-#: Counts of a znode's children, by its path: apart from its data, which they do not rewrite.
+#: Counts of a znode's children, by its path; apart from its data, which they do not rewrite.
 PARENTS: Final = "zookeeper.parents"
-#: By path of the parent and name; they hold nothing.
+#: By path of the parent and name; the values are empty.
 CHILDREN: Final = "zookeeper.children"
-#: By session and path; they hold nothing.
+#: By session and path; the values are empty.
 EPHEMERALS: Final = "zookeeper.ephemerals"
 SESSIONS: Final = "zookeeper.sessions"
-#: Paths with a quota; they hold nothing.
+#: Paths with a quota; the values are empty.
 QUOTAS: Final = "zookeeper.quotas"
-#: One row, whose events are the transactions of the tree.
+#: A single row; its events are the transactions of the tree.
 TRANSACTIONS: Final = "zookeeper.transactions"
 LAST: Final = b""
 #: The row of `PARENTS` that counts all znodes: no path is empty.
 ALL: Final = b""
 
-#: The timer of the lives of sessions: its deadlines have the keys of `session_key`.
+#: The timer of session expiry; a deadline has the key that `session_key` returns.
 LIVENESS: Final = "zookeeper.liveness"
 #: The timer of containers and znodes with a time to live, by path.
 REAPING: Final = "zookeeper.reaping"

@@ -1,4 +1,4 @@
-"""What a node counts of ZooKeeper's clients."""
+"""The metrics of a node's ZooKeeper clients."""
 
 from typing import Final
 

@@ -10,26 +10,26 @@ from quorate.plugin import Console
 from quorate_zookeeper.copying.client import AnswerError, Client
 from quorate_zookeeper.copying.copying import Copied, Copy
 
-#: Znodes that could not be copied, shown one by one.
+#: The most failed znodes listed one by one.
 _SHOWN = 10
 _HERE = click.option(
     "--at",
     default="127.0.0.1:2181",
     show_default=True,
-    help="Where a node of Quorate serves ZooKeeper's clients.",
+    help="Address at which a Quorate node serves ZooKeeper's clients.",
 )
-_PATH = click.option("--path", default="/", show_default=True, help="Copy what is at and below it.")
-_FOLLOW = click.option(
-    "--follow", is_flag=True, help="Go on with what changes, until it is interrupted."
+_PATH = click.option(
+    "--path", default="/", show_default=True, help="Copy this znode and its descendants."
 )
+_FOLLOW = click.option("--follow", is_flag=True, help="Keep copying changes until interrupted.")
 _DELETE = click.option(
-    "--delete", "deletes", is_flag=True, help="Delete below the path what the source does not have."
+    "--delete", "deletes", is_flag=True, help="Delete znodes below the path that the source lacks."
 )
 _DIGEST = click.option(
     "--digest",
     default="",
     envvar="QUORATE_ZOOKEEPER_DIGEST",
-    help="user:password to prove to both, for znodes that not everybody may read or change.",
+    help="user:password to authenticate with on both sides, for znodes with restricted access.",
 )
 
 
@@ -57,8 +57,8 @@ def import_tree(
 ) -> None:
     """Copy znodes from a server of ZooKeeper: paths, data and access control lists.
 
-    Ephemeral znodes are left out, for their sessions are not copied. Versions, zxids and sequence
-    numbers start over. Running it again copies what has changed.
+    Ephemeral znodes are left out, because their sessions are not copied. Versions, zxids and
+    sequence numbers start over. A second run copies the changes.
     """
     _run(console, address, at, path, follow=follow, deletes=deletes, digest=digest)
 
@@ -80,7 +80,7 @@ def export_tree(
     deletes: bool,
     digest: str,
 ) -> None:
-    """Copy znodes to a server of ZooKeeper, as `import` does the other way."""
+    """Copy znodes to a server of ZooKeeper: `import` in the other direction."""
     _run(console, at, address, path, follow=follow, deletes=deletes, digest=digest)
 
 
@@ -97,7 +97,7 @@ def _run(
     try:
         done = asyncio.run(_copy(source, target, path, follow, deletes, digest))
     except (OSError, ValueError, AnswerError) as error:
-        raise click.ClickException(f"{source} cannot be copied to {target}: {error}") from None
+        raise click.ClickException(f"cannot copy {source} to {target}: {error}") from None
     for refused, code in list(done.refused.items())[:_SHOWN]:
         click.echo(f"warning: {refused} was not copied: error {code}", err=True)
     console.print([_row(done)])
@@ -118,7 +118,7 @@ async def _copy(
             await copy.copy()
             if follow:
                 click.echo(
-                    f"copied {copy.done.copied:,} znodes; following what changes, Ctrl-C ends it",
+                    f"copied {copy.done.copied:,} znodes; following changes, stop with Ctrl-C",
                     err=True,
                 )
                 try:

@@ -14,7 +14,7 @@ from quorate_zookeeper.wire.jute import Record
 _TIMEOUT_MS: Final = 30_000
 _PASSWORD_BYTES: Final = 16
 _LENGTH_BYTES: Final = 4
-#: Answers of more bytes are not of a server of this protocol.
+#: A larger answer cannot come from a server of this protocol.
 _MOST_BYTES: Final = 1 << 28
 
 
@@ -27,7 +27,7 @@ class AnswerError(Exception):
 
 
 class Client:
-    """A session with one server, until it is closed or lost."""
+    """A session with one server, until it is closed or the connection is lost."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader: Final = reader
@@ -61,7 +61,7 @@ class Client:
         return client
 
     async def ask(self, op: int, body: bytes = b"", *, xid: int | None = None) -> Record:
-        """Send a request, and return the record that answers it.
+        """Send a request, and return the record of the answer.
 
         Raises `AnswerError`, and `ConnectionError` when the connection is lost.
         """
@@ -86,7 +86,7 @@ class Client:
     async def _frame(self) -> bytes:
         length = int.from_bytes(await self._reader.readexactly(_LENGTH_BYTES))
         if length > _MOST_BYTES:
-            raise ConnectionError(f"an answer of {length} bytes")
+            raise ConnectionError(f"received an answer of {length} bytes")
         return await self._reader.readexactly(length)
 
     async def _read(self) -> None:

@@ -14,7 +14,7 @@ from quorate_zookeeper.tree.paths import parent_of
 from quorate_zookeeper.wire import jute, replies, requests
 from quorate_zookeeper.wire.codes import Error, Op
 
-#: Znodes that are copied at a time.
+#: Znodes copied at a time.
 _AT_A_TIME: Final = 64
 _RECURSIVE: Final = 1
 _ANY_VERSION: Final = jute.int32(-1)
@@ -28,19 +28,19 @@ class Copied:
     """The outcome of a copy."""
 
     copied: int = 0
-    #: They end with their sessions, which are not copied.
+    #: Skipped ephemeral znodes: they end with their sessions, which are not copied.
     ephemeral: int = 0
     deleted: int = 0
-    #: Those whose data has changed since they were created; their copies start at version 0.
+    #: Znodes whose data has changed since their creation; their copies start at version 0.
     versioned: int = 0
-    #: Changes that were followed.
+    #: Changes copied while following.
     followed: int = 0
-    #: Those that the source or the target did not let us copy, with the error codes.
+    #: Znodes that the source or the target refused, with the error codes.
     refused: dict[str, int] = field(default_factory=dict)
 
 
 class Copy:
-    """A copy of what is at and below a path."""
+    """A copy of a znode and its descendants."""
 
     def __init__(self, source: Client, target: Client, root: str, *, deletes: bool) -> None:
         self._source: Final = source
@@ -65,7 +65,7 @@ class Copy:
             level = below
 
     async def follow(self, report: Callable[[Copied], None]) -> None:
-        """Copy what changes, and return when the source is lost."""
+        """Copy changes until the connection to the source is lost."""
         while (event := await self._source.events.get()) is not None:
             _, path = event
             if not _is_own(path):
@@ -148,7 +148,7 @@ class Copy:
                 await self._delete(child)
 
     async def _delete(self, path: str) -> None:
-        """Delete a znode of the target and all below it, but for ephemerals and what is above."""
+        """Delete a znode of the target and its descendants, except ephemerals and their parents."""
         try:
             held = await self._target.ask(Op.GET_CHILDREN2, jute.text(path) + _UNWATCHED)
             names = held.vector(held.text)

@@ -1,4 +1,4 @@
-"""One connection: its requests take effect and are answered in the order in which they came."""
+"""One connection: its requests take effect and are answered in order of arrival."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _LENGTH_BYTES: Final = 4
 _PASSWORD_BYTES: Final = 16
 #: A connection without a session is closed after this time.
 CONNECT_S: Final = 10.0
-#: Maximum wait of a client for a node that has not reached what the client has seen.
+#: Maximum wait of a client for the node to reach the state that the client has seen.
 _CATCH_UP_S: Final = 3.0
-#: Maximum number of requests read ahead, bytes of these and of writes in flight, and writes.
+#: Maximum number of requests read ahead, of bytes of these and of writes in flight, and of writes.
 _MOST_WAITING: Final = 256
 _MOST_WAITING_BYTES: Final = 4 << 20
 _MOST_WRITES: Final = 1_024
 #: Maximum number of bytes that a client may leave unread: a reply and the events behind it.
 _MOST_UNREAD_BYTES: Final = 128 << 20
-#: The host's refusal of a command that writes or answers too much, or of a row that is too large.
+#: The host's refusal of a command with too large writes, reply or rows.
 _TOO_LARGE: Final = "TOO_LARGE"
-#: What is proposed as it came.
+#: Operations that are proposed unchanged.
 _WRITES: Final = (WRITES - {Op.CHECK}) | {Op.MULTI}
 
 
@@ -57,7 +57,7 @@ class _Slot:
         self.arrived_s: Final = arrived_s
         #: Bytes of the request, of a write.
         self.size: Final = size
-        #: It is sent once every event up to this transaction was; 0: at once.
+        #: The reply is sent after every event up to this transaction; 0: at once.
         self.zxid = 0
         self.error = 0
         self.body = b""
@@ -67,7 +67,7 @@ class _Slot:
 
 
 class Connection(asyncio.Protocol):
-    """Reads requests, and answers each after the events of all that it has seen."""
+    """Reads requests, and answers each after all events up to the state that the answer shows."""
 
     def __init__(self, server: Server) -> None:
         self.server: Final = server
@@ -75,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._received: Final = bytearray()
         self._frames: Final[deque[bytes]] = deque()
         self._frames_bytes = 0
-        #: When each of these came, and the one that is worked on.
+        #: The arrival times of these frames, and of the request in progress.
         self._arrivals: Final[deque[float]] = deque()
         self._arrived_s = 0.0
         self._began = False
@@ -86,18 +86,18 @@ class Connection(asyncio.Protocol):
         self._slots: Final[deque[_Slot]] = deque()
         self._unsent: Final[list[bytes]] = []
         self._stream: OrderedCommands | None = None
-        #: Writes that were not answered yet.
+        #: Unanswered writes.
         self._writes = 0
         self._writes_bytes = 0
         self._closes_session = False
-        #: Who the client has proved to be.
+        #: The identities that the client has proved.
         self.identities: list[pb.Identity] = []
-        #: Whom its certificate names; empty: it has shown none.
+        #: The user of its certificate; empty without one.
         self.user = ""
         #: The peer's address, as `host:port`, and its host.
         self.peer = ""
         self.host = ""
-        #: 0: there is none yet.
+        #: 0 until a session is attached.
         self.session = 0
         #: The number by which the session knows this connection.
         self.number = 0
@@ -109,10 +109,10 @@ class Connection(asyncio.Protocol):
         self.received = 0
         self.sent = 0
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Register the connection, or abort it if the server refuses it."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername") or ("", 0)
         self.host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
@@ -128,7 +128,7 @@ class Connection(asyncio.Protocol):
         self.server.loop.call_later(CONNECT_S, self._check_connected)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End: what was proposed goes on, and is not answered any more."""
+        """Clean up: proposed writes continue, but are not answered."""
         self._transport = None
         self._frames.clear()
         self._arrivals.clear()
@@ -141,7 +141,7 @@ class Connection(asyncio.Protocol):
             self.server.start(self._stream.close())
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, and wake who works on requests."""
+        """Buffer bytes, and wake the worker that serves requests."""
         self.active_s = self.server.now_s()
         self._received.extend(data)
         if not self._began and len(self._received) >= _LENGTH_BYTES:
@@ -159,24 +159,24 @@ class Connection(asyncio.Protocol):
             self.server.held.mind(self)
 
     def pause_writing(self) -> None:
-        """Stop working: the client does not read what it is sent."""
+        """Stop serving requests: the client does not read its replies."""
         self._writable = False
         self.server.held.mind(self)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Resume serving requests."""
         self._writable = True
         self.server.held.mind(self)
         self._wake()
 
-    # What the server calls.
+    # Called by the server.
 
     def notify(self, zxid: int, event: int, path: str) -> None:
         """Send an event."""
         self._write(replies.notification(zxid, event, path))
 
     def flush(self) -> None:
-        """Send the replies that may be sent by now."""
+        """Send the replies that no longer wait for a request or an event."""
         if not self._slots or self._transport is None:
             return
         out: list[bytes] = []
@@ -197,51 +197,51 @@ class Connection(asyncio.Protocol):
             self._write(b"".join(out))
 
     def write_last(self, data: bytes) -> None:
-        """Send something, and close."""
+        """Send data, and close."""
         self._write(data)
         self.close()
 
     def end(self) -> None:
-        """The session has ended: close, unless the client asked for it and waits for the reply."""
+        """Close after the session's end, unless the client awaits the reply to its own close."""
         if not self._closes_session:
             self.close()
 
     def close(self) -> None:
-        """Close it after what was written."""
+        """Close the connection after sending the pending data."""
         if self._transport is not None:
             self._send()
             self._transport.close()
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def held_bytes(self) -> int:
-        """What the node holds for the client: what it has not read, and requests not begun."""
+        """Bytes held for the client: unread replies, and requests not yet started."""
         if self._transport is None:
             return 0
         unread: int = self._transport.get_write_buffer_size()
         return unread + self._frames_bytes + len(self._received)
 
     def evict(self) -> None:
-        """Close it at once: what is held for it is needed for others."""
-        self.server.warn(f"{self.peer} neither reads what it is sent nor sends what it began")
+        """Abort the connection, to free its memory for others."""
+        self.server.warn(f"{self.peer} neither reads its replies nor completes its requests")
         self.abort()
 
     @property
     def outstanding(self) -> int:
-        """Requests that were not answered yet."""
+        """The number of unanswered requests."""
         return len(self._slots) + len(self._frames)
 
     def watch(self, kind: Kind, path: str, zxid: int) -> bool:
-        """Watch a path for changes after a transaction; False: it is one watch too many."""
+        """Watch a path for changes after a transaction; return False if the limit is reached."""
         if self.server.watches.add(kind, path, self, zxid):
             return True
         self.server.warn(
-            f"{self.peer} sets a watch too many: watch_bytes of [plugins.zookeeper] is "
-            f"{self.server.config.watch_bytes:,}, and a connection has an eighth of it"
+            f"{self.peer} sets too many watches: watch_bytes of [plugins.zookeeper] is "
+            f"{self.server.config.watch_bytes:,}, and a connection may use an eighth of it"
         )
         return False
 
@@ -272,7 +272,7 @@ class Connection(asyncio.Protocol):
             return
         self.sent += 1
         if not self._unsent:
-            # What is written in one turn of the loop is sent together.
+            # All data of one turn of the loop is sent together.
             self.server.loop.call_soon(self._send)
         self._unsent.append(data)
 
@@ -294,7 +294,7 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def _pace(self) -> None:
-        """Read on or do not."""
+        """Pause or resume reading, by the requests read ahead."""
         reads = len(self._frames) < _MOST_WAITING and self._frames_bytes < _MOST_WAITING_BYTES
         if reads != self._reads and self._transport is not None:
             self._reads = reads
@@ -303,7 +303,7 @@ class Connection(asyncio.Protocol):
             else:
                 self._transport.pause_reading()
 
-    # Requests, one after the other.
+    # Requests, in order.
 
     def _wake(self) -> None:
         if self._awake is not None and not self._awake.done():
@@ -323,7 +323,7 @@ class Connection(asyncio.Protocol):
         )
 
     async def written(self) -> None:
-        """Wait until the writes of the session are answered."""
+        """Wait until all writes of the session are answered."""
         if self._writes:
             await self._until(lambda: not self._writes)
 
@@ -351,14 +351,15 @@ class Connection(asyncio.Protocol):
             f"{self.peer} is refused: {self.user!r} is the name of a node, or reserved; give it a "
             "certificate with a name of its own"
             if self.server.node.is_reserved(self.user)
-            else f"{self.peer} is refused: the cluster asks who calls; set [plugins.zookeeper] user"
-            " to a user with `write` on zookeeper, or give clients certificates of such users"
+            else f"{self.peer} is refused: the cluster requires authentication; set user of "
+            "[plugins.zookeeper] to a user with `write` on zookeeper, or give clients certificates "
+            "of such users"
         )
         self.close()
         return False
 
     async def act(self) -> None:
-        """Write as whom the client has proved to be by now."""
+        """Write under the identity that the client has proved last."""
         await self.written()
         earlier = self._stream
         with self.server.node.acting(identities.user_of(self), self.peer):
@@ -367,7 +368,7 @@ class Connection(asyncio.Protocol):
             await earlier.close()
 
     def next_is(self, operations: Container[int]) -> bool:
-        """Return whether the next request has come, and is one of these operations."""
+        """Return whether the next request has arrived and is one of these operations."""
         return bool(self._frames) and int.from_bytes(self._frames[0][4:8]) in operations
 
     def take(self) -> bytes:
@@ -380,7 +381,7 @@ class Connection(asyncio.Protocol):
         return frame
 
     def _fail(self, error: BaseException) -> None:
-        """Close: whether a request was carried out is not known here."""
+        """Abort the connection: the outcome of its requests is unknown."""
         if not isinstance(error, TimeoutError) and not hasattr(error, "code"):
             _log.error("the connection of %s failed", self.peer, exc_info=error)
         self.server.warn(f"the connection of {self.peer} is closed: {error}")
@@ -390,7 +391,7 @@ class Connection(asyncio.Protocol):
         server, config = self.server, self.server.config
         asked_for = requests.Connect.decode(frame)
         if not await server.reached(asked_for.last_zxid, _CATCH_UP_S):
-            server.warn(f"{self.peer} has seen {asked_for.last_zxid:#x}, which is not here")
+            server.warn(f"{self.peer} has seen {asked_for.last_zxid:#x}, and this node has not")
             self.close()
             return False
         self.zxid = asked_for.last_zxid
@@ -442,7 +443,7 @@ class Connection(asyncio.Protocol):
     def reply(
         self, xid: int, zxid: int = 0, error: int = 0, body: bytes = b"", *, last: bool = False
     ) -> None:
-        """Answer a request after those before it; `last`: the connection is closed after it."""
+        """Answer a request after the previous ones; `last` closes the connection after it."""
         slot = _Slot(xid, self._arrived_s)
         self._slots.append(slot)
         slot.last = last

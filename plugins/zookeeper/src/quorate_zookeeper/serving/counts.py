@@ -1,10 +1,10 @@
-"""What a node has counted since it began to serve, whoever is connected by now."""
+"""Counters of a node since it began to serve, including closed connections."""
 
 from __future__ import annotations
 
 
 class Counts:
-    """Counters, which only rise."""
+    """Monotonic counters."""
 
     __slots__ = (
         "_longest_s",
@@ -19,22 +19,22 @@ class Counts:
     )
 
     def __init__(self) -> None:
-        #: Requests, and replies and events, of connections that have ended.
+        #: Requests received, and replies and events sent, on closed connections.
         self.received = 0
         self.sent = 0
-        #: Connections that have ended, those among them that were one too many, and proofs of
-        #: identities that were refused.
+        #: Closed connections, connections among them that were over a limit, and refused proofs of
+        #: identities.
         self.dropped = 0
         self.rejected = 0
         self.refused_identities = 0
-        #: Requests that were answered, and how long that took.
+        #: Answered requests, and their latencies.
         self.answered = 0
         self._total_s = 0.0
         self._shortest_s = float("inf")
         self._longest_s = 0.0
 
     def took(self, seconds: float) -> None:
-        """Count a request that was answered after this time."""
+        """Count an answered request with its latency."""
         self.answered += 1
         self._total_s += seconds
         if seconds > self._longest_s:
@@ -43,7 +43,7 @@ class Counts:
             self._shortest_s = seconds
 
     def latency_ms(self) -> tuple[int, float, int]:
-        """Return the shortest, the mean and the longest time of a request, in milliseconds."""
+        """Return the minimum, mean and maximum latency of a request, in milliseconds."""
         if not self.answered:
             return 0, 0.0, 0
         mean = self._total_s / self.answered

@@ -18,10 +18,10 @@ _RETRY_S: Final = 0.2
 
 
 class Follower:
-    """Passes each transaction to `happened` once, and then takes over its zxid.
+    """Passes each transaction to `happened` once, and then advances to its zxid.
 
-    `passed` is called whenever the zxid has risen. When transactions may have been missed, `lost`
-    is called, and the follower starts over, as must all that relied on it.
+    Calls `passed` whenever the zxid has risen. When transactions may have been missed, it calls
+    `lost` and starts over, as must everything that relied on it.
     """
 
     def __init__(
@@ -35,9 +35,9 @@ class Follower:
         self._happened: Final = happened
         self._passed: Final = passed
         self._lost: Final = lost
-        #: That of the last transaction passed on.
+        #: The zxid of the last transaction passed on.
         self.zxid = 0
-        #: Why it could not follow, at the last attempt.
+        #: The reason of the last failed attempt.
         self._complained = ""
         #: Whether the zxid is that of a state of this node.
         self.live = False
@@ -47,7 +47,7 @@ class Follower:
         while True:
             try:
                 await self._follow()
-            except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
+            except Exception as error:  # noqa: BLE001 - a later attempt may succeed
                 self._complain(error)
             if self.live:
                 self.live = False
@@ -55,16 +55,16 @@ class Follower:
             await asyncio.sleep(_RETRY_S)
 
     def _complain(self, error: Exception) -> None:
-        """Log why it cannot follow, once until something else is the reason or it could follow.
+        """Log the reason why it cannot follow, unless it is that of the last failed attempt.
 
-        What is not available yet, while a cluster is founded or has no leader, is no fault.
+        Unavailability while a cluster is founded or has no leader is not a fault.
         """
         reason = f"{type(error).__name__}: {error}"
         if self.live or reason != self._complained:
             expected = hasattr(error, "code")
             _log.log(
                 logging.INFO if expected else logging.WARNING,
-                "cannot follow the tree of znodes, and serves no client until it can: %s",
+                "cannot follow the tree of znodes, serving no clients until it can: %s",
                 reason,
                 exc_info=None if expected else error,
             )

@@ -1,10 +1,10 @@
-"""What a node holds for clients that do not take it, or do not send the rest of it."""
+"""Bounds the memory held for clients that do not read replies or complete requests."""
 
 from __future__ import annotations
 
 from typing import Final, Protocol
 
-#: Less than this is not counted: what a client takes or sends in time never comes to it.
+#: Smaller amounts are not counted: a client that reads and sends in time stays below it.
 LARGE: Final = 1 << 16
 #: Maximum number of bytes of all connections together.
 MOST_BYTES: Final = 128 << 20
@@ -15,18 +15,18 @@ class Holder(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Return what the node holds for it now: what it did not take, and unfinished requests."""
+        """Return the bytes held for it: unread replies, and unfinished requests."""
 
     def evict(self) -> None:
-        """End it: what it holds is needed for others."""
+        """Abort the connection, to free its memory for others."""
 
 
 class Held:
-    """Bounds what is held for all connections: who has made no progress for longest is evicted."""
+    """Bounds the bytes held for all connections; the longest without progress is evicted first."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most: Final = most_bytes
-        #: Who took nothing for the longest time comes first.
+        #: The connection without progress for the longest time comes first.
         self._by_holder: Final[dict[Holder, int]] = {}
         self._bytes = 0
 
@@ -34,12 +34,12 @@ class Held:
         return self._bytes
 
     def mind(self, holder: Holder) -> None:
-        """Count what is held for a connection by now; connections are evicted if it is too much."""
+        """Count the bytes held for a connection; evict connections while the total is too large."""
         self._count(holder)
         if self._bytes <= self._most:
             return
         for each in list(self._by_holder):
-            # It may have taken some of it since.
+            # It may have made progress since.
             self._count(each)
             if self._bytes <= self._most:
                 return
@@ -49,7 +49,7 @@ class Held:
             evicted.evict()
 
     def forget(self, holder: Holder) -> None:
-        """Count nothing for a connection any more."""
+        """Stop counting a connection."""
         self._bytes -= self._by_holder.pop(holder, 0)
 
     def _count(self, holder: Holder) -> None:

@@ -1,4 +1,4 @@
-"""Who a client proves to be."""
+"""The identities that clients prove."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from quorate_zookeeper.wire.jute import Record
 if TYPE_CHECKING:
     from quorate_zookeeper.serving.connection import Connection
 
-#: Characters of a digest's name that are shown.
+#: Maximum length of a digest's name in the audit log.
 _NAME: Final = 64
-#: Identities of one connection, which its requests carry, and bytes of the proof of one.
+#: Maximum number of identities of a connection, which its requests carry, and size of a proof.
 MOST_IDENTITIES: Final = 16
 PROOF_BYTES: Final = 1_024
 
 
 def user_of(connection: Connection) -> str:
-    """Return who writes, for the audit log: the user of a certificate, or else of a digest.
+    """Return the user for the audit log: that of the certificate, else of a digest.
 
-    A name of a digest shows as `digest:NAME`: clients choose it, and only an ACL compares its hash.
-    Without either it is the user as whom all of them call; empty: nobody has proved a name.
+    A digest is shown as `digest:NAME`: clients choose the name, and only an ACL compares its hash.
+    Without either it is the configured user of all clients, which may be empty.
     """
     if connection.user:
         return connection.user
@@ -35,15 +35,15 @@ def user_of(connection: Connection) -> str:
 
 
 async def authenticate(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Add an identity of the scheme `digest`."""
+    """Add an identity of the scheme `digest`, or refuse another scheme."""
     record.int32()
     scheme, proof = record.text(), record.buffer() or b""
     if scheme == "digest":
         before = user_of(connection)
         if not _proves(connection, proof):
             connection.server.warn(
-                f"{connection.peer} proves more than {MOST_IDENTITIES} identities, or one by more "
-                f"than {PROOF_BYTES:,} bytes"
+                f"{connection.peer} offered more than {MOST_IDENTITIES} identities, or a proof of "
+                f"more than {PROOF_BYTES:,} bytes"
             )
             _refuse(connection, xid)
             return
@@ -56,7 +56,7 @@ async def authenticate(connection: Connection, xid: int, op: int, record: Record
 
 
 def _proves(connection: Connection, proof: bytes) -> bool:
-    """Add the identity that a proof is of; False: it is too long, or one too many."""
+    """Add the identity of a proof; return False if it is too long, or one identity too many."""
     if len(proof) > PROOF_BYTES:
         return False
     user = proof.split(b":")[0].decode(errors="replace")
@@ -83,7 +83,7 @@ def _refuse(connection: Connection, xid: int) -> None:
 
 
 async def who_am_i(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Answer the identities of the client, of digests the users alone."""
+    """Reply with the identities of the client; digests show only their users."""
     shown = [
         jute.text(each.scheme)
         + jute.text(each.id.split(":")[0] if each.scheme == "digest" else each.id)

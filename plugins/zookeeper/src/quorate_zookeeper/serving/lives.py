@@ -1,4 +1,4 @@
-"""Renews the sessions of a node's clients, as long as these send requests."""
+"""Renews the sessions of a node's clients while they send requests."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _AT_A_TIME: Final = 1_000
 
 
 class Life(Protocol):
-    """A session, as this node keeps it alive. Times are the loop's, in seconds."""
+    """A session that this node keeps alive. Times are the loop's, in seconds."""
 
     session: int
     timeout_s: float
-    #: When the last request of its client came.
+    #: The time of the last request of its client.
     active_s: float
     #: The last of these times that the shard knows.
     renewed_s: float
 
     def end(self) -> None:
-        """The session has ended."""
+        """Handle the end of the session."""
 
     def abort(self) -> None:
         """Disconnect the client."""
@@ -56,8 +56,8 @@ async def renew_forever(node: NodeApi, lives: Iterable[Life], tick_s: float) -> 
             try:
                 async with asyncio.timeout(min(each.timeout_s for each in part) / 2):
                     await _renew(node, part)
-            except Exception as error:  # noqa: BLE001 - the next tick tries again
-                _log.warning("cannot renew %d sessions; trying again: %s", len(part), error)
+            except Exception as error:  # noqa: BLE001 - the next tick retries
+                _log.warning("cannot renew %d sessions, retrying: %s", len(part), error)
         now_s = loop.time()
         for each in list(lives):
             waits = each.active_s > each.renewed_s

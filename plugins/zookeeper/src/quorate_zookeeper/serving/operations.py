@@ -1,4 +1,4 @@
-"""What answers each operation that is no write."""
+"""The handler of each operation that is not a write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads of a connection: each from a state as new as what its client has seen."""
+"""Reads of a connection, each from a state at least as new as its client has seen."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from quorate_zookeeper.wire.jute import Record, ShortRecordError
 if TYPE_CHECKING:
     from quorate_zookeeper.serving.connection import Connection
 
-#: The watches that a read sets, and whether it sets them on what is not there.
+#: The watches that a read sets, and whether it sets them on an absent znode.
 _WATCHES: Final = {
     Op.EXISTS: (Kind.DATA, True),
     Op.GET_DATA: (Kind.DATA, False),
     Op.GET_CHILDREN: (Kind.CHILDREN, False),
     Op.GET_CHILDREN2: (Kind.CHILDREN, False),
 }
-#: What may need several pages.
+#: Operations that may need several pages.
 _IN_PAGES: Final = (Op.GET_CHILDREN, Op.GET_CHILDREN2, Op.COUNT_DESCENDANTS)
-#: Characters of a path that are logged.
+#: Maximum length of a path in the log.
 _SHOWN: Final = 200
 #: Consecutive reads of these kinds are answered from one state.
 _TOGETHER: Final = frozenset({Op.EXISTS, Op.GET_DATA})
-#: Reads that are answered from one state at most: the loop does nothing else meanwhile.
+#: Maximum number of reads answered from one state: they block the loop.
 AT_A_TIME: Final = 1_000
-#: The names of a page of children; a longer list is read in several.
+#: The size of a page of children's names; a longer list takes several.
 _PAGE_BYTES: Final = 8 << 20
-#: How often such a list is begun anew because children came or went between two pages, which takes
-#: a turn of the loop: a replica on this node is read in one.
+#: Attempts to read such a list: it restarts if children come or go between two pages. That needs
+#: a turn of the loop, since a replica on this node is read within one.
 _ATTEMPTS: Final = 20
 
 
 async def find(
     connection: Connection, lookups: Sequence[pb.Lookup], *, linearizable: bool = False
 ) -> pb.Found:
-    """Read a state that is as new as what the client has seen, and all events that were sent.
+    """Read a state as new as the client has seen, and as all events sent by this node.
 
-    It returns in the turn of the loop in which nothing newer has been sent.
+    Returns in a turn of the loop in which no newer event has been sent.
     """
     await connection.written()
     server = connection.server
@@ -60,7 +60,7 @@ async def find(
 
 
 async def read(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Answer a read, and those queued after it."""
+    """Answer a read, and the reads queued behind it."""
     reads = [(xid, op, record.text(), op in _WATCHES and record.boolean())]
     malformed = None
     if op in _TOGETHER:
@@ -75,7 +75,7 @@ async def read(connection: Connection, xid: int, op: int, record: Record) -> Non
         lookups = [_lookup(op, path) for _, op, path, _ in reads]
         found = await find(connection, lookups)
         if found.results[0].HasField("page"):
-            # No other read is taken together with it.
+            # Such a read is never combined with others.
             in_pages = _counted if lookups[0].type == Op.COUNT_DESCENDANTS else _listed
             found = await in_pages(connection, lookups[0])
         answered = reads[: len(found.results)]
@@ -98,22 +98,22 @@ def _lookup(op: int, path: str, after: str = "") -> pb.Lookup:
 
 
 def _bounded(connection: Connection, path: str, result: pb.Result) -> tuple[int, bytes]:
-    """Return the error and the body of a result that clients may be sent."""
+    """Return the error and the body of a result; one over the size limit is refused."""
     most = connection.server.config.reply_bytes
     if len(result.body) <= most:
         return result.error, result.body
     connection.server.warn(
-        f"{connection.peer} is not answered {len(result.body):,} bytes about {path[:_SHOWN]}: "
+        f"{connection.peer} is refused a reply of {len(result.body):,} bytes on {path[:_SHOWN]}: "
         f"reply_bytes of [plugins.zookeeper] is {most:,}"
     )
     return Error.MARSHALLING, b""
 
 
 async def _listed(connection: Connection, lookup: pb.Lookup) -> pb.Found:
-    """Read children page by page, all from one state: until none came or went in between."""
+    """Read children page by page from one state; retry if any came or went in between."""
     server = connection.server
     most = server.config.reply_bytes
-    # What one list holds is bounded, and so is what all of them do.
+    # One list at a time: this bounds their memory together.
     async with server.listing:
         for _ in range(_ATTEMPTS):
             pages: list[pb.Page] = []
@@ -123,7 +123,7 @@ async def _listed(connection: Connection, lookup: pb.Lookup) -> pb.Found:
                 found = await find(connection, [_lookup(lookup.type, lookup.path, after)])
                 [result] = found.results
                 if not result.HasField("page"):
-                    # By now it is short, or may not be read.
+                    # The list has become short, or may no longer be read.
                     return found
                 seen = replies.Described.decode(Record(result.body)).pzxid
                 if pages and seen != pzxid:
@@ -144,7 +144,7 @@ async def _listed(connection: Connection, lookup: pb.Lookup) -> pb.Found:
 
 
 async def _counted(connection: Connection, lookup: pb.Lookup) -> pb.Found:
-    """Count what is below a znode, page by page: the loop does other things in between."""
+    """Count the descendants of a znode page by page, yielding to the loop in between."""
     count, after = 0, b""
     while True:
         part = pb.Lookup(
@@ -163,7 +163,7 @@ async def _counted(connection: Connection, lookup: pb.Lookup) -> pb.Found:
 
 
 async def read_many(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Answer a multi that only reads; what makes it too large for a reply is refused alone."""
+    """Answer a read-only multi; only the results beyond the reply limit are refused."""
     wanted = requests.reads(record)
     room = connection.server.config.reply_bytes
     results: list[tuple[int, int, bytes]] = []
@@ -180,7 +180,7 @@ async def read_many(connection: Connection, xid: int, op: int, record: Record) -
 
 
 async def sync(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Answer once this node has what was committed when the request came."""
+    """Answer once this node has applied all transactions committed before the request."""
     path = record.text()
     found = await find(connection, [], linearizable=True)
     connection.reply(xid, found.zxid, 0, jute.text(path))

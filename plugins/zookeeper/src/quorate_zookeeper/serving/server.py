@@ -1,4 +1,4 @@
-"""The server: where it listens, who is connected, and which transactions its clients have seen."""
+"""The server: its listeners, its connections, and the transactions sent to its clients."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from quorate_zookeeper.v1 import rows_pb2 as rows
 
 _log = logging.getLogger(__name__)
 
-#: What the user of ZooKeeper's clients must have been granted.
+#: The right that the user of ZooKeeper's clients needs.
 _NEEDED: Final = Access(right="write", domain="zookeeper")
 _BACKLOG: Final = 1_024
-#: The longest pause between two looks at sessions that are to be renewed.
+#: Maximum interval of the check for sessions to renew.
 _TICK_S: Final = 0.5
-#: The part of the shortest timeout that it is otherwise.
+#: Number of checks within the shortest session timeout.
 _TICKS: Final = 12
 _OBSERVE_S: Final = 5.0
 #: Minimum interval between two warnings about clients; those between are counted.
@@ -48,16 +48,16 @@ class Server:
         self.held: Final = Held()
         self.counts: Final = Counts()
         self.connections: Final[set[Connection]] = set()
-        #: Those without a session, the oldest first.
+        #: Connections without a session, oldest first.
         self._silent: Final[dict[Connection, None]] = {}
-        #: Held while children are read in pages.
+        #: Held while a connection reads children in pages.
         self.listing: Final = asyncio.Lock()
         #: Connections whose next reply waits for events.
         self.blocked: Final[set[Connection]] = set()
         self._by_session: Final[dict[int, Connection]] = {}
         self._hosts: Final[Counter[str]] = Counter()
         self._follower: Final = Follower(node, self._happened, self._passed, self._lost)
-        #: Who waits for which transaction.
+        #: The zxid that each waiter waits for.
         self._waiting: Final[dict[asyncio.Future[None], int]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._listening: Final[list[asyncio.Server]] = []
@@ -93,7 +93,7 @@ class Server:
 
     @property
     def zxid(self) -> int:
-        """That of the last transaction whose events were sent."""
+        """The zxid of the last transaction with its events sent."""
         return self._follower.zxid
 
     @property
@@ -111,10 +111,10 @@ class Server:
         """Replies and events since it began to serve."""
         return self.counts.sent + sum(each.sent for each in self.connections)
 
-    # What connections call.
+    # Called by connections.
 
     def admits(self, user: str) -> bool:
-        """Whether the user of ZooKeeper's clients, or of a certificate, may do what they do."""
+        """Whether the configured user, or else that of a certificate, may write to the tree."""
         return not self.node.is_reserved(user) and self.node.allows(
             self.config.user or user, _NEEDED
         )
@@ -124,14 +124,15 @@ class Server:
         return self.loop.time()
 
     def entered(self, connection: Connection) -> bool:
-        """Record a connection; False: there are too many, or the server is closed."""
+        """Register a connection; return False if there are too many, or the server is closing."""
         config, host = self.config, connection.host
         self.connections.add(connection)
         self._hosts[host] += 1
         if self._closing:
             return False
         if config.connections_per_host and self._hosts[host] > config.connections_per_host:
-            self.warn(f"{connection.peer} is refused: its host has {self._hosts[host] - 1:,}")
+            others = self._hosts[host] - 1
+            self.warn(f"{connection.peer} is refused: its host has {others:,} connections")
             self.counts.rejected += 1
             return False
         if len(self.connections) > config.connections:
@@ -140,14 +141,14 @@ class Server:
                 self.warn(f"{connection.peer} is refused: there are {config.connections:,} others")
                 self.counts.rejected += 1
                 return False
-            # Who has no session yet keeps out nobody.
+            # A connection without a session gives way to a new one.
             del self._silent[oldest]
             oldest.abort()
         self._silent[connection] = None
         return True
 
     def left(self, connection: Connection) -> None:
-        """Forget a connection and its watches; its session continues."""
+        """Remove a connection and its watches; its session continues."""
         self.connections.discard(connection)
         self.counts.dropped += 1
         self.counts.received += connection.received
@@ -162,7 +163,7 @@ class Server:
             del self._by_session[connection.session]
 
     def attached(self, connection: Connection) -> None:
-        """Record the session of a connection; an earlier connection of it is closed."""
+        """Record the session of a connection, and abort an earlier connection of the session."""
         self._silent.pop(connection, None)
         earlier = self._by_session.get(connection.session)
         self._by_session[connection.session] = connection
@@ -170,7 +171,7 @@ class Server:
             earlier.abort()
 
     async def reached(self, zxid: int, timeout_s: float) -> bool:
-        """Wait until events up to a transaction were sent; False: they were not in time."""
+        """Wait until the events up to a transaction are sent; return False on a timeout."""
         if self.live and self.zxid >= zxid:
             return True
         reached = self.loop.create_future()
@@ -185,7 +186,7 @@ class Server:
         return True
 
     def answer_word(self, connection: Connection, word: bytes) -> bool:
-        """Answer a command of four letters, if it is one."""
+        """Answer a four-letter command; return False if it is none."""
         name = word.decode(errors="replace")
         if name not in words.WORDS:
             return False
@@ -193,13 +194,13 @@ class Server:
         return True
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the connections until the server is closed."""
+        """Run a coroutine in the background until the server is closed."""
         task = self.loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def warn(self, what: str) -> None:
-        """Log what a client did wrong, at most once per second."""
+        """Log a fault of a client, at most once per second."""
         now_s = self.now_s()
         if now_s - self._warned_s < _WARNING_S:
             self._suppressed += 1
@@ -208,7 +209,7 @@ class Server:
         self._warned_s, self._suppressed = now_s, 0
         _log.warning("ZooKeeper's clients: %s%s", what, more)
 
-    # What happens to the tree.
+    # Changes of the tree.
 
     def _happened(self, zxid: int, transaction: rows.Transaction) -> None:
         self.watches.fire(zxid, transaction.changes)
@@ -231,12 +232,12 @@ class Server:
                 future.set_result(None)
 
     def _lost(self) -> None:
-        """Close all connections: events may be missing, and clients ask again where they are."""
+        """Abort all connections: events may be missing, and clients resume when they reconnect."""
         _log.info("closing %d connections of ZooKeeper's clients", len(self.connections))
         for connection in list(self.connections):
             connection.abort()
 
-    # Its own work.
+    # Background work.
 
     async def _listen(self, port: int, context: ssl.SSLContext | None) -> None:
         listening = await self.loop.create_server(
@@ -264,7 +265,7 @@ class Server:
 
 @asynccontextmanager
 async def serving(node: NodeApi) -> AsyncIterator[None]:
-    """Serve ZooKeeper's clients as long as the node lives, if a port is set for them."""
+    """Serve ZooKeeper's clients during the node's lifespan, if a port is configured."""
     config = node.config(ZooKeeperConfig)
     if not config.port and not config.tls_port:
         yield

@@ -8,7 +8,7 @@ from typing import Final
 
 from quorate_zookeeper.config import ZooKeeperConfig
 
-#: Names of attributes as Java shows them; others are shown as they are.
+#: Names of attributes as Java shows them; others stay unchanged.
 _SHORT: Final = {
     "commonName": "CN",
     "localityName": "L",
@@ -24,11 +24,11 @@ _ESCAPED: Final = ',+"\\<>;'
 
 
 def context_of(config: ZooKeeperConfig) -> ssl.SSLContext:
-    """Return what connections are served with; raises `OSError`."""
+    """Return the TLS context of the secure port; raises `OSError`."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     oldest = ssl.TLSVersion.TLSv1_2 if config.tls_1_2 else ssl.TLSVersion.TLSv1_3
     context.minimum_version = oldest
-    # With no password OpenSSL would ask for one at the terminal, and the node wait for it.
+    # Without a password OpenSSL would prompt at the terminal, and the node would block.
     context.load_cert_chain(config.cert_file, config.key_file or None, password="")
     if config.client_ca_file:
         context.load_verify_locations(config.client_ca_file)
@@ -37,7 +37,7 @@ def context_of(config: ZooKeeperConfig) -> ssl.SSLContext:
 
 
 def subject_of(transport: asyncio.BaseTransport) -> str:
-    """Return the subject of a client's certificate as Java names it; empty: there is none."""
+    """Return the subject of a client's certificate as Java formats it; empty without one."""
     certificate = transport.get_extra_info("peercert")
     if not certificate:
         return ""
@@ -49,7 +49,7 @@ def subject_of(transport: asyncio.BaseTransport) -> str:
 
 
 def user_of(transport: asyncio.BaseTransport) -> str:
-    """Return the common name of a client's certificate; empty: there is none."""
+    """Return the common name of a client's certificate; empty without one."""
     certificate = transport.get_extra_info("peercert") or {}
     attributes = (each for part in certificate.get("subject", ()) for each in part)
     return next((str(value) for name, value in attributes if name == "commonName"), "")

@@ -1,4 +1,4 @@
-"""Requests about the watches of a connection."""
+"""Requests that set, check and remove the watches of a connection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MODES: Final = {0: Kind.PERSISTENT, 1: Kind.RECURSIVE}
 
 
 async def set_watches(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Set the watches that a client had on an earlier connection, and send what it missed."""
+    """Restore the watches of a client's earlier connection, and send the events it missed."""
     since = record.int64()
     wanted = [
         (missed, kind, path) for missed, kind in _RESUMED for path in record.vector(record.text)
@@ -62,7 +62,7 @@ def _missed_children(stat: replies.Described | None, since: int) -> Event | None
     return Event.CHILDREN if stat.pzxid > since else None
 
 
-#: The lists of one-shot watches that clients resume: of data, of what was absent, of children.
+#: The lists of one-shot watches that clients resume: on data, on absent znodes, on children.
 _RESUMED: Final = (
     (_missed_change, Kind.DATA),
     (_missed_creation, Kind.DATA),
@@ -83,7 +83,7 @@ async def add_watch(connection: Connection, xid: int, op: int, record: Record) -
 
 
 async def check_watches(connection: Connection, xid: int, op: int, record: Record) -> None:
-    """Return whether there are such watches, and remove them if that is asked."""
+    """Reply whether such watches exist, and remove them if the request asks for it."""
     path, type_ = record.text(), record.int32()
     if type_ not in KINDS:
         raise UndecodableError

@@ -1,4 +1,4 @@
-"""The watches of a node's connections, and which of them a change of the tree fires."""
+"""The watches of a node's connections, and how changes of the tree fire them."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from quorate_zookeeper.wire.codes import Event, Perm
 
 
 class Kind(Enum):
-    """What a watch reports."""
+    """The kinds of watches, by the events they report."""
 
     #: Data: the znode is created, changed or deleted; once.
     DATA = 1
     #: Children come and go, or the znode is deleted; once.
     CHILDREN = 2
-    #: Both, again and again.
+    #: Both, repeatedly.
     PERSISTENT = 3
-    #: The znode and all below it, again and again; not of children as such.
+    #: The znode and its descendants, repeatedly; no events of children.
     RECURSIVE = 4
 
 
-#: About what a watch takes in memory beside its path, and the part that one watcher may have.
+#: Approximate memory of a watch beside its path, and the share that one watcher may use.
 _WATCH_BYTES: Final = 256
 _SHARES: Final = 8
 _ONE_SHOT: Final = (Kind.DATA, Kind.CHILDREN)
@@ -41,13 +41,13 @@ KINDS: Final[dict[int, tuple[Kind, ...]]] = {
 
 
 class Watcher(Protocol):
-    """A connection, as its watches know it."""
+    """A connection that holds watches."""
 
     session: int
 
     @property
     def identities(self) -> Sequence[pb.Identity]:
-        """Who it has proved to be."""
+        """The identities that it has proved."""
 
     def notify(self, zxid: int, event: int, path: str) -> None:
         """Send an event."""
@@ -58,7 +58,7 @@ class Watches:
 
     def __init__(self, most_bytes: int) -> None:
         self._most: Final = most_bytes
-        #: What the watches of each watcher come to, and all of them.
+        #: The memory of the watches of each watcher, and of all.
         self._bytes_of: Final[Counter[Watcher]] = Counter()
         self._bytes = 0
         self._tables: Final[dict[Kind, dict[str, dict[Watcher, int]]]] = {kind: {} for kind in Kind}
@@ -73,7 +73,7 @@ class Watches:
     def add(self, kind: Kind, path: str, watcher: Watcher, zxid: int) -> bool:
         """Watch a path for changes after a transaction; an existing watch stays.
 
-        False: there are too many of this watcher, or of all.
+        Returns False if this watcher, or all watchers together, hold too many.
         """
         watchers = self._tables[kind].get(path)
         if watchers is not None and watcher in watchers:
@@ -105,11 +105,11 @@ class Watches:
             self._drop(kind, path, watcher)
 
     def counts(self) -> tuple[int, int]:
-        """Return how many watchers there are, and how many paths."""
+        """Return the numbers of watchers and of watched paths."""
         return len(self._of), len(set().union(*self._tables.values()))
 
     def by_session(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the session of each watcher, and the paths that it watches."""
+        """Yield the session of each watcher, with the paths that it watches."""
         for watcher, held in self._of.items():
             yield watcher.session, sorted({path for _, path in held})
 

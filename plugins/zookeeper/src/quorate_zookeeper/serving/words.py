@@ -1,4 +1,4 @@
-"""Commands of four letters: text for operators, after which the connection is closed."""
+"""Four-letter commands: each replies with text for operators and closes the connection."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: The release whose protocol is served; clients choose by it what they use.
+#: The emulated release of ZooKeeper; clients choose features by it.
 VERSION: Final = "3.9.3"
 _VERSION_LINE: Final = f"Zookeeper version: {VERSION}-quorate, built on 11/23/2026 00:00 GMT\n"
 _NOT_SERVING: Final = "This ZooKeeper instance is not currently serving requests\n"
@@ -35,15 +35,15 @@ async def answer(server: Server, connection: Connection, word: str) -> None:
         try:
             async with asyncio.timeout(_TIMEOUT_S):
                 text = await WORDS[word](server)
-        except Exception as error:  # noqa: BLE001 - the answer says so
-            _log.info("%s cannot be answered: %s", word, error)
+        except Exception as error:  # noqa: BLE001 - the reply reports the failure
+            _log.info("cannot answer %s: %s", word, error)
             text = _NOT_SERVING
     connection.write_last(text.encode())
 
 
 async def _figures(server: Server) -> asked.Figures:
     if not server.live:
-        raise LookupError("the tree of znodes is not known here yet")
+        raise LookupError("this node has not loaded the tree of znodes yet")
     answers = await server.node.read(asked.CountTree(), asked.Figures, consistency="stale")
     return answers.rows[0]
 
@@ -123,7 +123,7 @@ async def _mntr(server: Server) -> str:
 
 
 def _files() -> tuple[int, int]:
-    """Return how many files the process has open, and how many it may; -1: it is not known here."""
+    """Return the number of open files of the process and its limit; -1 if unknown."""
     try:
         return len(os.listdir("/proc/self/fd")), resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     except OSError:

@@ -1,1 +1,1 @@
-"""Sessions: opened, attached to connections, kept alive, ended with their ephemeral znodes."""
+"""Sessions: opened, attached to connections, renewed, and ended with their ephemeral znodes."""

@@ -1,4 +1,4 @@
-"""The handlers of what happens to sessions."""
+"""The handlers of the commands on sessions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from quorate_zookeeper.families import LIVENESS, SESSIONS, session_key
 from quorate_zookeeper.tree.changing import ENOUGH_BYTES, Tree, paths_of
 from quorate_zookeeper.v1 import commands_pb2 as pb, rows_pb2 as rows
 
-#: There is no such session any more.
+#: The session has ended or expired.
 SESSION_EXPIRED: Final = "SESSION_ENDED"
-#: The session has another connection.
+#: The session has moved to another connection.
 SESSION_MOVED: Final = "SESSION_MOVED"
-#: Ephemeral znodes that are removed by one transaction: what it writes is bounded.
+#: Ephemeral znodes deleted by one transaction, whose writes are bounded.
 MOST_EPHEMERALS: Final = 10_000
 
 
@@ -27,7 +27,7 @@ def find_session(txn: Txn, number: int) -> rows.Session | None:
 
 
 def demand_connection(txn: Txn, session: int, connection: int) -> None:
-    """Refuse what comes from a session that has ended, or by a connection that it had before."""
+    """Refuse a request of an ended session, or over a former connection of a session."""
     found = find_session(txn, session)
     if found is None:
         raise Rejected(SESSION_EXPIRED, f"session {session:#x} has ended")
@@ -36,7 +36,7 @@ def demand_connection(txn: Txn, session: int, connection: int) -> None:
 
 
 def open_session(txn: Txn, command: pb.OpenSession) -> pb.SessionOpened:
-    """Begin a session, which is named by the revision that it begins with."""
+    """Open a session; its id is the revision of this transaction."""
     session = rows.Session(
         timeout_ms=command.timeout_ms,
         password_sha256=command.password_sha256,
@@ -47,7 +47,7 @@ def open_session(txn: Txn, command: pb.OpenSession) -> pb.SessionOpened:
 
 
 def attach_session(txn: Txn, command: pb.AttachSession) -> pb.SessionOpened:
-    """Give a session another connection; its earlier one writes no more."""
+    """Attach a session to another connection; its earlier connection can no longer write."""
     session = find_session(txn, command.session)
     if session is None or session.password_sha256 != command.password_sha256:
         return pb.SessionOpened()
@@ -67,7 +67,7 @@ def close_session(txn: Txn, command: pb.CloseSession) -> pb.Transacted:
 
 
 def renew_sessions(txn: Txn, command: pb.RenewSessions) -> pb.SessionsRenewed:
-    """Move the deadlines of sessions to a timeout after the last requests of their clients."""
+    """Extend the deadlines of sessions to one timeout after the last request of their clients."""
     ended = []
     for each in command.sessions:
         session = find_session(txn, each.session)
@@ -82,14 +82,14 @@ def renew_sessions(txn: Txn, command: pb.RenewSessions) -> pb.SessionsRenewed:
 
 
 def expire_sessions(txn: Txn, command: pb.ExpireSessions) -> None:
-    """End the sessions whose clients were silent for their timeout, with their ephemerals."""
+    """End the sessions that were silent for their timeout, with their ephemerals."""
     due = [int(keys.unpack(key)[0]) for key in still_due(txn, LIVENESS, command.keys)]
     if due:
         _end(txn, due)
 
 
 def _end(txn: Txn, sessions: Sequence[int]) -> None:
-    """End sessions; what is too much for one transaction is done by later ones."""
+    """End sessions; later transactions delete the ephemerals beyond the limit of one."""
     tree, left = Tree(txn), MOST_EPHEMERALS
     for number in sessions:
         paths, removed = paths_of(txn, number, left + 1), 0

@@ -1,4 +1,4 @@
-"""Access control lists: which are accepted, and what they allow."""
+"""Access control lists: validation and the rights that they grant."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from quorate_zookeeper.wire.codes import Perm
 
 #: Maximum size of a list: each change of a znode is published with it, and with its parent's.
 MOST_BYTES: Final = 1 << 14
-#: What an entry counts beside its text.
+#: The size of an entry beside its text.
 _ENTRY_BYTES: Final = 16
-#: Identities that `auth` in a list stands for.
+#: The schemes of identities that `auth` in a list stands for.
 _PROVED = ("digest", "sasl", "x509")
 
 
 def is_everybodys(entry: rows.Acl) -> bool:
-    """Return whether an entry lets everybody do everything."""
+    """Return whether an entry grants every right to every client."""
     return entry.scheme == "world" and entry.perms == Perm.ALL and entry.id == "anyone"
 
 
 def is_open(acl: Sequence[rows.Acl]) -> bool:
-    """Return whether a list lets everybody do everything, which is stored as none."""
+    """Return whether a list grants every right to every client; it is stored as an empty list."""
     return any(map(is_everybodys, acl))
 
 
 def accepted(acl: Iterable[rows.Acl], identities: Iterable[pb.Identity]) -> list[rows.Acl] | None:
-    """Return a list as it is stored, each entry once; None: it is refused."""
+    """Return a list in its stored form, each entry once; None if it is refused."""
     found: dict[tuple[int, str, str], rows.Acl] = {}
     room = MOST_BYTES
     for each in acl:
@@ -54,7 +54,7 @@ def accepted(acl: Iterable[rows.Acl], identities: Iterable[pb.Identity]) -> list
 
 
 def allows(acl: Sequence[rows.Acl], identities: Sequence[pb.Identity], perms: int) -> bool:
-    """Return whether a stored list gives one of these rights to somebody with these identities."""
+    """Return whether a stored list grants one of these rights to a client with these identities."""
     if not acl:
         return True
     if any(who.scheme == "super" for who in identities):
@@ -67,7 +67,7 @@ def allows(acl: Sequence[rows.Acl], identities: Sequence[pb.Identity], perms: in
 
 
 def shown(acl: Sequence[rows.Acl], identities: Sequence[pb.Identity]) -> Iterable[rows.Acl]:
-    """Return a stored list as it is answered: hashes only to those who may change it."""
+    """Return a stored list as replied: hashes are shown only to clients that may change it."""
     if not acl:
         return [rows.Acl(perms=Perm.ALL, scheme="world", id="anyone")]
     if allows(acl, identities, Perm.ADMIN):

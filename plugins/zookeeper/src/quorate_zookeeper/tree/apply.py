@@ -1,4 +1,4 @@
-"""The handlers of what changes the tree."""
+"""The handlers of the commands that change the tree."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DATA_CHANGED: Final = replies.HEADS[Op.SET_DATA]
 
 
 def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
-    """Carry out all operations of a write, or none."""
+    """Apply all operations of a write, or none."""
     demand_connection(txn, command.session, command.connection)
     tree = Tree(txn, command.identities, command.session, enforces_quotas=command.enforce_quotas)
     record = Record(command.request)
@@ -40,7 +40,7 @@ def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
 def _carry_out_all(
     txn: Txn, tree: Tree, operations: Sequence[Operation | list[DataChange]]
 ) -> pb.Transacted:
-    # Two parts of each operation that was carried out.
+    # Two parts for each applied operation.
     results: list[bytes] = []
     tree.read_ahead(operations)
     try:
@@ -54,7 +54,7 @@ def _carry_out_all(
             tree.commit()
     except RefusedError as refusal:
         count = sum(len(each) if isinstance(each, list) else 1 for each in operations)
-        # What is too large together failed with the last one.
+        # A transaction that is too large as a whole fails at its last operation.
         failed_at = min(len(results) // 2, count - 1)
         body = replies.failed_multi(count, failed_at, refusal.error)
         return pb.Transacted(zxid=last_zxid(txn), body=body)
@@ -62,7 +62,7 @@ def _carry_out_all(
 
 
 def reap(txn: Txn, command: pb.Reap) -> None:
-    """Remove empty containers, and empty znodes whose time to live has passed."""
+    """Delete empty containers, and empty znodes with an expired time to live."""
     tree = Tree(txn)
     removed = False
     for key in still_due(txn, REAPING, command.keys):
@@ -73,7 +73,7 @@ def reap(txn: Txn, command: pb.Reap) -> None:
         node = tree.node(path)
         txn.schedule(REAPING, key, None)
         if node is None or tree.child_count(path):
-            # The last child that is removed sets another deadline.
+            # The deletion of the last child sets another deadline.
             continue
         ends_at_ms = node.modified_at_ms + node.ttl_ms
         if node.ttl_ms and ends_at_ms > txn.proposed_at_ms:

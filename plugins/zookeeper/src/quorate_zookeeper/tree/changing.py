@@ -1,4 +1,4 @@
-"""The tree as a transaction changes it: nothing is written before all of it has succeeded."""
+"""The tree within a transaction: nothing is written before every operation has succeeded."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ CONTAINER_MS: Final = 60_000
 #: Changes of one event, and their size: a row is bounded.
 _AT_A_TIME: Final = 2_000
 _EVENT_BYTES: Final = 512 << 10
-#: Maximum size of what a transaction publishes: the host takes no more of one command either.
+#: Maximum size of the changes that a transaction publishes, which is the host's per command.
 MOST_BYTES: Final = 16 << 20
-#: What removes znodes by itself leaves the rest to a later transaction at this size.
+#: At this size, reaping and expiry leave the rest to a later transaction.
 ENOUGH_BYTES: Final = 8 << 20
 #: The end of an event that another one of its transaction follows.
 _MORE: Final = rows.Transaction(more=True).SerializeToString()
@@ -62,7 +62,7 @@ class RefusedError(Exception):
 
 
 class _Written:
-    """A znode while its data is changed, and what all of its changes share."""
+    """A znode while its data changes, with the parts that all of its changes share."""
 
     __slots__ = ("begins", "change", "data", "ends", "middle", "node", "version")
 
@@ -78,7 +78,7 @@ class _Written:
 
 
 class Tree:
-    """Reads znodes once and writes what has changed of them once."""
+    """Reads each znode once, and writes each changed row once."""
 
     def __init__(
         self,
@@ -98,22 +98,22 @@ class Tree:
         self._parents: Final[dict[str, rows.Children]] = {}
         self._changed_nodes: Final[dict[str, None]] = {}
         self._changed_parents: Final[dict[str, None]] = {}
-        #: Whether each of these rows of an index is there in the end.
+        #: Whether each of these index rows exists in the end.
         self._names: Final[dict[bytes, bool]] = {}
         self._ephemerals: Final[dict[bytes, bool]] = {}
         self._quotas: Final[dict[bytes, bool]] = {}
-        #: When to look whether these are to be removed.
+        #: The reaping deadlines of these paths; None removes one.
         self._reaping: Final[dict[bytes, int | None]] = {}
-        #: How many znodes it adds.
+        #: The net number of znodes added.
         self._more_nodes = 0
         self._has_quotas: Final = bool(txn.count(QUOTAS))
-        #: What happened, as encoded changes of a `Transaction`.
+        #: The encoded changes of a `Transaction`.
         self._changes: Final[list[bytes]] = []
-        #: What those come to that came and went; of changed data only one is in memory per znode.
+        #: Size of the creations and deletions; a znode holds one encoded change of its data.
         self.changes_bytes = 0
 
     def read_ahead(self, operations: Sequence[Operation | list[DataChange]]) -> None:
-        """Read together what operations look at, which takes less than one by one."""
+        """Read the rows that operations need in one batch, which is faster than one by one."""
         nodes: dict[str, None] = {}
         parents: dict[str, None] = {}
         for each in operations:
@@ -135,14 +135,14 @@ class Tree:
     # Operations; each raises `RefusedError` and returns the record that answers it.
 
     def apply(self, operation: Operation) -> bytes:
-        """Carry out an operation on top of those before it."""
+        """Apply an operation on top of the previous ones."""
         carry_out = _OPERATIONS.get(operation.type)
         if carry_out is None:
             raise RefusedError(Error.UNIMPLEMENTED)
         return carry_out(self, operation)
 
     def remove(self, path: str) -> None:
-        """Delete a znode that may be deleted, if it is there."""
+        """Delete a znode if it exists, without checks."""
         node = self.node(path)
         if node is None:
             return
@@ -170,7 +170,7 @@ class Tree:
             self._reaping[parent_path.encode()] = self._now_ms + wait_ms
 
     def node(self, path: str) -> rows.Znode | None:
-        """Return a znode as it is by now, or None."""
+        """Return the current state of a znode, or None."""
         nodes = self._nodes
         if path in nodes:
             return nodes[path]
@@ -178,13 +178,13 @@ class Tree:
         return found
 
     def child_count(self, path: str) -> int:
-        """Return the number of a znode's children by now."""
+        """Return the current number of a znode's children."""
         return self._children_of(path).count
 
     def commit(
         self, *, ended: Sequence[int] = (), attached: Sequence[rows.Attachment] = ()
     ) -> None:
-        """Write it all as one transaction, and publish what happened; raises `RefusedError`."""
+        """Write all rows as one transaction, and publish the changes; raises `RefusedError`."""
         size = sum(map(len, self._changes))
         if size > MOST_BYTES:
             raise RefusedError(Error.MARSHALLING)
@@ -300,7 +300,7 @@ class Tree:
         return b""
 
     def change_data(self, changes: Sequence[DataChange], head: bytes, results: list[bytes]) -> None:
-        """Change the data of znodes, of one also repeatedly.
+        """Change the data of znodes; one znode may occur several times.
 
         Each change adds two parts to the results, which together are `head` and a stat.
         """
@@ -320,7 +320,7 @@ class Tree:
                 raise RefusedError(Error.BAD_VERSION)
             size = 0 if data is None else len(data)
             if self._has_quotas:
-                # Before it has an answer: this may refuse it.
+                # Before the answer is appended: this may refuse the change.
                 self._use(path, 0, size - len(znode.node.data))
             znode.version = version = version + 1 if version != _LAST_VERSION else -1 - version
             znode.data = data
@@ -406,7 +406,7 @@ class Tree:
             raise RefusedError(Error.NO_AUTH)
 
     def _use(self, path: str, count: int, size: int) -> None:
-        """Count what is added at a path, where it is limited."""
+        """Add to the usage of the nearest quota of a path; raises `RefusedError`."""
         if not self._has_quotas:
             return
         limited = quotas.limited_ancestor(self._txn, path)
@@ -439,7 +439,7 @@ class Tree:
 
 
 def _events(changes: list[bytes], size: int) -> list[list[bytes]]:
-    """Cut changes into those of one event each; the last may have none."""
+    """Split changes into events; the last one may be empty."""
     if len(changes) <= _AT_A_TIME and size <= _EVENT_BYTES:
         return [changes]
     events: list[list[bytes]] = [[]]
@@ -470,7 +470,7 @@ def _change(
     return happened.SerializeToString()
 
 
-#: What carries out each operation.
+#: The method of each operation.
 _OPERATIONS: Final[Mapping[int, Callable[[Tree, Operation], bytes]]] = {
     **dict.fromkeys(CREATES, Tree._create),
     Op.DELETE: Tree._delete,
@@ -481,14 +481,14 @@ _OPERATIONS: Final[Mapping[int, Callable[[Tree, Operation], bytes]]] = {
 
 
 def paths_of(txn: Txn, session: int, most: int) -> list[str]:
-    """Return the paths of the first znodes that end with a session."""
+    """Return the paths of the first ephemeral znodes of a session, at most `most`."""
     start, end = keys.prefix(session)
     found = txn.scan(EPHEMERALS, start, end, limit=most)
     return [str(keys.unpack(row.key)[1]) for row in found]
 
 
 def _write(txn: Txn, family: str, changed: Mapping[str, rows.Znode | rows.Children | None]) -> None:
-    """Write rows by their paths; delete those that are None."""
+    """Write rows by their paths, and delete the paths whose row is None."""
     kept = {
         path.encode(): row.SerializeToString() for path, row in changed.items() if row is not None
     }

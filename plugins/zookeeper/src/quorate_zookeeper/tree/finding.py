@@ -1,4 +1,4 @@
-"""What is read of the tree, as records of the protocol."""
+"""Reads of the tree, answered as records of the protocol."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from quorate_zookeeper.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_zookeeper.wire import jute, replies
 from quorate_zookeeper.wire.codes import Error, Op, Perm
 
-#: Maximum size of the results of one query: the host answers 16 MiB. What does not fit beside other
-#: results is left out, and what is larger by itself is refused.
+#: Maximum size of the results of one query: the host answers 16 MiB. A result that does not fit
+#: beside the others is left out, and one that is larger by itself is refused.
 MOST_BYTES: Final = (16 << 20) - (1 << 16)
 #: Znodes that are weighed to estimate the size of the tree, fewer when they are large.
 _WEIGHED: Final = 500
 _WEIGHED_BYTES: Final = 1 << 20
 _WEIGHED_AT_A_TIME: Final = 10
-#: About what is sent of a result beside its bytes.
+#: Approximate overhead of a result beside its bytes.
 _RESULT_BYTES: Final = 16
 
 
 def find(reader: Reader, query: asked.Find) -> Iterator[asked.Found]:
-    """Answer lookups, all from one state of the tree; those at the end may be left out."""
+    """Answer lookups, all from one state of the tree; lookups at the end may be left out."""
     found, room = asked.Found(zxid=last_zxid(reader)), MOST_BYTES
     for lookup in query.lookups:
         if lookup.type == Op.GET_EPHEMERALS:
@@ -52,7 +52,7 @@ def find(reader: Reader, query: asked.Find) -> Iterator[asked.Found]:
 
 
 def count_tree(reader: Reader, _: asked.CountTree) -> Iterator[asked.Figures]:
-    """Count what operators ask for."""
+    """Count znodes, bytes, ephemerals and sessions for operators."""
     znodes = node_count(reader)
     weighed, size = _weighed(reader)
     yield asked.Figures(
@@ -65,7 +65,7 @@ def count_tree(reader: Reader, _: asked.CountTree) -> Iterator[asked.Figures]:
 
 
 def _weighed(reader: Reader) -> tuple[int, int]:
-    """Return a number of znodes, and the size of their rows."""
+    """Return the number of sampled znodes, and the size of their rows."""
     count = size = 0
     start, end = descendants("/")
     while count < _WEIGHED and size < _WEIGHED_BYTES:
@@ -108,7 +108,7 @@ def _look_up(
 
 
 def _descendants(reader: Reader, lookup: asked.Lookup) -> asked.Result:
-    """Return how many there are below a znode, or of a page of them."""
+    """Return the number of descendants of a znode, or of a page of them."""
     count, last = count_descendants(reader, lookup.path, lookup.after_key)
     if last and lookup.page_bytes:
         return asked.Result(page=asked.Page(count=count, last_key=last))
@@ -119,11 +119,11 @@ def _descendants(reader: Reader, lookup: asked.Lookup) -> asked.Result:
 
 
 def _names(reader: Reader, lookup: asked.Lookup) -> tuple[list[bytes], str]:
-    """Return names of children as records, and the last of them if they are not all."""
+    """Return names of children as records, and the last name if more follow."""
     names: list[bytes] = []
     size, last = 0, ""
     for some in child_names(reader, lookup.path, lookup.after):
-        # More than fits into an answer is not collected.
+        # Names beyond the size of a reply are not collected.
         if size > MOST_BYTES or 0 < lookup.page_bytes <= size:
             return names, last
         records = [jute.text(name) for name in some]

@@ -1,4 +1,4 @@
-"""Stored znodes, and those that exist without being stored."""
+"""Stored znodes, and built-in znodes that exist without a row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUILT_IN: Final = {
     QUOTA: (),
     CONFIG: (),
 }
-#: Znodes that are counted at a time, and names of children, which may come to 6 MiB.
+#: Znodes counted at a time, and names of children read at a time, which may come to 6 MiB.
 _AT_A_TIME: Final = 10_000
 _NAMES: Final = 500
 
@@ -39,18 +39,18 @@ def stored_node(reader: Reader, path: str) -> rows.Znode | None:
 
 
 def stored_nodes(reader: Reader, paths: Collection[str]) -> dict[str, rows.Znode | None]:
-    """Return znodes by their paths, as `stored_node`."""
+    """Return znodes by path, each as `stored_node` does."""
     found = read_values(reader, NODES, [path.encode() for path in paths])
     return dict(zip(paths, map(_node, paths, found), strict=True))
 
 
 def stored_children(reader: Reader, path: str) -> rows.Children:
-    """Return what is stored about a znode's children."""
+    """Return the row that counts a znode's children."""
     return _children(path, reader.get(PARENTS, path.encode()))
 
 
 def stored_children_of(reader: Reader, paths: Collection[str]) -> dict[str, rows.Children]:
-    """Return what is stored about the children of znodes, by their paths."""
+    """Return the rows that count the children of znodes, by path."""
     found = read_values(reader, PARENTS, [path.encode() for path in paths])
     return dict(zip(paths, map(_children, paths, found), strict=True))
 
@@ -79,7 +79,7 @@ def node_count(reader: Reader) -> int:
 
 
 def child_names(reader: Reader, path: str, after: str = "") -> Iterator[list[str]]:
-    """Yield the names of a znode's children, or of those after one, some at a time."""
+    """Yield the names of a znode's children, all or those after a name, in batches."""
     start, end = keys.prefix(path)
     if after:
         start = keys.successor(child_key(path, after))
@@ -93,9 +93,9 @@ def child_names(reader: Reader, path: str, after: str = "") -> Iterator[list[str
 
 
 def count_descendants(reader: Reader, path: str, after: bytes = b"") -> tuple[int, bytes]:
-    """Return how many znodes are below one, after a key of the index of children, or some of them.
+    """Count the descendants of a znode, starting after a key of the index of children.
 
-    Then the second is the key of the last of these.
+    The count may be partial: then the second value is the last key counted, else it is empty.
     """
     below = keys.opening(path if path == "/" else path + "/")
     ranges = [below] if path == "/" else [keys.prefix(path), below]
@@ -116,6 +116,6 @@ def count_descendants(reader: Reader, path: str, after: bytes = b"") -> tuple[in
 
 
 def last_zxid(reader: Reader) -> int:
-    """Return the zxid of the last transaction; 0: there was none."""
+    """Return the zxid of the last transaction; 0 if there was none."""
     row = reader.get_row(TRANSACTIONS, LAST)
     return 0 if row is None else row.revision

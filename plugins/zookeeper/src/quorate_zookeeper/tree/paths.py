@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import Final
 
-#: Code points that no path of a znode may have.
+#: Code points forbidden in the path of a znode.
 _REFUSED: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]")
-#: Maximum length of a path of a new znode: lists of children are read by the hundred.
+#: Maximum length of the path of a new znode: children are read by the hundred.
 LONGEST: Final = 4_096
 
 
 def is_valid(path: str) -> bool:
-    """Return whether a znode may have this path."""
+    """Return whether a path is valid for a znode."""
     if path == "/":
         return True
     return (
@@ -34,6 +34,6 @@ def name_of(path: str) -> str:
 
 
 def descendants(path: str) -> tuple[bytes, bytes]:
-    """Return start and end of the keys of all that is below a znode."""
+    """Return the start and end of the keys of a znode's descendants."""
     base = b"" if path == "/" else path.encode()
     return (base or b"/") + (b"/" if base else b"\x00"), base + b"0"

@@ -19,7 +19,7 @@ from quorate_zookeeper.v1 import rows_pb2 as rows
 
 LIMITS: Final = "zookeeper_limits"
 STATS: Final = "zookeeper_stats"
-#: A quota is not set on more znodes than these: they are counted in one transaction.
+#: The most znodes below a new quota: they are counted in one transaction.
 MOST_COUNTED: Final = 100_000
 _FIELD: Final = re.compile(r"(\w+)=(-?\d+)")
 
@@ -35,14 +35,14 @@ class Usage(NamedTuple):
 
 
 def limited_path(path: str, name: str) -> str | None:
-    """Return the path that a znode of this name below the quotas is about, if it is such a one."""
+    """Return the path that a quota znode of this name limits; None if it is no such znode."""
     if not path.startswith(QUOTA + "/") or not path.endswith("/" + name):
         return None
     return path[len(QUOTA) : -len(name) - 1] or "/"
 
 
 def file_of(path: str, name: str) -> str:
-    """Return the path of the znode with the limits or the usage of a path."""
+    """Return the path of the znode that holds the limits or the usage of a path."""
     return f"{QUOTA}{path}/{name}" if path != "/" else f"{QUOTA}/{name}"
 
 
@@ -53,7 +53,7 @@ def usage_of(node: rows.Znode) -> Usage:
 
 
 def exceeds(limits: rows.Znode, usage: Usage) -> bool:
-    """Return whether usage is over a hard limit."""
+    """Return whether usage exceeds a hard limit."""
     fields = _fields(limits.data)
     count, size = fields.get("countHardLimit", -1), fields.get("byteHardLimit", -1)
     return -1 < count < usage.znodes or -1 < size < usage.bytes
@@ -71,7 +71,7 @@ def limited_ancestor(reader: Reader, path: str) -> str | None:
 
 
 def counted(reader: Reader, path: str) -> Usage | None:
-    """Count what is stored at and below a path; None: it is too much."""
+    """Count the znodes and bytes at and below a path; None if there are too many znodes."""
     count = size = 0
     for start, end in ((path.encode(), keys.successor(path.encode())), descendants(path)):
         for row in read_range(reader, NODES, start, end):

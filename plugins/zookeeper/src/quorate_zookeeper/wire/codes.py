@@ -39,11 +39,11 @@ class Op(IntEnum):
 
 
 class Error(IntEnum):
-    """Error codes; clients fail on a number that they do not know, so none is invented."""
+    """Error codes of the protocol; clients fail on unknown numbers, so none is added."""
 
     OK = 0
     SYSTEM = -1
-    #: Of operations after the one of a multi that failed.
+    #: The code of the operations after the failed one of a multi.
     RUNTIME_INCONSISTENCY = -2
     MARSHALLING = -5
     UNIMPLEMENTED = -6
@@ -85,7 +85,7 @@ class Perm(IntEnum):
 #: Creates that reply with a stat after the path.
 CREATES_WITH_STAT: Final = frozenset({Op.CREATE2, Op.CREATE_CONTAINER, Op.CREATE_TTL})
 CREATES: Final = CREATES_WITH_STAT | {Op.CREATE}
-#: What changes the tree, or is part of a multi that does.
+#: Operations that change the tree, or may be part of a multi that does.
 WRITES: Final = CREATES | {Op.DELETE, Op.SET_DATA, Op.SET_ACL, Op.CHECK}
 
 # Request ids with a meaning of their own.
@@ -93,5 +93,5 @@ NOTIFICATION_XID: Final = -1
 PING_XID: Final = -2
 AUTH_XID: Final = -4
 
-#: Clients make the events of their sessions themselves; all others carry this state.
+#: The state of every event that a server sends; clients generate session events themselves.
 CONNECTED: Final = 3

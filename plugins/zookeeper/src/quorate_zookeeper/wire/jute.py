@@ -23,17 +23,17 @@ class Record:
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data: Final = data
-        #: Where the next field begins.
+        #: The position of the next field.
         self.at = at
 
     @property
     def ended(self) -> bool:
-        """Whether nothing follows."""
+        """Whether the record is read to its end."""
         return self.at >= len(self.data)
 
     @property
     def rest(self) -> bytes:
-        """What was not read yet."""
+        """The unread bytes."""
         return self.data[self.at :]
 
     def int32(self) -> int:
@@ -56,7 +56,7 @@ class Record:
         return found
 
     def boolean(self) -> bool:
-        """Read a truth value."""
+        """Read a boolean."""
         return self.take(1) != b"\x00"
 
     def buffer(self) -> bytes | None:
@@ -76,14 +76,14 @@ class Record:
         return data[start:end]
 
     def text(self) -> str:
-        """Read a string; null is the empty one, and what is not UTF-8 is replaced."""
+        """Read a string; null reads as empty, and invalid UTF-8 is replaced."""
         return (self.buffer() or b"").decode(errors="replace")
 
     def vector(self, read: Callable[[], T]) -> list[T]:
-        """Read a list of what `read` reads; null is an empty one."""
+        """Read a list of elements with `read`; null reads as an empty list."""
         count = self.int32()
         if count > len(self.data):
-            # Elements have bytes; a count that lies must not cost memory.
+            # Every element has at least one byte; a false count must not cost memory.
             raise ShortRecordError
         return [read() for _ in range(count)]
 

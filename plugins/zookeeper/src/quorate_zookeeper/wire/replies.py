@@ -1,4 +1,4 @@
-"""What clients are answered, as bytes."""
+"""Encodes replies and events to bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEADER: Final = Struct(">iiqi")
 _HEADER_BYTES: Final = 16
 _RESULT: Final = Struct(">iBi")
 _END: Final = _RESULT.pack(-1, 1, -1)
-#: What stands before the result of each operation of a multi.
+#: The header before the result of each operation of a multi.
 HEADS: Final[dict[int, bytes]] = {
     type_: _RESULT.pack(Op.CREATE2 if type_ in CREATES_WITH_STAT else type_, 0, 0)
     for type_ in WRITES
@@ -44,7 +44,7 @@ def reply(xid: int, zxid: int, error: int, body: bytes = b"") -> bytes:
 
 
 def connected(timeout_ms: int, session: int, password: bytes, *, with_read_only: bool) -> bytes:
-    """Return the frame that answers the first one; a session of 0 has ended."""
+    """Return the frame that answers a connect request; session 0 tells that it has ended."""
     body = b"".join(
         (
             jute.int32(0),
@@ -70,13 +70,13 @@ def stat(node: rows.Znode, children: rows.Children) -> bytes:
 
 
 def stat_parts(node: rows.Znode, children: rows.Children) -> tuple[bytes, bytes, bytes]:
-    """Return what stands before the version, after it, and after the size of the data."""
+    """Return the parts of a stat before the version, after it, and after the size of the data."""
     created, count, pzxid = node.czxid, children.count, children.pzxid
     changes = 2 * children.creates - count
     return (
         _STAT_BEGINS.pack(created, node.mzxid, node.created_at_ms, node.modified_at_ms),
         _STAT_MIDDLE.pack(
-            # What a counter of 32 bits shows.
+            # Wrapped as a counter of 32 bits.
             changes if -_SIGN <= changes < _SIGN else (changes + _SIGN) % (2 * _SIGN) - _SIGN,
             node.aversion,
             node.ephemeral_owner,
@@ -108,7 +108,7 @@ def acl(entries: Iterable[rows.Acl]) -> bytes:
 
 
 def multi(results: Iterable[bytes]) -> bytes:
-    """Return the record of a multi that was carried out, of parts that begin with `HEADS`."""
+    """Return the record of a successful multi; `results` alternates `HEADS` and bodies."""
     return b"".join((*results, _END))
 
 

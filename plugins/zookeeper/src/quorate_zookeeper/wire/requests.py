@@ -1,4 +1,4 @@
-"""What clients ask, read from its bytes."""
+"""Decodes requests of clients from bytes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _SET_DATA: Final = int(Op.SET_DATA)
 _IN_MULTI_READ: Final = frozenset({Op.GET_DATA, Op.GET_CHILDREN})
 #: Flags of creates; 5 and 6 have a time to live.
 _FLAGS: Final = range(7)
-#: What stands before each of them: its type, whether it is the end, an error code.
+#: The header of each operation: its type, whether the multi ends, an error code.
 _HEADER: Final = Struct(">i?i")
 _INT: Final = Struct(">i")
-#: The end of a change of data, and what stands before the operation that follows it.
+#: The end of a change of data, and the header of the next operation.
 _VERSION_AND_HEADER: Final = Struct(">ii?i")
 #: The same, and the length of the path of that operation.
 _VERSION_AND_NEXT: Final = Struct(">ii?ii")
 _END_OF_MULTI: Final = -1
-#: The list that lets everybody do everything, which most creates have.
+#: The list that grants every right to every client, which most creates carry.
 _OPEN: Final = (rows.Acl(perms=Perm.ALL, scheme="world", id="anyone"),)
 #: That list as a record.
 EVERYBODY: Final = jute.vector([jute.int32(Perm.ALL) + jute.text("world") + jute.text("anyone")])
 
 
 class UndecodableError(Exception):
-    """A request that has no meaning, whatever the tree is."""
+    """A request that is invalid regardless of the tree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Connect:
     timeout_ms: int
     session: int
     password: bytes
-    #: Whether the client knows of read-only servers, and expects that field in the answer.
+    #: Whether the client supports read-only servers, and expects that field in the answer.
     knows_read_only: bool
 
     @classmethod
     def decode(cls, frame: bytes) -> Connect:
-        """Read it; raises `ShortRecordError`."""
+        """Decode the frame; raises `ShortRecordError`."""
         record = Record(frame)
         record.int32()
         last_zxid, timeout_ms, session = record.int64(), record.int32(), record.int64()
@@ -77,7 +77,7 @@ class Operation(NamedTuple):
 
 
 def operation(op: int, record: Record) -> Operation:
-    """Read an operation that writes; raises `ShortRecordError`."""
+    """Read a write operation; raises `ShortRecordError`."""
     path = record.text()
     if op == _SET_DATA:
         return Operation(op, path, record.buffer(), version=record.int32())
@@ -90,7 +90,7 @@ def operation(op: int, record: Record) -> Operation:
 
 
 def operations(record: Record) -> list[Operation | list[DataChange]]:
-    """Read those of a multi, changes of data that follow each other as one list.
+    """Read the operations of a multi, with consecutive changes of data as one list.
 
     Raises `ShortRecordError` and `UndecodableError`.
     """
@@ -109,9 +109,9 @@ def operations(record: Record) -> list[Operation | list[DataChange]]:
 
 
 def _changes(record: Record) -> list[DataChange]:
-    """Read changes of data that follow each other, without a call for each field.
+    """Read consecutive changes of data, without a call for each field.
 
-    The last one is read field by field, and so is what is not whole, or null.
+    The last change is read field by field, and so is one that is incomplete or null.
     """
     data, at = record.data, record.at
     read_int, read_next = _INT.unpack_from, _VERSION_AND_NEXT.unpack_from
@@ -139,7 +139,7 @@ def _changes(record: Record) -> list[DataChange]:
 
 
 def reads(record: Record) -> list[tuple[int, str]]:
-    """Read the types and paths of a multi that only reads; raises as `operations`."""
+    """Read the types and paths of a read-only multi; raises as `operations` does."""
     found: list[tuple[int, str]] = []
     while (op := _next_of_multi(record)) is not None:
         if op not in _IN_MULTI_READ:
