@@ -79,7 +79,7 @@ def test_groups_are_listed_by_tenant_and_name(screen: Screen) -> None:
         "writers"
     ]
     assert len(screen.run("groups", "--limit", "2")) == 2
-    assert "--prefix goes with --tenant" in screen.run("groups", "--prefix", "w", exit_code=2)
+    assert "--prefix requires --tenant" in screen.run("groups", "--prefix", "w", exit_code=2)
 
 
 def test_the_offsets_of_a_group_are_shown(screen: Screen) -> None:
@@ -113,7 +113,7 @@ def test_a_reset_names_one_target(screen: Screen) -> None:
     both = ("--to-offset", "1", "--to-group", "writers")
     assert "name one of" in screen.run("reset", "acme", "readers", *both, exit_code=2)
     alone = ("--to-offset", "1", "--partition", "1")
-    assert "--partition goes with" in screen.run("reset", "acme", "readers", *alone, exit_code=2)
+    assert "--partition requires" in screen.run("reset", "acme", "readers", *alone, exit_code=2)
 
 
 def test_offsets_are_deleted_by_partition_by_topic_and_all(screen: Screen) -> None:

@@ -1,4 +1,4 @@
-"""How services ask, and how what they hear becomes their answers."""
+"""Helpers of the services: read groups, page results, and unpack replies."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ PAGE_SIZE: Final = 100
 
 
 def each_reply(reply: BatchReply, kind: type[M]) -> Iterator[M]:
-    """Yield the reply to each item; an empty one for an item that was refused or has none."""
+    """Yield the reply to each item; an empty message for a refused item or one without a reply."""
     if not reply.replies:
         yield from (kind() for _ in range(reply.items))
     for encoded in reply.replies:
@@ -24,23 +24,23 @@ def each_reply(reply: BatchReply, kind: type[M]) -> Iterator[M]:
 
 
 def oldest(ages_ms: Iterable[int]) -> int:
-    """Return the age of what several shards have answered; -1: that of one is not known."""
+    """Return the largest age of the answers of shards; -1 if one is unknown."""
     ages = list(ages_ms)
     return -1 if -1 in ages else max(ages, default=0)
 
 
 def consistency(*, stale: bool) -> Consistency:
-    """Return how a request wants to read."""
+    """Return the consistency that a request asks for."""
     return "stale" if stale else "linearizable"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundGroups:
-    """The offsets of groups, as far as their shards could be read."""
+    """The offsets of groups, with the failures of shards that could not be read."""
 
-    #: By tenant and name; many offsets come in several messages.
+    #: By tenant and name; a group with many offsets has several messages.
     parts: dict[tuple[str, str], list[asked.GroupOffsets]] = field(default_factory=dict)
-    #: Why the shard of a group could not be read, by its position.
+    #: The failure of a group's shard, by the position of the group.
     failures: dict[int, Rejected] = field(default_factory=dict)
     ages_ms: list[int] = field(default_factory=list)
 
@@ -48,7 +48,7 @@ class FoundGroups:
 async def read_groups(
     node: NodeApi, groups: Sequence[asked.GroupName], *, stale: bool
 ) -> FoundGroups:
-    """Read groups; a shard that cannot be read fails its own, and it is raised when none can."""
+    """Read groups; a failed shard fails only its own groups. Raises if all shards fail."""
     query = asked.FetchGroupsQuery(groups=groups)
     found = FoundGroups()
     async for shard in node.read_shards(
@@ -64,7 +64,7 @@ async def read_groups(
 
 
 def cut(found: Sequence[asked.GroupState], size: int) -> tuple[Sequence[asked.GroupState], bytes]:
-    """Return one page of what was found, and the token of the next; it is empty after the last."""
+    """Return one page of the states, and the token of the next page; empty after the last."""
     if len(found) <= size:
         return found, b""
     last = found[size - 1]
@@ -73,13 +73,13 @@ def cut(found: Sequence[asked.GroupState], size: int) -> tuple[Sequence[asked.Gr
 
 
 def after_token(token: bytes) -> asked.GroupName:
-    """Return the group after which a page begins; refuse what no page gave."""
+    """Return the group after which a page begins; refuse an invalid token."""
     if not token:
         return asked.GroupName()
     try:
         after = asked.GroupName.FromString(token)
     except DecodeError as error:
-        raise Invalid("page_token", "was not given by a page before") from error
+        raise Invalid("page_token", "must come from an earlier page") from error
     if not after.tenant or not after.group:
-        raise Invalid("page_token", "was not given by a page before")
+        raise Invalid("page_token", "must come from an earlier page")
     return after

@@ -17,7 +17,7 @@ from quorate.plugin.console import (
 
 from quorate_offset.client import SyncOffsets
 
-#: The largest number of a partition, which has 32 bits, and the largest offset, which has 64.
+#: The largest partition number (32 bits) and the largest offset (64 bits, signed).
 _PARTITION = (1 << 32) - 1
 _OFFSET = (1 << 63) - 1
 
@@ -31,7 +31,7 @@ _partition = click.option(
 
 @click.group()
 def offset() -> None:
-    """See and set how far groups of consumers have come."""
+    """Show, reset and delete the offsets of consumer groups."""
 
 
 def _row(each: Any) -> Mapping[str, object]:
@@ -46,14 +46,14 @@ def _row(each: Any) -> Mapping[str, object]:
 
 @offset.command()
 @click.option("--tenant", default="", help="Only the groups of this tenant.")
-@click.option("--prefix", default="", help="Only groups of --tenant whose names begin with this.")
+@click.option("--prefix", default="", help="Only groups of --tenant with this name prefix.")
 @limit_option
 @stale_option
 @click.pass_obj
 def groups(console: Console, tenant: str, prefix: str, limit: int, stale: bool) -> None:
     """List groups with their versions, by tenant and name."""
     if prefix and not tenant:
-        raise click.UsageError("--prefix goes with --tenant; name the tenant of the groups")
+        raise click.UsageError("--prefix requires --tenant; name the tenant of the groups")
     states = SyncOffsets(console.client()).states(tenant, prefix=prefix, stale=stale)
     console.print(
         {
@@ -83,14 +83,14 @@ def show(console: Console, tenant: str, group: str, topic: str, stale: bool) -> 
 @offset.command()
 @click.argument("tenant")
 @click.argument("group")
-@click.option("--to-offset", type=click.IntRange(0), help="Set the offsets to this one.")
+@click.option("--to-offset", type=click.IntRange(0), help="Set the offsets to this value.")
 @click.option("--to-group", default="", help="Set the offsets to those of this group.")
 @_topic
 @_partition
 @click.option(
     "--generation",
     type=click.IntRange(1),
-    help="Fence the group in the same step, so that consumers of smaller generations cannot undo "
+    help="Fence the group in the same step, so that consumers of older generations cannot undo "
     "the reset.",
 )
 @click.pass_obj
@@ -104,7 +104,7 @@ def reset(
     partition: int | None,
     generation: int | None,
 ) -> None:
-    """Set offsets of GROUP, whatever stands."""
+    """Set offsets of GROUP unconditionally."""
     if (to_offset is None) == (not to_group):
         raise click.UsageError("name one of --to-offset and --to-group")
     _check(topic, partition)
@@ -138,7 +138,7 @@ def delete(
     plan: bool,
     yes: bool,
 ) -> None:
-    """Delete offsets of GROUP; that there are none is no failure. It shows them, and asks."""
+    """Delete offsets of GROUP, after showing them and asking; succeeds if there are none."""
     _check(topic, partition)
     if whole == bool(topic):
         raise click.UsageError("name one of --topic and --all")
@@ -172,7 +172,7 @@ def delete(
     required=True,
     callback=lambda _ctx, _parameter, values: dict(map(_end, values)),
     metavar="TOPIC/PARTITION=OFFSET",
-    help="Where a partition ends: the offset after its last record. May be given often.",
+    help="End of a partition: the offset after its last record. Repeatable.",
 )
 @stale_option
 @click.pass_obj
@@ -183,7 +183,7 @@ def lag(
     ends: dict[tuple[str, int], int],
     stale: bool,
 ) -> None:
-    """Show how far GROUP is behind the ends of partitions."""
+    """Show the lag of GROUP behind the ends of partitions."""
     found = SyncOffsets(console.client()).lag(tenant, group, ends, stale=stale)
     console.print(
         {
@@ -199,14 +199,14 @@ def lag(
 
 def _check(topic: str, partition: int | None) -> None:
     if partition is not None and not topic:
-        raise click.UsageError("--partition goes with --topic; name the topic of the partition")
+        raise click.UsageError("--partition requires --topic; name the topic of the partition")
 
 
 def _end(text: str) -> tuple[tuple[str, int], int]:
     place, _, offset = text.rpartition("=")
     topic, _, partition = place.rpartition("/")
     if not (topic and _is_number(partition, _PARTITION) and _is_number(offset, _OFFSET)):
-        raise click.BadParameter(f"{text!r} is not written as TOPIC/PARTITION=OFFSET")
+        raise click.BadParameter(f"{text!r} is not of the form TOPIC/PARTITION=OFFSET")
     return (topic, int(partition)), int(offset)
 
 

@@ -4,12 +4,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class OffsetConfig(BaseModel):
-    """How this node looks after offsets."""
+    """The settings by which this node expires offsets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     expiry_interval_s: float = Field(
         60.0,
         gt=0,
-        description="Time between two looks for groups that have expired, in seconds.",
+        description="Interval of the search for expired groups, in seconds.",
     )

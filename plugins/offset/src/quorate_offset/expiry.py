@@ -1,4 +1,4 @@
-"""Expiry: groups that nobody uses are deleted, and forgotten later, each shard's by its leader."""
+"""Expiry: the leader of each shard deletes idle groups, and forgets them later."""
 
 import json
 from typing import Final
@@ -26,32 +26,32 @@ from quorate_offset.v1.queries_pb2 import IdleGroup, ListIdleGroupsQuery
 
 #: The path of the resource; its value is a JSON object.
 PATH: Final = "settings/offset"
-#: The family in which a change of the resource shows.
+#: The family that holds the resource.
 FAMILY: Final = "resource.resources"
 WEEK_S: Final = 7 * 24 * 3_600
-#: Groups of one command: each may have many offsets.
+#: Groups per command: each may have many offsets.
 TOGETHER: Final = 100
-#: Commands of one run.
+#: The most commands of one run.
 MOST_COMMANDS: Final = 100
 
 EXPIRED: Final = Metric(
     name="quorate_offset_expired_groups_total",
     kind="counter",
-    help="Groups whose offsets were deleted because nobody had changed them for group_expire_s.",
+    help="Groups whose offsets were deleted after group_expire_s without a change.",
 )
 
 
 class OffsetSettings(BaseModel):
-    """What operators set at run time."""
+    """The settings that operators change at run time."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    #: How long a group stays that nobody changes; 0: for ever.
+    #: Time that an unchanged group is kept; 0: for ever.
     group_expire_s: int = Field(default=WEEK_S, ge=0, le=100 * 366 * 24 * 3_600)
 
 
 async def read_settings(node: NodeApi, consistency: Consistency = "linearizable") -> OffsetSettings:
-    """Return what is set; raises `Rejected` for a resource that cannot be read."""
+    """Return the current settings; raises `Rejected` if the resource is invalid."""
     value = await value_of(node, PATH, consistency)
     if value is None:
         return OffsetSettings()
@@ -61,13 +61,13 @@ async def read_settings(node: NodeApi, consistency: Consistency = "linearizable"
         raise Rejected(
             "FAILED_PRECONDITION",
             f"resource {PATH} is not a JSON object of known settings, so no group expires until "
-            f"it is put right: {error}",
+            f"it is fixed: {error}",
         ) from error
 
 
 async def expire_idle_groups(node: NodeApi, shard: ShardRef) -> None:
-    """Expire the groups of a shard that have not changed for as long as the setting says."""
-    # Most looks find none: they ask nobody else, and wake no shard at rest.
+    """Expire the groups of a shard that have been unchanged for `group_expire_s`."""
+    # Most searches find none: they read only this replica, and wake no hibernating shard.
     if not await _idle(node, shard, await read_settings(node, "stale")):
         return
     set_now = await read_settings(node)
@@ -92,7 +92,7 @@ async def _idle(node: NodeApi, shard: ShardRef, set_now: OffsetSettings) -> list
     if not set_now.group_expire_s or until_ms < 0:
         return []
     query = ListIdleGroupsQuery(shard=shard.shard, changed_until_ms=until_ms, limit=TOGETHER)
-    # What this replica has is enough: the command names the revision at which it was idle.
+    # A stale read suffices: the command names the revision at which the group was idle.
     answers = node.read_shards(query, IdleGroup, shards=[shard.shard], consistency="stale")
     return [found async for each in answers for found in each.rows]
 
@@ -108,7 +108,7 @@ EXPIRY: Final = Controller(
 
 
 def expire_groups(txn: Txn, command: ExpireGroups) -> BatchReply:
-    """Expire the groups that have not changed since they were found idle."""
+    """Expire groups that have not changed since they were found idle."""
     return answer_each(txn, command.groups, _expire)
 
 

@@ -1,4 +1,4 @@
-"""Where the rows are: the group, the column families in it, and their keys."""
+"""The Raft group, its column families, and their keys."""
 
 from typing import Final
 
@@ -10,11 +10,11 @@ from quorate_offset.v1.rows_pb2 import Offset
 GROUP: Final = "offset"
 OFFSETS: Final = "offset.offsets"
 SUBSCRIPTION_GROUPS: Final = "offset.groups"
-#: What is known of a group of consumers as a whole, by its key.
+#: The marks of consumer groups, by the key of the group.
 MARKS: Final = "offset.marks"
-#: The index of the groups by the revision of their last change: a row a group, without a value.
+#: The index of groups by the revision of their last change: one row per group, with no value.
 CHANGES: Final = "offset.changes"
-#: Of each shard one row: the revision up to which it has forgotten its deleted groups.
+#: One row per shard: the revision up to which it has forgotten its deleted groups.
 FLOORS: Final = "offset.floors"
 
 _REVISION_BYTES: Final = 8
@@ -24,7 +24,7 @@ def group_key(tenant: str, group: str) -> bytes:
     """Return the key of a group, which is its shard key too.
 
     It is computed several times for each group of a commit: text without zeros is packed here,
-    which is less work.
+    which is faster.
     """
     if "\0" in tenant or "\0" in group:
         return keys.pack(tenant, group)
@@ -32,7 +32,7 @@ def group_key(tenant: str, group: str) -> bytes:
 
 
 def of_group(right: Right, items: str = "") -> Access:
-    """Return what is needed for what names groups."""
+    """Return the access that a request on groups needs."""
     return Access(right=right, items=items, tenant="tenant", key="group")
 
 
@@ -48,12 +48,12 @@ def offset_key(topic_key: bytes, partition: int) -> bytes:
 
 
 def partition_part(partition: int) -> bytes:
-    """Return what the key of an offset ends with."""
+    """Return the end of an offset's key, which packs the partition."""
     return keys.pack(partition)
 
 
 def change_key(revision: int, group: bytes) -> bytes:
-    """Return the key of a change of the group with this key: changes lie in their order."""
+    """Return the key of a group's change; changes are ordered by revision."""
     return revision.to_bytes(_REVISION_BYTES) + group
 
 
@@ -76,6 +76,6 @@ FAMILIES: Final = (
     ),
     ColumnFamily(name=MARKS, group=GROUP, shard_key=lambda key: key),
     ColumnFamily(name=CHANGES, group=GROUP, shard_key=_shard_of_change),
-    # The larger one: who reads the changes of a shard that two became has read none of it yet.
+    # The larger floor: a reader of changes has read nothing of a merged shard yet.
     ColumnFamily(name=FLOORS, group=GROUP, joins=lambda _, own, other: max(own, other)),
 )

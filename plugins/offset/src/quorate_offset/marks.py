@@ -12,19 +12,19 @@ from quorate_offset.v1.rows_pb2 import Mark
 _DELETED: Final = keys.pack("deleted")
 _GENERATION_TAG: Final = 1 << 3 | 1
 _GENERATION: Final = Struct("<BQ")
-# What a mark begins with: the generation is there only when it is not 0, the revision always.
+# The beginning of a mark: the generation unless it is 0, then the revision.
 _FENCED: Final = Struct("<xQxQ")
 _UNFENCED: Final = Struct("<xQ")
 
 
 def read_mark(reader: Reader, group: bytes) -> Mark:
-    """Return the mark of the group with this key; an empty one when it has none."""
+    """Return the mark of the group with this key; an empty mark if it has none."""
     stored = reader.get(MARKS, group)
     return Mark() if stored is None else Mark.FromString(stored)
 
 
 def generation_and_revision(mark: bytes) -> tuple[int, int]:
-    """Return generation and revision of an encoded mark: a message for each takes long."""
+    """Return generation and revision of an encoded mark, without the cost of a message."""
     if mark[0] == _GENERATION_TAG:
         generation, revision = _FENCED.unpack_from(mark)
         return generation, revision
@@ -33,13 +33,13 @@ def generation_and_revision(mark: bytes) -> tuple[int, int]:
 
 
 def changes(reader: Reader, *, after: int, limit: int) -> Iterator[tuple[int, bytes]]:
-    """Yield revision and key of the groups that changed after a revision, in their order."""
+    """Yield revision and key of the groups that changed after a revision, in order."""
     for row in reader.scan(CHANGES, change_key(after + 1, b""), b"\xff", limit=limit):
         yield change_of(row.key)
 
 
 def note_change(txn: Txn, group: bytes, mark: Mark) -> None:
-    """Keep a group's mark with this command as its last change, and its place in the index."""
+    """Write a group's mark with this command as its last change, and update the index."""
     if mark.revision != txn.revision:
         if mark.revision:
             txn.delete(CHANGES, change_key(mark.revision, group))
@@ -50,7 +50,7 @@ def note_change(txn: Txn, group: bytes, mark: Mark) -> None:
 
 
 def note_commit(txn: Txn, group: bytes, mark: Mark) -> None:
-    """Keep a group's mark after one of its offsets was written."""
+    """Write a group's mark after a change of its offsets."""
     # Zero means that there are no offsets.
     mark.committed_at_ms = max(1, txn.proposed_at_ms)
     mark.deleted = False
@@ -63,9 +63,9 @@ def note_commits(
     marks: Mapping[bytes, bytes | None],
     raised: Mapping[bytes, int],
 ) -> None:
-    """Keep the marks of groups after offsets of theirs were written, as `note_commit` does.
+    """Write the marks of groups after changes of their offsets, as `note_commit` does.
 
-    `marks` are those that stand, `raised` the generations that this command has raised.
+    `marks` holds the stored marks, `raised` the generations that this command has raised.
     """
     now_ms, change = txn.proposed_at_ms, change_key(txn.revision, b"")
     noted = Mark(revision=txn.revision, committed_at_ms=max(1, now_ms), changed_at_ms=now_ms)
@@ -89,14 +89,14 @@ def note_commits(
 def read_floor(reader: Reader) -> int:
     """Return the revision up to which a shard has forgotten deleted groups; 0: none yet.
 
-    Every group that a shard knows has changed after it: a reader of changes who stands before it
-    may have missed deletions, and one who stands after it has not.
+    Every group that a shard knows has changed after it: a reader of changes with an older token
+    may have missed deletions, one with a newer token has not.
     """
     return int.from_bytes(reader.get(FLOORS, _DELETED) or b"")
 
 
 def raise_floor(txn: Txn, revision: int, group: bytes) -> bool:
-    """Raise it to the change of a group that is to be forgotten, if no older change stands."""
+    """Raise the floor to the change of a group to forget, unless an older change is left."""
     [oldest] = changes(txn, after=0, limit=1)
     if oldest != (revision, group):
         return False
@@ -105,11 +105,11 @@ def raise_floor(txn: Txn, revision: int, group: bytes) -> bool:
 
 
 def raises_fence(stands: int, generation: int) -> bool:
-    """Return whether a generation is larger than the one that stands; refuse a smaller one."""
+    """Return whether a generation is larger than the current one; refuse a smaller one."""
     if generation < stands:
         raise Rejected(
             "FENCED",
-            f"generation {generation} is older than the group's, which is {stands}: "
+            f"generation {generation} is stale (the group's is {stands}): "
             "the consumer must join its group again",
         )
     return generation > stands

@@ -1,4 +1,4 @@
-"""What a name may be, and whose names are known."""
+"""Validation of names, and of the tenants that they belong to."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ LONGEST_NAME: Final = 255
 
 
 def name_fault(name: str) -> str:
-    """Return what is wrong with the name of a tenant, group or topic; empty: nothing."""
+    """Return the fault of the name of a tenant, group or topic; empty if it is valid."""
     if not name:
         return "must not be empty"
     if len(name) > LONGEST_NAME:
@@ -18,13 +18,13 @@ def name_fault(name: str) -> str:
 
 
 def check_name(field: str, name: str) -> None:
-    """Refuse a name that is none."""
+    """Refuse an invalid name."""
     fault = name_fault(name)
     if fault:
         raise Invalid(field, fault)
 
 
 def accept_tenant(txn: Txn, tenant: str) -> None:
-    """Refuse new data of a tenant that is not there, or is being deleted."""
+    """Refuse new data of a tenant that does not exist or is being deleted."""
     check_name("tenant", tenant)
     tenant_there(txn, tenant)

@@ -1,4 +1,4 @@
-"""What the plugin declares."""
+"""The declarations of the plugin."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAGE: Final = ConsolePage(
     tables={
         "Groups": ("offset", "groups", "--limit", "200"),
         "Offsets": ("offset", "show", "{tenant}", "{group}"),
-        # Where partitions end is known to brokers.
+        # Brokers know the ends of partitions.
         "Lag": ("offset", "lag", "--end={end}", "{tenant}", "{group}"),
     },
 )
@@ -49,7 +49,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         ConfigSection(model=OffsetConfig),
         CliCommand(
             name="offset",
-            help="See, reset and delete the offsets of groups of consumers.",
+            help="Show, reset and delete the offsets of consumer groups.",
             load=lambda: import_module("quorate_offset.cli").offset,
         ),
         tables.EXTENSION,

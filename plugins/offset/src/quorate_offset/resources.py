@@ -1,4 +1,4 @@
-"""What the plugin keeps: subscription groups, which are plain, and offsets, which are not."""
+"""The resource of subscription groups, and the commands and queries of offsets."""
 
 from collections.abc import Sequence
 from operator import attrgetter
@@ -26,7 +26,7 @@ _BILLING: Final[dict[str, Any]] = {"tenant": "acme", "group": "billing"}
 _AUDIT: Final[dict[str, Any]] = {"tenant": "acme", "group": "audit"}
 _TAGGED: Final = Subscription(topic="orders", expression_type="TAG", expression="*", version=1)
 
-#: Its handlers find what is wrong with an item, so that the others of a batch go through.
+#: Its handlers validate each item, so that an invalid one does not block the others of a batch.
 SUBSCRIPTION_GROUP: Final = Resource(
     family=SUBSCRIPTION_GROUPS,
     group=GROUP,
@@ -36,7 +36,7 @@ SUBSCRIPTION_GROUP: Final = Resource(
     key=("tenant", "group"),
     shard_by=("tenant", "group"),
     tenant="tenant",
-    # They go together with the offsets.
+    # Deleted together with the offsets.
     cascade=False,
     check_key={"tenant": check_name, "group": check_name},
     keep=validation.check_listed,
@@ -72,7 +72,7 @@ SUBSCRIPTION_GROUP: Final = Resource(
 
 
 def shard_of(item: Any) -> bytes:
-    """Return the shard key of whatever names a group."""
+    """Return the shard key of a message that names a group."""
     return group_key(item.tenant, item.group)
 
 
@@ -81,7 +81,7 @@ def _items(field: str, key: Any = None) -> Items[Any, Any]:
 
 
 def _batch(message: Any, field: str, validate: Any, *examples: Message) -> Command[Any]:
-    """Return the command of a request with items that each name a group."""
+    """Return the command of a request whose items each name a group."""
     return Command(
         message=message,
         group=GROUP,
@@ -172,7 +172,7 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
     ),
 )
 
-#: What makes something new reads whether its tenant is there.
+#: A command that creates rows reads whether its tenant exists.
 ROUTES: Final[Sequence[DataRoute[Any]]] = (
     DataRoute(message=_COMMIT, apply=offsets.commit_offsets, reads=(TENANTS,)),
     DataRoute(message=_FENCE, apply=offsets.fence_groups, reads=(TENANTS,)),

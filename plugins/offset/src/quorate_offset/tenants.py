@@ -1,4 +1,4 @@
-"""The plugin's part in the deletion of a tenant: its groups are deleted, of both kinds."""
+"""The deletion of a tenant's consumer groups and subscription groups."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -14,12 +14,12 @@ from quorate_offset.v1.commands_pb2 import OffsetDeletion
 from quorate_offset.v1.queries_pb2 import GroupName, GroupState, ListGroupStatesQuery
 from quorate_offset.v1.service_pb2 import DeleteOffsetsRequest
 
-#: Groups of one command: each may have many offsets.
+#: Groups per command: each may have many offsets.
 TOGETHER: Final = 100
 
 
 async def _consumed(node: NodeApi, tenant: str) -> AsyncIterator[Sequence[bytes]]:
-    """Yield the keys of the groups of a tenant that hold something, page by page."""
+    """Yield the keys of a tenant's consumer groups, page by page."""
 
     def following(last: GroupState | None) -> ListGroupStatesQuery:
         after = GroupName(tenant=tenant, group=last.group) if last else None

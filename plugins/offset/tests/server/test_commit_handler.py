@@ -293,11 +293,11 @@ def test_a_message_says_what_stands(shard: MemoryTxn) -> None:
     [encoded] = commit_offsets(shard.then(2_000), command).replies
 
     assert [each.message for each in GroupCommitReply.FromString(encoded).refusals] == [
-        "offset 5 stands, and 4 is expected: fetch it again",
-        "no offset stands, and 2 is expected: fetch it again",
+        "offset 5 is committed, and 4 is expected: fetch it again",
+        "no offset is committed, and 2 is expected: fetch it again",
     ]
     stale = CommitOffsetsRequest(groups=[group(of(0, 1), generation=1)])
     [refusal] = commit_offsets(shard.then(2_000), stale).refusals
     assert refusal.message == (
-        "generation 1 is older than the group's, which is 2: the consumer must join its group again"
+        "generation 1 is stale (the group's is 2): the consumer must join its group again"
     )

@@ -1,4 +1,4 @@
-"""Offsets for Python programs: `Offsets(q)` over an `AsyncClient`, and twins over a `Client`."""
+"""Offsets for Python programs, over an `AsyncClient` or, as `Sync...`, over a `Client`."""
 
 from quorate_offset.client.committer import Committer
 from quorate_offset.client.offsets import Offsets

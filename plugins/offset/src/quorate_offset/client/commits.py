@@ -1,4 +1,4 @@
-"""Commits of many groups: cut into commands, and the answers put together again."""
+"""Commits of many groups: splits them into commands, and merges the answers."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from quorate_offset.names import name_fault
 from quorate_offset.offsets.validation import MOST_OFFSETS
 from quorate_offset.v1 import commands_pb2 as pb, service_pb2 as requests
 
-#: The code of what may have been carried out, or refused for a reason that nobody knows.
+#: The code of an item that may have been applied, or was refused for an unknown reason.
 OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
 _FORGOTTEN: Final = "it was carried out, and its shard no longer keeps the answer"
 
@@ -23,17 +23,17 @@ MOST: Final = (MOST_OFFSETS, _MOST_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What of the commits of one group goes into one command."""
+    """The commits of one group in one command."""
 
-    #: Which of the groups it is.
+    #: The position of the group.
     group: int
-    #: Which of the group's commits is the first one here; None: these are all of them.
+    #: The position of the first commit within its group; None if the piece is the whole group.
     first: int | None
     commit: pb.GroupCommit
 
 
 def cut(groups: Iterable[pb.GroupCommit]) -> list[Piece]:
-    """Cut groups that are too large for a command."""
+    """Split groups that are too large for a command."""
     pieces: list[Piece] = []
     for position, group in enumerate(groups):
         if len(group.commits) <= MOST_OFFSETS and group.ByteSize() <= _MOST_BYTES:
@@ -52,7 +52,7 @@ def cut(groups: Iterable[pb.GroupCommit]) -> list[Piece]:
 
 
 def commands(pieces: Iterable[Piece]) -> list[requests.CommitOffsetsRequest]:
-    """Return the commands of the pieces, in their order."""
+    """Return the commands of the pieces, in order."""
 
     def weigh(piece: Piece) -> tuple[int, int]:
         return len(piece.commit.commits), piece.commit.ByteSize()
@@ -64,7 +64,7 @@ def commands(pieces: Iterable[Piece]) -> list[requests.CommitOffsetsRequest]:
 
 
 def refusals_of(reply: BatchReply) -> list[ItemRefusal]:
-    """Return why items were not carried out, and which of them nobody knows that of."""
+    """Return the refusals of items, including items with an unknown outcome."""
     forgotten = [
         ItemRefusal(item=item, code=OUTCOME_UNKNOWN, message=_FORGOTTEN) for item in reply.forgotten
     ]
@@ -72,14 +72,14 @@ def refusals_of(reply: BatchReply) -> list[ItemRefusal]:
 
 
 def check_names(**names: str) -> None:
-    """Refuse names that no tenant, group or topic has, before anything is sent."""
+    """Refuse invalid names of tenants, groups and topics before anything is sent."""
     for field, name in names.items():
         if fault := name_fault(name):
             raise InvalidError(field, fault)
 
 
 def raise_first(refusals: Iterable[ItemRefusal | requests.OffsetRefusal]) -> None:
-    """Raise the refusal of the only item of a batch."""
+    """Raise the first refusal as an error, if there is any."""
     for refusal in refusals:
         if refusal.code == OUTCOME_UNKNOWN:
             raise OutcomeUnknownError(refusal.message)
@@ -87,7 +87,7 @@ def raise_first(refusals: Iterable[ItemRefusal | requests.OffsetRefusal]) -> Non
 
 
 def answer(pieces: Sequence[Piece], reply: BatchReply) -> requests.CommitOffsetsResponse:
-    """Return what happened to each offset, by the positions of the groups that were cut."""
+    """Merge the replies to pieces into one response, by the positions of the original groups."""
     response = requests.CommitOffsetsResponse(revisions=reply.revisions)
     refused = {refusal.item: refusal for refusal in refusals_of(reply)}
     for item, piece in enumerate(pieces):

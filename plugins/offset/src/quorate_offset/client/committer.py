@@ -1,4 +1,4 @@
-"""A committer: collects the latest offsets and commits them together, until it has worked."""
+"""A committer, which collects the latest offsets and commits them together, with retries."""
 
 import asyncio
 import threading
@@ -19,17 +19,17 @@ from quorate_offset.client.pending import (
 from quorate_offset.client.shards import Shards
 from quorate_offset.v1 import commands_pb2 as pb
 
-#: Time for which offsets are collected before they are committed.
+#: Time to collect offsets before a commit.
 INTERVAL_S: Final = 0.02
-#: The pause before the shards are asked for again.
+#: The pause before the shards are learned again.
 _PAUSE_S: Final = 0.5
 
 
 class Committer:
-    """Commits the last mark of each partition, a little after it was made and on demand.
+    """Commits the last mark of each partition, shortly after it was made and on demand.
 
-    A mark stays until the cluster has answered it: whatever fails is tried again. A shard that
-    does not answer delays its own groups alone. `mark` may be called from any thread.
+    A mark stays until the cluster has answered it: failed commits are retried. A shard that does
+    not answer delays only its own groups. `mark` may be called from any thread.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Committer:
         self._interval_s: Final = interval_s
         self._timeout_s: Final = timeout_s
         self._loop: Final = asyncio.get_running_loop()
-        #: Marks that have no shard yet; `mark` runs in other threads.
+        #: Marks not yet assigned to a shard; `mark` runs in other threads.
         self._fresh: dict[Key, PendingOffset] = {}
         self._lock: Final = threading.Lock()
         self._marked: Final = asyncio.Event()
@@ -66,7 +66,7 @@ class Committer:
 
     @property
     def dirty(self) -> int:
-        """How many marks were not answered yet."""
+        """The number of unanswered marks."""
         return len(self._fresh) + sum(map(len, tuple(self._shards.values())))
 
     def mark(
@@ -80,7 +80,7 @@ class Committer:
         generation: int | None = None,
         metadata: str = "",
     ) -> None:
-        """Take an offset that is to be committed, in place of an earlier one of the partition."""
+        """Mark an offset for commit, in place of an earlier mark of the partition."""
         mark = _pending(tenant, group, topic, partition, offset, generation, metadata)
         with self._lock:
             if self._closed:
@@ -94,9 +94,9 @@ class Committer:
             self._fresh[key_of(mark)] = mark
 
     async def flush(self) -> list[RefusedOffset]:
-        """Commit now; return what was refused since the last time, here or in the background.
+        """Commit now; return the offsets refused since the last flush, here or in the background.
 
-        Raises what keeps marks from being committed; they stay, and are tried again.
+        Raises the failure that keeps marks from being committed; they stay, and are retried.
         """
         await self._sort()
         settled = await asyncio.gather(
@@ -109,9 +109,9 @@ class Committer:
         return refused
 
     async def close(self) -> list[RefusedOffset]:
-        """Take no more marks, flush, and end.
+        """Stop accepting marks, flush, and end.
 
-        When that raises, the marks are still here: `dirty` counts them, and `flush` tries again.
+        If the flush raises, the marks are kept: `dirty` counts them, and `flush` retries.
         """
         with self._lock:
             self._closed = True
@@ -138,7 +138,7 @@ class Committer:
                 self._marked.set()
 
     async def _sort(self) -> None:
-        """Give each mark to its shard."""
+        """Assign each mark to its shard."""
         await self._where.learn(timeout_s=self._timeout_s)
         with self._lock:
             fresh, self._fresh = self._fresh, {}
@@ -171,7 +171,7 @@ def _pending(
     generation: int | None,
     metadata: str,
 ) -> PendingOffset:
-    """Refuse what cannot be right: in the background it would keep other marks back."""
+    """Refuse an invalid mark at once: in the background it would block other marks."""
     check_names(tenant=tenant, group=group, topic=topic)
     if offset < 0:
         raise InvalidError("offset", f"must not be negative, and is {offset}")
@@ -179,7 +179,7 @@ def _pending(
         commit = pb.OffsetCommit(topic=topic, partition=partition, offset=offset, metadata=metadata)
         pb.GroupCommit(tenant=tenant, group=group, generation=generation)
     except (TypeError, ValueError) as error:
-        raise InvalidError("mark", f"cannot be written as a commit: {error}") from error
+        raise InvalidError("mark", f"cannot be encoded as a commit: {error}") from error
     return PendingOffset(tenant=tenant, group=group, generation=generation, commit=commit)
 
 

@@ -1,4 +1,4 @@
-"""Offsets of groups of consumers, over an `AsyncClient`."""
+"""Offsets of consumer groups, over an `AsyncClient`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Mapping
@@ -27,7 +27,7 @@ from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_
 
 R = TypeVar("R", bound=Message)
 
-#: How long a committer waits for an answer.
+#: Time that a committer waits for an answer.
 COMMIT_S: Final = 10.0
 
 _SERVICE: Final = "/quorate_offset.v1.OffsetService/"
@@ -56,11 +56,11 @@ class Offsets:
         metadata: str = "",
         timeout_s: float | None = None,
     ) -> int:
-        """Commit one offset, and return the revision of the group's shard that has it.
+        """Commit one offset, and return the revision of the group's shard that contains it.
 
-        Refused with OFFSET_MISMATCH unless the offset that stands is `expected_offset` (-1: none),
-        with BEHIND when `monotonic` and a larger one stands, and with FENCED when the group has a
-        larger generation. Commits under way at the same time share calls.
+        Refused with OFFSET_MISMATCH unless the committed offset is `expected_offset` (-1: none),
+        with BEHIND if `monotonic` and a larger offset is committed, and with FENCED if the group
+        has a larger generation. Concurrent commits share calls.
         """
         check_names(tenant=tenant, group=group, topic=topic)
         commit = pb.OffsetCommit(
@@ -85,12 +85,12 @@ class Offsets:
     async def commit_many(
         self, groups: Iterable[pb.GroupCommit], *, timeout_s: float | None = None
     ) -> requests.CommitOffsetsResponse:
-        """Commit offsets of many groups, all shards at the same time; the answer names the refused.
+        """Commit offsets of many groups, all shards in parallel; the answer names refused offsets.
 
         An offset whose shard did not answer is refused with UNAVAILABLE (nothing was done) or
-        OUTCOME_UNKNOWN. When nothing else happened to any of them, that is raised. Refused with
-        OUTCOME_UNKNOWN is also what a client with `exactly_once` had carried out when its shard
-        kept no answer: it was committed, or was refused for a reason that is lost.
+        OUTCOME_UNKNOWN. If that holds for all of them, it is raised. OUTCOME_UNKNOWN also refuses
+        an offset of a client with `exactly_once` if its shard no longer keeps the answer: it was
+        committed, or refused for a lost reason.
         """
         pieces = commits.cut(groups)
         if not pieces:
@@ -105,9 +105,9 @@ class Offsets:
         interval_s: float = INTERVAL_S,
         timeout_s: float = COMMIT_S,
     ) -> Committer:
-        """Return what commits the latest offsets in the background, for `async with`.
+        """Return a committer of the latest offsets in the background, for `async with`.
 
-        `timeout_s` is how long one attempt may take; what it did not commit is tried again.
+        `timeout_s` limits one attempt; offsets that it did not commit are retried.
         """
         return Committer(
             partial(self.commit_many, timeout_s=timeout_s),
@@ -120,9 +120,9 @@ class Offsets:
     async def fence(
         self, tenant: str, group: str, generation: int, *, timeout_s: float | None = None
     ) -> int:
-        """Refuse commits of smaller generations from now on; return the revision of that.
+        """Refuse commits of smaller generations from now on; return the revision of the fence.
 
-        Refused with FENCED when the group has a larger generation.
+        Refused with FENCED if the group has a larger generation.
         """
         check_names(tenant=tenant, group=group)
         fence = pb.GroupFence(tenant=tenant, group=group, generation=generation)
@@ -133,9 +133,9 @@ class Offsets:
     async def fence_many(
         self, fences: Iterable[pb.GroupFence], *, timeout_s: float | None = None
     ) -> requests.FenceGroupsResponse:
-        """Fence many groups, all shards at the same time; the answer names the refused.
+        """Fence many groups, all shards in parallel; the answer names refused groups.
 
-        What a shard did not answer is refused as by `commit_many`.
+        Groups of a shard that did not answer are refused as by `commit_many`.
         """
         parts = [requests.FenceGroupsRequest(fences=part) for part in in_parts(fences, MOST_GROUPS)]
         if not parts:
@@ -158,11 +158,11 @@ class Offsets:
         generation: int | None = None,
         timeout_s: float | None = None,
     ) -> int:
-        """Set offsets, whatever stands, and return how many.
+        """Set offsets unconditionally, and return their number.
 
         To one offset (those of `topic` and `partition`, or all), to exactly the given ones, by
         topic and partition, or to those of another group of the tenant. A `generation` fences the
-        group in the same step, so that no consumer that still runs undoes it.
+        group in the same step, so that no running consumer undoes the reset.
         """
         reset = requests.ResetRequest(tenant=tenant, group=group, generation=generation)
         if (to_offset is not None) + (to_offsets is not None) + bool(to_group) != 1:
@@ -186,10 +186,10 @@ class Offsets:
     async def reset_many(
         self, resets: Iterable[requests.ResetRequest], *, timeout_s: float | None = None
     ) -> requests.ResetOffsetsResponse:
-        """Set offsets of many groups; the answer tells how many of each, and names the refused.
+        """Set offsets of many groups; the answer counts them by group, and names refused groups.
 
-        A thousand groups share a call, one call after the other. When one fails, that is raised:
-        those before it were carried out, and to set them again does no harm without generations.
+        A thousand groups share a call, and calls run in sequence. A failed call raises: the calls
+        before it took effect, and repeating them is harmless without generations.
         """
         response = requests.ResetOffsetsResponse()
         for part in in_parts(resets, MOST_GROUPS):
@@ -215,18 +215,18 @@ class Offsets:
         *,
         timeout_s: float | None = None,
     ) -> int:
-        """Delete the offset of a partition, or those of a topic; return how many there were.
+        """Delete the offset of a partition, or those of a topic; return their number.
 
-        That there is none is no failure.
+        Succeeds if there is none.
         """
         check_names(tenant=tenant, group=group, topic=topic)
         deletion = pb.OffsetDeletion(tenant=tenant, group=group, topic=topic, partition=partition)
         return await self._delete(deletion, timeout_s)
 
     async def delete_group(self, tenant: str, group: str, *, timeout_s: float | None = None) -> int:
-        """Delete all offsets of a group; return how many there were.
+        """Delete all offsets of a group; return their number.
 
-        That there is none is no failure. The group stays fenced for a while.
+        Succeeds if there is none. The group stays fenced for a while.
         """
         check_names(tenant=tenant, group=group)
         return await self._delete(pb.OffsetDeletion(tenant=tenant, group=group), timeout_s)
@@ -239,9 +239,10 @@ class Offsets:
     async def delete_many(
         self, deletions: Iterable[pb.OffsetDeletion], *, timeout_s: float | None = None
     ) -> requests.DeleteOffsetsResponse:
-        """Delete offsets of many groups, all shards at the same time; tell how many of each.
+        """Delete offsets of many groups, all shards in parallel; the answer counts them by group.
 
-        The answer names the refused; what a shard did not answer is refused as by `commit_many`.
+        The answer names refused groups; groups of a shard that did not answer are refused as by
+        `commit_many`.
         """
         parts = [
             requests.DeleteOffsetsRequest(deletions=part)
@@ -269,7 +270,7 @@ class Offsets:
         min_revision: int = 0,
         timeout_s: float | None = None,
     ) -> asked.CommittedOffset | None:
-        """Return the offset of a partition; None where none was committed."""
+        """Return the offset of a partition; None if none is committed."""
         found = await self.fetch_group(
             tenant,
             group,
@@ -318,9 +319,9 @@ class Offsets:
         stale: bool = False,
         timeout_s: float | None = None,
     ) -> list[asked.GroupOffsets]:
-        """Return the offsets of many groups, by tenant and name, in the order in which they came.
+        """Return the offsets of many groups, by tenant and name, in the order of the argument.
 
-        All shards are asked at the same time; when one of them cannot be read that is raised.
+        All shards are read in parallel; raises if one of them cannot be read.
         """
         wanted = list(groups)
         await self._shards.learn(timeout_s=timeout_s)
@@ -350,7 +351,7 @@ class Offsets:
         stale: bool = False,
         timeout_s: float | None = None,
     ) -> requests.LagResponse:
-        """Return how far a group is behind the ends of partitions: the offsets after the last."""
+        """Return the lag of a group behind the ends of partitions: the offsets after the last."""
         request = requests.LagRequest(
             tenant=tenant, group=group, ends=_partition_offsets(ends), stale=stale
         )
@@ -361,7 +362,7 @@ class Offsets:
     async def state(
         self, tenant: str, group: str, *, stale: bool = False, timeout_s: float | None = None
     ) -> asked.GroupState | None:
-        """Return what is known of a group as a whole; None when nothing is."""
+        """Return the state of a group; None if it does not exist."""
         request = requests.GetGroupStateRequest(tenant=tenant, group=group, stale=stale)
         key = group_key(tenant, group)
         return await or_none(self._call("GetGroupState", request, asked.GroupState, key, timeout_s))
@@ -393,13 +394,13 @@ class Offsets:
     ) -> AsyncGenerator[asked.ShardChanges, None]:
         """Yield the groups that changed after a token, until there are no more; None: all groups.
 
-        The token is what the reader has seen: the revision by shard. It moves on with
-        `token[changes.shard] = changes.revision` once the changes were taken. A shard that cannot
-        be read gives one answer with a `code` and the revision of the token, and keeps no other
-        back: its changes come the next time. When none can be read that is raised.
+        The token holds the revision that the reader has seen of each shard. Advance it with
+        `token[changes.shard] = changes.revision` once the changes are processed. A shard that
+        cannot be read gives one answer with a `code` and the revision of the token, and does not
+        block the others: its changes come the next time. Raises if no shard can be read.
         """
         seen = dict(token or {})
-        #: Those that have more; at first all are asked.
+        #: The shards with more changes; empty asks all of them.
         shards: list[int] = []
         while True:
             request = requests.ListChangesRequest(
@@ -437,7 +438,7 @@ class Offsets:
         response = await self._call(
             "FetchGroups", request, requests.FetchGroupsResponse, shard_key, timeout_s
         )
-        # They are of one shard, as long as none has come or gone since the shards were learned.
+        # All groups are of one shard, unless shards have changed since they were learned.
         for refusal in response.refusals:
             raise UnavailableError(f"{refusal.code}: {refusal.message}")
         return response

@@ -1,4 +1,4 @@
-"""Pending offsets: marked to be committed, and kept until the cluster has answered."""
+"""Pending offsets: marked for commit, and kept until the cluster has answered."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -13,13 +13,13 @@ from quorate_offset.client.commits import MOST, OUTCOME_UNKNOWN
 from quorate_offset.v1.commands_pb2 import CommitMode, GroupCommit, OffsetCommit
 from quorate_offset.v1.service_pb2 import CommitOffsetsResponse, OffsetRefusal
 
-#: The longest pause between attempts that fail.
+#: The longest pause between failed attempts.
 _LONGEST_PAUSE_S: Final = 1.0
-#: What a mark has in a command beside its commit and its names, about.
+#: Approximate overhead of a mark in a command, beside its commit and its names.
 _HEAD_BYTES: Final = 16
 
 _BEHIND: Final = "BEHIND"
-#: Trying again is useless with these; with any other reason it may work later.
+#: Codes that make a retry useless; with any other code it may succeed later.
 FINAL: Final = frozenset(
     {
         _BEHIND,
@@ -31,13 +31,13 @@ FINAL: Final = frozenset(
     }
 )
 
-#: Commits offsets of many groups, and names those that were refused.
+#: Commits offsets of many groups; the response names the refused ones.
 CommitMany = Callable[[Sequence[GroupCommit]], Awaitable[CommitOffsetsResponse]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingOffset:
-    """An offset that is to be committed."""
+    """An offset to commit."""
 
     tenant: str
     group: str
@@ -47,7 +47,7 @@ class PendingOffset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedOffset:
-    """An offset that was not committed, and will not be."""
+    """An offset that was refused for good."""
 
     pending: PendingOffset
     code: str
@@ -55,7 +55,7 @@ class RefusedOffset:
 
 
 #: Tenant, group, generation, topic, partition: a mark replaces the one with its key. Generations
-#: are kept apart, so that none commits in the name of another.
+#: are separate, so that none commits on behalf of another.
 Key = tuple[str, str, int, str, int]
 
 Keyed = tuple[Key, PendingOffset]
@@ -87,22 +87,22 @@ class PendingOffsets:
         return len(self._marks)
 
     def put(self, key: Key, mark: PendingOffset) -> None:
-        """Take a mark in place of an earlier one."""
+        """Store a mark in place of an earlier one."""
         self._marks[key] = mark
 
     def wake(self) -> None:
-        """Have what is here committed in the background."""
+        """Commit the pending marks in the background."""
         if self._marks:
             self._woken.set()
 
     async def flush(self) -> None:
-        """Commit what is here; raises for what was not answered, and keeps it."""
+        """Commit the pending marks; unanswered marks are kept, and raise."""
         async with self._turn:
             for part in list(_parts(self._marks)):
                 await self._commit(part)
 
     async def flush_always(self, pause_s: float) -> None:
-        """Commit whenever this is woken, with pauses that grow while that fails."""
+        """Commit after each `wake`, with growing pauses between failed attempts."""
         pause = pause_s
         while True:
             await self._woken.wait()
@@ -126,7 +126,7 @@ class PendingOffsets:
                 refusal = OffsetRefusal(code="INVALID_ARGUMENT", message=str(error))
                 response = CommitOffsetsResponse(refusals=[refusal])
             else:
-                # One of them keeps the others back.
+                # One invalid group blocks the others.
                 half = sum(map(len, groups[: len(groups) // 2]))
                 await self._commit(part[:half])
                 await self._commit(part[half:])
@@ -146,12 +146,12 @@ class PendingOffsets:
                 if found is not None and found.code not in FINAL:
                     unanswered.append(found)
                     continue
-                # With a larger offset in its place a mark has what it wanted.
+                # A mark behind a larger committed offset is settled.
                 if found is not None and found.code != _BEHIND:
                     self._refuse(
                         RefusedOffset(pending=mark, code=found.code, message=found.message)
                     )
-                # A later one may stand there by now.
+                # A later mark may have replaced it.
                 if self._marks.get(key) is mark:
                     del self._marks[key]
         if unanswered:
@@ -159,7 +159,7 @@ class PendingOffsets:
 
 
 def _parts(marks: dict[Key, PendingOffset]) -> Iterator[list[Keyed]]:
-    """Cut marks into what one command holds, the generations of a group one after the other."""
+    """Split marks into the parts of single commands, with the generations of a group in order."""
     groups: dict[tuple[str, str], dict[int, list[Keyed]]] = {}
     for key, mark in marks.items():
         groups.setdefault(key[:2], {}).setdefault(key[2], []).append((key, mark))
@@ -194,6 +194,6 @@ def _failure(refusals: Sequence[OffsetRefusal]) -> QuorateError:
     first = (unknown or refusals)[0]
     error = OutcomeUnknownError if unknown else UnavailableError
     return error(
-        f"{len(refusals)} offsets are not committed yet, and are kept to be tried again "
+        f"{len(refusals)} offsets are not committed yet, and are kept for a retry "
         f"({first.code}: {first.message})"
     )

@@ -1,4 +1,4 @@
-"""Which shard holds which group of consumers, so that shards are asked side by side."""
+"""The shards of consumer groups, so that shards are called in parallel."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,9 +11,9 @@ from quorate_offset.families import GROUP, group_key
 
 
 class Shards:
-    """The shards of the offsets, as they were when this was first asked.
+    """The shards of the offsets, as of the first use.
 
-    A group's shard is only where it is asked first: the client and the nodes know better.
+    A group's shard is only a hint for the first call: the client and the nodes reroute it.
     """
 
     def __init__(self, q: AsyncClient) -> None:
@@ -21,7 +21,7 @@ class Shards:
         self._holders: Mapping[int, int] = {}
 
     async def learn(self, *, timeout_s: float | None = None) -> None:
-        """Ask where the shards are, unless that is known."""
+        """Read the topology of the shards, unless it is known."""
         if not self._holders:
             holders = _holders(await self._q.topology(timeout_s=timeout_s))
             if len(holders) < SLOTS:
@@ -32,7 +32,7 @@ class Shards:
             self._holders = holders
 
     def of(self, tenant: str, group: str) -> int:
-        """Return the shard of a group, once that was learned."""
+        """Return the shard of a group; `learn` must have run."""
         return self._holders[slot_of(group_key(tenant, group))]
 
 

@@ -1,4 +1,4 @@
-"""Subscription groups: how groups of consumers are to be served, over an `AsyncClient`."""
+"""Subscription groups, over an `AsyncClient`."""
 
 from collections.abc import AsyncGenerator, Iterable
 from typing import Final
@@ -16,7 +16,7 @@ from quorate_offset.v1.rows_pb2 import SubscriptionGroup
 
 
 class SubscriptionGroups:
-    """Makes, changes, reads and deletes subscription groups."""
+    """Creates, changes, reads and deletes subscription groups."""
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
@@ -25,7 +25,7 @@ class SubscriptionGroups:
     async def put(
         self, change: pb.SubscriptionGroupChange, *, timeout_s: float | None = None
     ) -> pb.PutSubscriptionGroupReply:
-        """Make or change a group; the reply has it as it stands, and whether nothing changed."""
+        """Create or change a group; the reply holds its new state, and whether it was unchanged."""
         response = await self.put_many([change], timeout_s=timeout_s)
         raise_first(response.refusals)
         return response.groups[0]
@@ -33,7 +33,7 @@ class SubscriptionGroups:
     async def put_many(
         self, changes: Iterable[pb.SubscriptionGroupChange], *, timeout_s: float | None = None
     ) -> requests.PutGroupsResponse:
-        """Make or change many groups, all shards at the same time; the answer names the refused."""
+        """Create or change many groups, all shards in parallel; the answer names refused groups."""
         parts = [requests.PutGroupsRequest(groups=part) for part in in_parts(changes, MOST_GROUPS)]
         reply = await self._q.execute_all(parts, timeout_s=timeout_s)
         return requests.PutGroupsResponse(
@@ -51,9 +51,9 @@ class SubscriptionGroups:
         missing_ok: bool = False,
         timeout_s: float | None = None,
     ) -> None:
-        """Delete a group, and its offsets if that is wanted.
+        """Delete a group, and its offsets if asked to.
 
-        NOT_FOUND when there is none, unless `missing_ok`.
+        NOT_FOUND if it does not exist, unless `missing_ok`.
         """
         deletion = pb.SubscriptionGroupDeletion(
             tenant=tenant, group=group, offsets=offsets, missing_ok=missing_ok
@@ -66,7 +66,7 @@ class SubscriptionGroups:
     async def get(
         self, tenant: str, group: str, *, stale: bool = False, timeout_s: float | None = None
     ) -> SubscriptionGroup | None:
-        """Return a group; None when there is none."""
+        """Return a group, or None."""
         found: SubscriptionGroup | None = await self._records.get(
             tenant, group, stale=stale, timeout_s=timeout_s
         )

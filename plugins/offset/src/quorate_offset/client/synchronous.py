@@ -1,4 +1,4 @@
-"""The same for code that does not await."""
+"""The synchronous clients: offsets, subscription groups and a committer."""
 
 from typing import Self
 
@@ -10,7 +10,7 @@ from quorate_offset.client.subscription_groups import SubscriptionGroups
 
 
 class SyncCommitter(Blocking[Committer]):
-    """A committer, for any number of threads and for `with`."""
+    """A thread-safe committer, for `with`."""
 
     def __enter__(self) -> Self:
         return self
@@ -22,7 +22,7 @@ class SyncCommitter(Blocking[Committer]):
 
     @property
     def dirty(self) -> int:
-        """How many marks were not answered yet."""
+        """The number of unanswered marks."""
         return self.asynchronous.dirty
 
     def mark(
@@ -36,7 +36,7 @@ class SyncCommitter(Blocking[Committer]):
         generation: int | None = None,
         metadata: str = "",
     ) -> None:
-        """Take an offset that is to be committed, in place of an earlier one of the partition."""
+        """Mark an offset for commit, in place of an earlier mark of the partition."""
         self.asynchronous.mark(
             tenant, group, topic, partition, offset, generation=generation, metadata=metadata
         )
@@ -88,7 +88,7 @@ class SyncOffsets(Blocking[Offsets]):
         interval_s: float = INTERVAL_S,
         timeout_s: float = COMMIT_S,
     ) -> SyncCommitter:
-        """Return what commits the latest offsets in the background, for `with`."""
+        """Return a committer, which commits the latest offsets in the background, for `with`."""
 
         async def opened() -> Committer:
             return self.asynchronous.committer(

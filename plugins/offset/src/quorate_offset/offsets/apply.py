@@ -1,7 +1,6 @@
 """The handlers of offsets.
 
-Whatever can be refused is looked at before anything is written: a group that is refused leaves
-nothing behind.
+Every check precedes every write: a refused group leaves nothing behind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +34,9 @@ from quorate_offset.v1 import commands_pb2 as pb, rows_pb2, service_pb2 as reque
 
 
 def commit_offsets(txn: Txn, command: requests.CommitOffsetsRequest) -> BatchReply:
-    """Commit offsets of many groups; each is answered, and none keeps another back."""
+    """Commit offsets of many groups; each is answered, and a refused one does not block others."""
     batch = _Commits(txn)
-    # In the order of their rows, in which every replica inserts them with less work.
+    # In row order, which makes the inserts of every replica cheaper.
     groups = sorted(batch.accepted(command.groups), key=itemgetter(2))
     named = list(dict.fromkeys([key for _, _, key in groups]))
     marks = dict(zip(named, read_values(txn, MARKS, named), strict=True))
@@ -54,7 +53,7 @@ def fence_groups(txn: Txn, command: requests.FenceGroupsRequest) -> BatchReply:
 
 
 def reset_offsets(txn: Txn, command: pb.SetOffsets) -> BatchReply:
-    """Set offsets of many groups, whatever stands."""
+    """Set offsets of many groups unconditionally."""
     return answer_each(txn, command.resets, _reset)
 
 
@@ -64,9 +63,9 @@ def delete_offsets(txn: Txn, command: requests.DeleteOffsetsRequest) -> BatchRep
 
 
 def delete_group(txn: Txn, group: bytes) -> int:
-    """Delete all offsets of the group with this key, and return how many there were.
+    """Delete all offsets of the group with this key, and return their number.
 
-    Its generation stays for a while, so that its consumers stay fenced.
+    Its generation is kept for a while, so that its consumers stay fenced.
     """
     mark = read_mark(txn, group)
     if not mark.revision or mark.deleted:
@@ -79,45 +78,45 @@ def delete_group(txn: Txn, group: bytes) -> int:
 
 
 def _stands(offset: int) -> str:
-    return "no offset stands" if offset == NONE else f"offset {offset} stands"
+    return "no offset is committed" if offset == NONE else f"offset {offset} is committed"
 
 
 def _expects(offset: int) -> str:
     return "none is expected" if offset == NONE else f"{offset} is expected"
 
 
-#: An offset that nothing speaks against but, perhaps, the one that stands: the positions of its
-#: group and of the commit in it, the group, whether it is monotonic, the offset that must stand
-#: (None: any may), the offset, and its metadata.
+#: A valid commit that must be compared with the stored offset: the positions of its group and of
+#: the commit in it, the group, whether it is monotonic, the expected offset (None: any), the
+#: offset, and its metadata.
 _Conditional: TypeAlias = tuple[int, int, bytes, bool, int | None, int, str]
 
 
 class _Commits:
-    """The offsets of one batch on their way into rows: each is looked at once.
+    """The offsets of one batch on their way into rows; each is visited once.
 
-    What stands is read for all groups together, and for all conditional commits together, and all
-    rows are written together: for one row alone that takes longer than the rest of what is done
-    for an offset.
+    Marks are read in one batch, offsets for conditional commits in another, and all rows are
+    written together: reading or writing a single row takes longer than all other work on an
+    offset.
     """
 
     def __init__(self, txn: Txn) -> None:
         self._txn: Final = txn
         self._committed: Final = committed_part(txn.proposed_at_ms)
-        #: By the positions of their groups.
+        #: Refusals of groups and of commits, by the position of the group.
         self._refused: Final[dict[int, Rejected | Invalid]] = {}
         self._refusals: Final[dict[int, list[pb.CommitRefusal]]] = {}
-        #: The packed topics; empty: it is none.
+        #: The packed topics; empty for an invalid name.
         self._topics: Final[dict[str, bytes]] = {}
         self._partitions: Final[dict[int, bytes]] = {}
-        #: What is to be written, and what is to be compared with what stands, by key.
+        #: By key: the rows to write, and the commits to compare with stored offsets.
         self._rows: Final[dict[bytes, bytes]] = {}
         self._compared: Final[dict[bytes, _Conditional]] = {}
-        #: The groups of which an offset is written, and the generations that were raised.
+        #: The groups with a written offset, and the raised generations.
         self._written: Final[dict[bytes, None]] = {}
         self._raised: Final[dict[bytes, int]] = {}
 
     def accepted(self, items: Iterable[pb.GroupCommit]) -> list[tuple[int, pb.GroupCommit, bytes]]:
-        """Return the groups that may commit, each with its position and its key."""
+        """Return the valid groups, each with its position and its key; refuse the others."""
         found: list[tuple[int, pb.GroupCommit, bytes]] = []
         tenants: set[str] = set()
         for position, item in enumerate(items):
@@ -129,7 +128,7 @@ class _Commits:
                     accept_tenant(self._txn, tenant)
                     tenants.add(tenant)
                 if item.mode not in MODES:
-                    raise Invalid("mode", f"{item.mode} is none that this version knows")
+                    raise Invalid("mode", f"{item.mode} is unknown to this version")
             except (Rejected, Invalid) as refusal:
                 self._refused[position] = refusal
             else:
@@ -137,7 +136,7 @@ class _Commits:
         return found
 
     def take(self, position: int, item: pb.GroupCommit, group: bytes, mark: bytes | None) -> None:
-        """Divide what needs no comparison from what does, unless the group is fenced."""
+        """Sort a group's commits into unconditional and conditional ones, or refuse the group."""
         if item.HasField("generation"):
             stands = self._raised.get(group)
             if stands is None:
@@ -173,7 +172,7 @@ class _Commits:
             key = topic_key + part
             if key in compared or key in rows:
                 named = f"partition {partition} of topic {topic}"
-                message = f"{named} is in the batch a second time"
+                message = f"{named} occurs twice in the batch"
                 self._refuse(position, at, "INVALID_ARGUMENT", message)
             elif monotonic or expected is not None:
                 compared[key] = position, at, group, monotonic, expected, offset, metadata
@@ -185,7 +184,7 @@ class _Commits:
             self._written[group] = None
 
     def compare(self) -> None:
-        """Let those of the others be written that what stands speaks for."""
+        """Accept or refuse the conditional commits by the stored offsets."""
         rows, committed, written = self._rows, self._committed, self._written
         values = read_values(self._txn, OFFSETS, list(self._compared))
         for (key, each), value in zip(self._compared.items(), values, strict=True):
@@ -195,14 +194,14 @@ class _Commits:
                 message = f"{_stands(stands)}, and {_expects(expected)}: fetch it again"
                 self._refuse(item, at, "OFFSET_MISMATCH", message)
             elif monotonic and offset < stands:
-                message = f"{_stands(stands)}, and {offset} would go back"
+                message = f"{_stands(stands)}, and {offset} is behind it"
                 self._refuse(item, at, "BEHIND", message)
             else:
                 rows[key] = offset_row(offset, committed, metadata)
                 written[group] = None
 
     def write(self, marks: Mapping[bytes, bytes | None]) -> None:
-        """Write the rows, and the marks of the groups that changed."""
+        """Write the rows, and the marks of the changed groups."""
         self._txn.put_each(OFFSETS, self._rows)
         note_commits(self._txn, self._written, marks, self._raised)
         for group, generation in self._raised.items():
@@ -213,7 +212,7 @@ class _Commits:
                 note_change(self._txn, group, mark)
 
     def reply(self, items: int) -> BatchReply:
-        """Return the answer to all of the groups."""
+        """Return the reply to all groups."""
         answer = BatchReply(items=items)
         for position, refused in sorted(self._refused.items()):
             answer.refusals.append(refusal_of(position, refused))
@@ -256,7 +255,7 @@ def _reset(txn: Txn, reset: pb.OffsetReset) -> pb.OffsetsChanged:
     if reset.HasField("generation") and not pass_fence(mark, reset.generation):
         raise Rejected(
             "FENCED",
-            f"generation {reset.generation} is the group's already: a reset that fences its "
+            f"the group already has generation {reset.generation}: a reset that fences its "
             "consumers needs a larger one",
         )
     offsets = _offsets_of_reset(txn, reset, group)
@@ -268,7 +267,7 @@ def _reset(txn: Txn, reset: pb.OffsetReset) -> pb.OffsetsChanged:
 
 
 def _offsets_of_reset(txn: Txn, reset: pb.OffsetReset, group: bytes) -> dict[bytes, int]:
-    """Return what a reset sets, by the keys of the rows."""
+    """Return the offsets that a reset writes, by the keys of the rows."""
     target = reset.WhichOneof("target")
     if target == "to_offsets":
         return _listed(reset.to_offsets.offsets, group)
@@ -285,7 +284,7 @@ def _offsets_of_reset(txn: Txn, reset: pb.OffsetReset, group: bytes) -> dict[byt
         raise Rejected(
             "NOT_FOUND",
             f"group {reset.group} of tenant {reset.tenant} has no such offsets to reset: "
-            "name the partition to make one",
+            "name the partition to create one",
         )
     return found
 
@@ -300,7 +299,7 @@ def _listed(offsets: Sequence[pb.PartitionOffset], group: bytes) -> dict[bytes, 
         key = offset_key(group + keys.pack(each.topic), each.partition)
         if key in listed:
             named = f"partition {each.partition} of topic {each.topic}"
-            raise Invalid("to_offsets", f"{named} is there a second time")
+            raise Invalid("to_offsets", f"{named} occurs twice")
         listed[key] = each.offset
     return listed
 
@@ -323,7 +322,7 @@ def _delete(txn: Txn, deletion: pb.OffsetDeletion) -> pb.OffsetsChanged:
 
 
 def _filtered(group: bytes, topic: str, partition: int | None) -> bytes:
-    """Return what the keys of the named offsets begin with; of a partition, its key."""
+    """Return the key prefix of the named offsets; for one partition, its key."""
     if not topic:
         if partition is not None:
             raise Invalid("partition", "needs a topic")

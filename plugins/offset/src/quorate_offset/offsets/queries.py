@@ -1,4 +1,4 @@
-"""The reads of offsets: they run where the rows are."""
+"""The queries of offsets, which run on the shard that holds the rows."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -12,18 +12,18 @@ from quorate_offset.offsets.rows import committed_offset, rows_under
 from quorate_offset.v1 import queries_pb2 as pb
 from quorate_offset.v1.rows_pb2 import Mark
 
-#: Groups that are listed when a query does not say how many.
+#: Groups listed by default.
 PAGE: Final = 100
-#: Offsets of one message.
+#: The most offsets in one message.
 MOST_TOGETHER: Final = 2_000
-#: Changes that are listed when a query does not say how many.
+#: Changes listed by default.
 CHANGES_PAGE: Final = 1_000
-#: The offsets of one answer to `ListChanges`, in bytes: so it fits into one message.
+#: The size limit of the offsets in one answer to `ListChanges`, which must fit into one message.
 CHANGES_BYTES: Final = 4 * 1024 * 1024
 
 
 def fetch_group(reader: Reader, query: pb.FetchGroupQuery) -> Iterator[pb.GroupOffsets]:
-    """Yield offsets of one group; nothing when there is no such group."""
+    """Yield offsets of one group; nothing if it does not exist."""
     group = group_key(query.tenant, query.group)
     mark = read_mark(reader, group)
     if not mark.revision or mark.deleted:
@@ -37,14 +37,14 @@ def fetch_group(reader: Reader, query: pb.FetchGroupQuery) -> Iterator[pb.GroupO
 
 
 def fetch_groups(reader: Reader, query: pb.FetchGroupsQuery) -> Iterator[pb.GroupOffsets]:
-    """Yield the offsets of those of many groups that this shard has, by tenant and name."""
+    """Yield the offsets of the named groups that this shard holds, by tenant and name."""
     for key in sorted({group_key(each.tenant, each.group) for each in query.groups}):
         tenant, group = group_of(key)
         yield from fetch_group(reader, pb.FetchGroupQuery(tenant=tenant, group=group))
 
 
 def get_group_state(reader: Reader, query: pb.GetGroupStateQuery) -> Iterator[pb.GroupState]:
-    """Yield the state of a group; nothing when there is no such group."""
+    """Yield the state of a group; nothing if it does not exist."""
     key = group_key(query.tenant, query.group)
     mark = read_mark(reader, key)
     if mark.revision and not mark.deleted:
@@ -64,9 +64,9 @@ def list_group_states(reader: Reader, query: pb.ListGroupStatesQuery) -> Iterato
 
 
 def list_changes(reader: Reader, query: pb.ListChangesQuery) -> Iterator[pb.ShardChanges]:
-    """Yield, in one answer, the groups of this shard that changed after the token."""
+    """Yield one answer with the groups of this shard that changed after the token."""
     since = next((each.revision for each in query.since if each.shard == reader.shard), 0)
-    # Ahead of the shard is who knows a history that was undone: a backup was restored.
+    # A token ahead of the shard is of a history that a restored backup has undone.
     resync = 0 < since < read_floor(reader) or since > reader.revision
     answer = pb.ShardChanges(shard=reader.shard, resync=resync)
     found = _page(reader, 0 if resync else since, query.limit or CHANGES_PAGE, answer)
@@ -90,10 +90,10 @@ def list_changes(reader: Reader, query: pb.ListChangesQuery) -> Iterator[pb.Shar
 
 
 def list_idle_groups(reader: Reader, query: pb.ListIdleGroupsQuery) -> Iterator[pb.IdleGroup]:
-    """Yield groups of the shard that is asked; the others have no answer."""
+    """Yield idle groups of the requested shard; other shards yield nothing."""
     if query.shard != reader.shard:
         return
-    # Logical time and revisions grow together: after a group that is young all are.
+    # Logical time and revisions grow together: every group after a young one is young.
     for revision, key in changes(reader, after=0, limit=max(1, query.limit)):
         if read_mark(reader, key).changed_at_ms > query.changed_until_ms:
             return
@@ -104,9 +104,9 @@ def list_idle_groups(reader: Reader, query: pb.ListIdleGroupsQuery) -> Iterator[
 def _page(
     reader: Reader, since: int, limit: int, answer: pb.ShardChanges
 ) -> list[tuple[int, bytes]]:
-    """Return a page of the index, and say where the next one begins.
+    """Return a page of the index, and record the start of the next one in the answer.
 
-    A revision is never divided: a token could not tell which of its groups were read.
+    A revision is never split: a token could not tell which of its groups were read.
     """
     found = list(changes(reader, after=since, limit=limit + 1))
     if len(found) <= limit:
@@ -128,7 +128,7 @@ def _page(
 def _fill(
     reader: Reader, key: bytes, change: pb.GroupChange, room: int, answer: pb.ShardChanges
 ) -> int:
-    """Add a group's offsets while there is room for them, and return how many bytes they take."""
+    """Add a group's offsets if all of them fit, and return their size in bytes."""
     size = 0
     for row in rows_under(reader, key):
         answer.rows_read += 1
@@ -153,7 +153,7 @@ def _named(
 def _parts(
     tenant: str, group: str, mark: Mark, offsets: Iterator[pb.CommittedOffset]
 ) -> Iterator[pb.GroupOffsets]:
-    """Yield at least one message, also of a group without offsets."""
+    """Yield the offsets in messages; at least one, even for a group without offsets."""
     part = list(islice(offsets, MOST_TOGETHER))
     while True:
         following = list(islice(offsets, MOST_TOGETHER))

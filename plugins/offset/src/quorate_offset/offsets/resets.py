@@ -1,4 +1,4 @@
-"""Resets as they are asked for become commands: what another group has is copied."""
+"""Turns reset requests into commands, copying the offsets of other groups."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,12 +10,12 @@ from quorate_offset.v1.commands_pb2 import OffsetList, OffsetReset, PartitionOff
 from quorate_offset.v1.queries_pb2 import GroupName, GroupOffsets
 from quorate_offset.v1.service_pb2 import ResetRequest
 
-#: By tenant and name, what the groups have that are copied, or why that is not known.
+#: The offsets of the groups to copy, or the failure to read them, by tenant and name.
 Sources = Mapping[tuple[str, str], Sequence[GroupOffsets] | Rejected]
 
 
 async def read_sources(node: NodeApi, resets: Sequence[ResetRequest]) -> Sources:
-    """Read the groups whose offsets are copied."""
+    """Read the groups to copy offsets from."""
     named = sorted(
         {
             (each.tenant, each.to_group.group)
@@ -34,7 +34,7 @@ async def read_sources(node: NodeApi, resets: Sequence[ResetRequest]) -> Sources
 
 
 def reset_of(request: ResetRequest, sources: Sources) -> OffsetReset:
-    """Return the command of a reset; raises `Rejected` when it has nothing to copy."""
+    """Return the command of a reset; raises `Rejected` if there is nothing to copy."""
     reset = OffsetReset(
         tenant=request.tenant,
         group=request.group,
@@ -73,7 +73,7 @@ def _copied(request: ResetRequest, sources: Sources) -> OffsetList:
 
 
 def _source_fault(request: ResetRequest) -> str:
-    """Return what is wrong with the group whose offsets are to be copied; empty: nothing."""
+    """Return the fault of the group to copy from; empty if it is valid."""
     source = request.to_group
     for path, name in (("tenant", request.tenant), ("to_group.group", source.group)):
         if fault := name_fault(name):

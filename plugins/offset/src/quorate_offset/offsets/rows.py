@@ -1,4 +1,4 @@
-"""The rows of offsets: their bytes, written and read without a message where there are many."""
+"""The rows of offsets, encoded and decoded without a message on hot paths."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,18 +11,18 @@ from quorate_offset.families import OFFSETS
 from quorate_offset.v1.queries_pb2 import CommittedOffset
 from quorate_offset.v1.rows_pb2 import Offset
 
-# Both fields of `Offset` that are always there have a fixed size, and stand first.
+# The two mandatory fields of `Offset` have a fixed size, and come first.
 _OFFSET: Final = Struct("<Bq")
 _COMMITTED: Final = Struct("<BQ")
 _OFFSET_TAG: Final = 1 << 3 | 1
 _COMMITTED_TAG: Final = 2 << 3 | 1
 _stored_offset: Final = _OFFSET.unpack_from
-#: What the row of an offset begins with.
+#: Encodes the first field of an offset's row.
 offset_part: Final = partial(_OFFSET.pack, _OFFSET_TAG)
 
 
 def committed_part(at_ms: int) -> bytes:
-    """Return what the rows of all offsets that are committed at this time share."""
+    """Return the part that the rows of all offsets committed at this time share."""
     return _COMMITTED.pack(_COMMITTED_TAG, at_ms)
 
 
@@ -38,12 +38,12 @@ def offset_in(row: bytes) -> int:
 
 
 def rows_under(reader: Reader, prefix: bytes) -> Iterator[Row]:
-    """Yield the offsets whose keys begin with a packed prefix, as many as there are."""
+    """Yield all offsets whose keys begin with a packed prefix."""
     return read_range(reader, OFFSETS, prefix, prefix + b"\xff")
 
 
 def committed_offset(row: Row) -> CommittedOffset:
-    """Return an offset as readers get it."""
+    """Return the offset of a row as the message for readers."""
     _, _, topic, partition = keys.unpack(row.key)
     stored = Offset.FromString(row.value)
     return CommittedOffset(

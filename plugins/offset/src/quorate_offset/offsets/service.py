@@ -1,6 +1,6 @@
-"""The gRPC service of offsets: each call becomes a command or a query.
+"""The gRPC service of offsets, which turns each call into a command or a query.
 
-`Invalid` and `Rejected` pass through: the host answers them with the status of their code.
+`Invalid` and `Rejected` propagate: the host answers them with the status of their code.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -28,7 +28,7 @@ from quorate_offset.v1 import commands_pb2 as pb, queries_pb2 as asked, service_
 COMMITTED: Final = Metric(
     name="quorate_offset_commits_total",
     kind="counter",
-    help="Offsets that were to be committed through this node, by outcome.",
+    help="Offset commits through this node, by outcome.",
     labels=("outcome",),
 )
 ROWS_READ: Final = Metric(
@@ -44,7 +44,7 @@ GROUPS_LISTED: Final = Metric(
 
 
 class OffsetService:
-    """Serves offsets on every node, whether it holds a replica of the shard or not."""
+    """Serves offsets on every node, with or without a replica of the shard."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
@@ -69,7 +69,7 @@ class OffsetService:
     async def CommitOffsets(
         self, request: requests.CommitOffsetsRequest, context: object
     ) -> requests.CommitOffsetsResponse:
-        """Commit offsets of many groups, in one proposal a shard."""
+        """Commit offsets of many groups, with one proposal per shard."""
         reply = await self._commit(request)
         response = requests.CommitOffsetsResponse(revisions=reply.revisions)
         for position, encoded in enumerate(reply.replies):
@@ -106,7 +106,7 @@ class OffsetService:
     async def ResetOffsets(
         self, request: requests.ResetOffsetsRequest, context: object
     ) -> requests.ResetOffsetsResponse:
-        """Set offsets of many groups; those of another group are read first."""
+        """Set offsets of many groups; offsets to copy from another group are read first."""
         validation.check_count("resets", request.resets)
         answer = BatchReply(items=len(request.resets))
         sources = await read_sources(self._node, request.resets)
@@ -175,7 +175,7 @@ class OffsetService:
         return response
 
     async def Lag(self, request: requests.LagRequest, context: object) -> requests.LagResponse:
-        """Say how far a group is behind the ends that the caller knows."""
+        """Return the lag of a group behind the ends of partitions in the request."""
         validation.check_lag(request)
         query = asked.FetchGroupQuery(
             tenant=request.tenant,
@@ -242,7 +242,7 @@ class OffsetService:
     async def ListChanges(
         self, request: requests.ListChangesRequest, context: object
     ) -> AsyncIterator[asked.ShardChanges]:
-        """List what has changed after a token, in one answer a shard."""
+        """List the changes after a token, in one answer per shard."""
         validation.check_changes(request)
         query = asked.ListChangesQuery(since=request.since, limit=request.limit)
         since = {each.shard: each.revision for each in request.since}
@@ -285,7 +285,7 @@ class OffsetService:
 
 
 def _joined(tenant: str, group: str, parts: Sequence[asked.GroupOffsets]) -> asked.GroupOffsets:
-    """Return the offsets of a group in one message; without offsets when there is no group."""
+    """Return the offsets of a group in one message; without offsets if it does not exist."""
     if not parts:
         return asked.GroupOffsets(tenant=tenant, group=group)
     first, *others = parts
@@ -295,7 +295,7 @@ def _joined(tenant: str, group: str, parts: Sequence[asked.GroupOffsets]) -> ask
 
 
 def _reset_groups(reset: requests.ResetRequest) -> Iterator[Place]:
-    """Yield the groups of a reset: what is copied is read as well."""
+    """Yield the groups that a reset accesses: the group itself, and the one it copies."""
     yield reset.tenant, reset.group
     if reset.HasField("to_group"):
         yield reset.tenant, reset.to_group.group

@@ -1,4 +1,4 @@
-"""Offsets as rows of a table, to load or read many of them."""
+"""Offsets as rows of a table, for bulk loads and reads."""
 
 from typing import Final
 
@@ -18,10 +18,10 @@ _LARGEST_PARTITION: Final = (1 << 32) - 1
 def to_item(
     tenant: str, group: str, topic: str, partition: int, offset: int, metadata: str | None
 ) -> GroupCommit:
-    """Return the commit of one offset, whatever stands.
+    """Return the unconditional commit of one offset.
 
-    Everything that a handler would refuse of it is refused here, but for a tenant that is not
-    there: an offset that is refused within its group is not reported as an item would be.
+    Everything that a handler would refuse is refused here, except for a missing tenant: the
+    refusal of an offset within its group is not reported as that of an item would be.
     """
     metadata = metadata or ""
     check_name("tenant", tenant)

@@ -1,6 +1,6 @@
-"""What is wrong with a command or a read as a whole, whatever the rows say.
+"""Checks of a command or a read as a whole, which need no rows.
 
-What is wrong with one item of a batch is found by the handler, so that the others go through.
+The handlers check the items of a batch, so that an invalid one does not block the others.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,31 +17,31 @@ from quorate_offset.v1 import (
     subscription_group_service_pb2 as groups_pb2,
 )
 
-#: Offsets of one commit or read; partitions of one reset.
+#: The most offsets of one commit or read, and partitions of one reset.
 MOST_OFFSETS: Final = 10_000
-#: Groups of one fence, reset, deletion or read.
+#: The most groups of one fence, reset, deletion or read.
 MOST_GROUPS: Final = 1_000
 LARGEST_PAGE: Final = 1_000
 MOST_CHANGES: Final = 10_000
 LONGEST_METADATA: Final = 4_096
-#: What `OffsetCommit.expected_offset` says of a partition that must have none.
+#: The value of `OffsetCommit.expected_offset` for a partition that must have no offset.
 NONE: Final = -1
 MODES: Final = frozenset(pb.CommitMode.values())
 _LARGEST_REVISION: Final = 2**63 - 1
 
 
 def check_commit(request: requests.CommitOffsetRequest) -> None:
-    """Refuse to commit for no group, what is no offset, or in no way that is known."""
+    """Refuse a commit with an invalid group, offset or mode."""
     check_group(request.tenant, request.group)
     if request.mode not in MODES:
-        raise Invalid("mode", f"{request.mode} is none that this version knows")
+        raise Invalid("mode", f"{request.mode} is unknown to this version")
     field, fault = commit_fault(request.commit)
     if fault:
         raise Invalid(f"commit.{field}", fault)
 
 
 def commit_fault(commit: pb.OffsetCommit) -> tuple[str, str]:
-    """Return the field of an offset that is wrong, and why; empty: nothing is."""
+    """Return the invalid field of a commit, and its fault; empty if it is valid."""
     if fault := name_fault(commit.topic):
         return "topic", fault
     if commit.offset < 0:
@@ -54,7 +54,7 @@ def commit_fault(commit: pb.OffsetCommit) -> tuple[str, str]:
 
 
 def check_fence(request: requests.FenceGroupRequest) -> None:
-    """Refuse to fence no group, or off nobody."""
+    """Refuse a fence without a valid group, or of generation 0."""
     check_group(request.tenant, request.group)
     if not request.generation:
         raise Invalid("generation", "must be at least 1")
@@ -76,7 +76,7 @@ def check_resets(command: pb.SetOffsets) -> None:
 
 
 def check_fetch(request: requests.FetchOffsetsRequest) -> None:
-    """Refuse a read of no group, or of what no group has."""
+    """Refuse a read with an invalid group, topic or partitions."""
     check_group(request.tenant, request.group)
     if request.partitions and request.topic:
         raise Invalid("topic", "must be empty when partitions are named")
@@ -86,14 +86,14 @@ def check_fetch(request: requests.FetchOffsetsRequest) -> None:
 
 
 def check_fetch_groups(request: requests.FetchGroupsRequest) -> None:
-    """Refuse to read too many groups at once, or one that cannot be there."""
+    """Refuse a read of too many groups, or of an invalid group."""
     check_count("groups", request.groups)
     for position, each in enumerate(request.groups):
         check_group(each.tenant, each.group, f"groups[{position}].")
 
 
 def check_lag(request: requests.LagRequest) -> None:
-    """Refuse ends of no group, of no partition, or that are none."""
+    """Refuse a lag request with an invalid group, partition or end."""
     check_group(request.tenant, request.group)
     _check_partitions("ends", request.ends)
     for position, end in enumerate(request.ends):
@@ -102,7 +102,7 @@ def check_lag(request: requests.LagRequest) -> None:
 
 
 def check_changes(request: requests.ListChangesRequest) -> None:
-    """Refuse a token that names a shard twice, or a revision that none has."""
+    """Refuse a token that names a shard twice or holds an impossible revision."""
     shards = {each.shard for each in request.since}
     if len(shards) != len(request.since):
         raise Invalid("since", "names a shard twice")
@@ -112,13 +112,13 @@ def check_changes(request: requests.ListChangesRequest) -> None:
 
 
 def check_group(tenant: str, group: str, path: str = "") -> None:
-    """Refuse names that no group has."""
+    """Refuse an invalid tenant or group name."""
     check_name(f"{path}tenant", tenant)
     check_name(f"{path}group", group)
 
 
 def check_states(request: requests.ListGroupStatesRequest) -> None:
-    """Refuse a filter that no group passes, and a page that is too large."""
+    """Refuse an invalid filter, and a page that is too large."""
     check_longest("tenant", request.tenant, LONGEST_NAME)
     check_listed(request)
     if request.prefix and not request.tenant:
@@ -127,12 +127,12 @@ def check_states(request: requests.ListGroupStatesRequest) -> None:
 
 
 def check_listed(request: requests.ListGroupStatesRequest | groups_pb2.ListGroupsRequest) -> None:
-    """Refuse a prefix of what no group can be called."""
+    """Refuse a prefix that is longer than any name."""
     check_longest("prefix", request.prefix, LONGEST_NAME)
 
 
 def count_of(field: str) -> Callable[[Any], None]:
-    """Return what refuses a batch of too many groups, whose items are in this field."""
+    """Return a check that refuses a batch with too many items in this field."""
     return lambda command: check_count(field, getattr(command, field))
 
 

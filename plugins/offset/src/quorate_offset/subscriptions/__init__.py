@@ -1,1 +1,1 @@
-"""Subscription groups: how groups of consumers are to be served."""
+"""Subscription groups: the settings by which brokers serve consumer groups."""

@@ -1,4 +1,4 @@
-"""The verbs of subscription groups: what is written for each item, or why it is refused."""
+"""The verbs of subscription groups: each item is written, or refused with a reason."""
 
 from collections.abc import Sequence, Sized
 from typing import Final
@@ -18,7 +18,7 @@ from quorate_offset.v1 import (
 )
 
 LONGEST_TEXT: Final = 4_096
-#: Subscriptions, attributes or forbidden topics of one group.
+#: The most subscriptions, attributes or forbidden topics of one group.
 MOST_OF_A_KIND: Final = 1_000
 
 _SWITCHES: Final = (
@@ -39,7 +39,7 @@ _NUMBERS: Final = (
 
 
 def new_group(tenant: str, group: str, at_ms: int) -> rows.SubscriptionGroup:
-    """Return a group as it is when nothing is said of it."""
+    """Return a group with the default settings."""
     return rows.SubscriptionGroup(
         tenant=tenant,
         group=group,
@@ -56,7 +56,7 @@ def new_group(tenant: str, group: str, at_ms: int) -> rows.SubscriptionGroup:
 
 
 def put(txn: Txn, change: pb.SubscriptionGroupChange) -> pb.PutSubscriptionGroupReply:
-    """Make or change a group; one that stays as it was is not written."""
+    """Create or change a group; an unchanged group is not written."""
     accept_tenant(txn, change.tenant)
     check_name("group", change.group)
     key = group_key(change.tenant, change.group)
@@ -81,7 +81,7 @@ def put(txn: Txn, change: pb.SubscriptionGroupChange) -> pb.PutSubscriptionGroup
 
 
 def delete(txn: Txn, deletion: pb.SubscriptionGroupDeletion) -> None:
-    """Delete a group, and its offsets if that is wanted."""
+    """Delete a group, and its offsets if asked to."""
     check_name("tenant", deletion.tenant)
     check_name("group", deletion.group)
     key = group_key(deletion.tenant, deletion.group)
@@ -114,7 +114,7 @@ def _subscribe(group: rows.SubscriptionGroup, subscriptions: Sequence[rows.Subsc
 def _change_attributes(
     group: rows.SubscriptionGroup, changes: Sequence[pb.AttributeChange]
 ) -> None:
-    """Set what a `+` names, and remove what a `-` names; all or nothing."""
+    """Set the attributes marked `+` and remove those marked `-`, all or none."""
     attributes = {each.name: each.value for each in group.attributes}
     named: set[str] = set()
     for change in changes:
@@ -141,7 +141,7 @@ def _change_attributes(
 
 
 def _change_forbidden(group: rows.SubscriptionGroup, changes: Sequence[pb.ForbiddenChange]) -> None:
-    """Set and clear bits of topics; a topic without bits is none that is forbidden."""
+    """Set and clear bits of topics; a topic without bits is no longer forbidden."""
     bits = {each.topic: each.bits for each in group.forbidden}
     named: set[str] = set()
     for change in changes:
@@ -167,7 +167,7 @@ def _accept_count(field: str, found: Sized) -> None:
 
 
 def _twice(field: str, name: str) -> Invalid:
-    return Invalid(field, f"{name} is there a second time")
+    return Invalid(field, f"{name} occurs twice")
 
 
 class Changes:
@@ -179,7 +179,7 @@ class Changes:
     async def PutGroups(
         self, request: requests.PutGroupsRequest, context: object
     ) -> requests.PutGroupsResponse:
-        """Make or change many groups."""
+        """Create or change many groups."""
         reply = await self._node.propose(request, BatchReply)
         return requests.PutGroupsResponse(
             groups=each_reply(reply, pb.PutSubscriptionGroupReply),
