@@ -208,7 +208,7 @@ def test_what_is_not_there_or_cannot_be_read_is_said(
     command = ("rocketmq", "import", "--store", str(store), "--broker", "broker-a")
     assert "--tenant" in run(*command, exit_code=2)
     (store / "config" / "topics.json").write_text('{"topicConfigTable":{"orders":{}}}')
-    assert "topics.json is not as a broker writes it" in run(
+    assert "topics.json is not in a broker's format" in run(
         *command, "--no-offsets", "--no-groups", exit_code=1
     )
     for name in STORE:

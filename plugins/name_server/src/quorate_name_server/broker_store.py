@@ -1,4 +1,4 @@
-"""What a RocketMQ broker keeps in its store beside messages: topics, offsets and groups."""
+"""Topics, offsets and groups in the store of a RocketMQ broker."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
-#: A text, which is left as it is, or a key that is a bare number, as Java writes it.
+#: A string, which is kept, or a key that is a bare number, as Java writes it.
 _TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|([{,]\s*)(-?\d+)(\s*:)')
 _SETTINGS: Final = {
     "retryQueueNums": "retry_queue_nums",
@@ -30,7 +30,7 @@ _SETTINGS: Final = {
 
 
 class UnreadableFileError(Exception):
-    """A file of the store is not what a broker writes."""
+    """A file of the store is not in a broker's format."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +46,18 @@ class Group:
 
 
 class BrokerStore:
-    """Reads the files of a broker that has stopped, or that runs: each is written as a whole."""
+    """Reads the files of a broker, running or stopped: a broker writes each file as a whole."""
 
     def __init__(self, path: Path) -> None:
         self._config: Final = path / "config"
 
     def missing(self) -> list[str]:
-        """Return the names of the files that are not there."""
+        """Return the names of the missing files."""
         names = ("topics.json", "consumerOffset.json", "subscriptionGroup.json")
         return [name for name in names if not (self._config / name).is_file()]
 
     def topics(self) -> tuple[list[pb.TopicQueues], rows.DataVersion]:
-        """Return the topics with the version of all of them."""
+        """Return the topics, with their common data version."""
         name = "topics.json"
         read = self._read(name)
         with _reading(name):
@@ -81,7 +81,7 @@ class BrokerStore:
             )
 
     def offsets(self) -> Iterator[tuple[str, str, Mapping[int, int]]]:
-        """Yield what groups have consumed: a group, a topic, and offsets by queue."""
+        """Yield the offsets of groups: a group, a topic, and offsets by queue."""
         name = "consumerOffset.json"
         read = self._read(name)
         with _reading(name):
@@ -116,17 +116,17 @@ class BrokerStore:
         with _reading(name):
             found = json.loads(_TOKEN.sub(_quoted, path.read_text("utf-8")), strict=False)
             if not isinstance(found, dict):
-                raise TypeError("it holds no object")
+                raise TypeError("it does not contain an object")
             return found
 
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Say in which file something is not as a broker writes it."""
+    """Turn errors of reading a file into `UnreadableFileError`, which names the file."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
-        raise UnreadableFileError(f"{name} is not as a broker writes it: {error!r}") from error
+        raise UnreadableFileError(f"{name} is not in a broker's format: {error!r}") from error
 
 
 def _table(read: Mapping[str, Any], name: str) -> dict[str, Any]:

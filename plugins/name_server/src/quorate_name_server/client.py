@@ -1,4 +1,4 @@
-"""The name server for Python programs: `NameServer(q)` over an `AsyncClient`, and its twin."""
+"""The name server for Python programs: `NameServer` over an `AsyncClient`, and `SyncNameServer`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ R = TypeVar("R", bound=Message)
 
 CONSISTENT: Final = asked.READ_MODE_CONSISTENT
 AVAILABLE: Final = asked.READ_MODE_AVAILABLE
-#: The pause before a watch that was lost is opened again.
+#: The pause before a lost watch is reopened.
 _AGAIN_S: Final = 0.1
 _AS_CHOSEN: Final = asked.READ_MODE_UNSPECIFIED
 
@@ -40,8 +40,8 @@ _AS_CHOSEN: Final = asked.READ_MODE_UNSPECIFIED
 class NameServer:
     """Brokers, topics and their routes.
 
-    A read takes a `mode`, `CONSISTENT` or `AVAILABLE`; without one it is answered as the operator
-    has chosen. The answer says in its `state` how it was made.
+    A read takes a `mode`, `CONSISTENT` or `AVAILABLE`; the default is the operator's choice. The
+    `state` of the answer describes how it was made.
     """
 
     def __init__(self, q: AsyncClient) -> None:
@@ -57,7 +57,7 @@ class NameServer:
         return answer
 
     async def register_all(self, registrations: Iterable[pb.Registration]) -> BatchReply:
-        """Register many members; each is answered with Registered."""
+        """Register many members; the reply to each is `Registered`."""
         return await self._call("Register", pb.RegisterBrokers(brokers=registrations), BatchReply)
 
     async def heartbeat(self, name: str, address: str) -> None:
@@ -67,36 +67,33 @@ class NameServer:
     async def heartbeat_all(
         self, members: Iterable[pb.Heartbeat], *, check: bool = False
     ) -> BatchReply:
-        """Extend the lives of members; with `check` the first refusal is raised."""
+        """Extend the lives of members; `check` raises the first refusal."""
         reply = await self._call("Heartbeat", pb.SendHeartbeats(brokers=members), BatchReply)
         return _checked(reply) if check else reply
 
     async def unregister(self, name: str, address: str, *, registration: int = 0) -> bool:
-        """Remove a member, and return whether it was there.
-
-        With `registration` a later registration of the same member stays.
-        """
+        """Remove a member, and return whether it was registered."""
         leaving = pb.Unregistration(name=name, address=address, registration=registration)
         command = pb.UnregisterBrokers(brokers=[leaving])
         [answer] = await self._each("Unregister", command, pb.Unregistered)
         return answer.removed
 
     async def route(self, topic: str, *, mode: asked.ReadMode = _AS_CHOSEN) -> asked.Route | None:
-        """Return the route of a topic, or None if there is none."""
+        """Return the route of a topic, or None."""
         return next(iter((await self.routes([topic], mode=mode)).routes), None)
 
     async def routes(
         self, topics: Iterable[str], *, mode: asked.ReadMode = _AS_CHOSEN
     ) -> asked.Routes:
-        """Return the routes of those of up to 1,000 topics that have one."""
+        """Return the routes of up to 1,000 topics, without topics that have none."""
         request = asked.GetRoutesRequest(topics=topics, mode=mode)
         return await self._call("GetRoutes", request, asked.Routes, read=True)
 
     async def watch_routes(self, topics: Iterable[str]) -> AsyncGenerator[asked.Route, None]:
         """Yield the routes of topics, then each changed route.
 
-        One without brokers is of a topic that has no route now. When the node is lost another one
-        is asked, and what has not changed meanwhile is not yielded again.
+        A route without brokers means that the topic has no route now. If the node is lost, the
+        watch moves to another one, and unchanged routes are not yielded again.
         """
         request = asked.WatchRoutesRequest(topics=topics)
         given: dict[str, asked.Route] = {}
@@ -178,7 +175,7 @@ def _checked(reply: BatchReply) -> BatchReply:
 
 
 class SyncNameServer(Blocking[NameServer]):
-    """The same over a `Client`, without `await`."""
+    """`NameServer` over a `Client`, without `await`."""
 
     def __init__(self, q: Client) -> None:
         super().__init__(q.thread, NameServer(q.asynchronous))

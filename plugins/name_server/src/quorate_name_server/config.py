@@ -7,73 +7,71 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class NameServerConfig(BaseModel):
-    """How this node answers for brokers and routes."""
+    """The settings by which this node serves brokers and routes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reads: Literal["consistent", "available"] = Field(
         "available",
-        description="How reads are answered that do not say it themselves: `consistent` with every "
-        "change that was answered before, `available` with what this node knows, also without a "
-        "majority.",
+        description="Default mode of reads: `consistent` reflects every change acknowledged "
+        "before, `available` answers from this node's memory, also without a majority.",
     )
     register_timeout_s: float = Field(
         3.0,
         gt=0,
-        description="Time after which a registration that no majority took is remembered by this "
-        "node alone, in seconds.",
+        description="Time after which a registration without a majority is kept by this node "
+        "alone, in seconds.",
     )
     unconfirmed_bytes: int = Field(
         1 << 26,
         ge=0,
-        description="Registrations that this node remembers without a majority, in bytes; 0 "
-        "remembers none.",
+        description="Maximum size of registrations kept without a majority, in bytes; 0 keeps "
+        "none.",
     )
     remoting_host: str = Field(
-        "127.0.0.1", description="Address at which RocketMQ's own protocol is served."
+        "127.0.0.1", description="Address to listen on for RocketMQ's own protocol."
     )
     remoting_port: int = Field(
         0,
         ge=0,
         le=65_535,
-        description="Port at which RocketMQ's own protocol is served, which is 9876 of a stock "
-        "name server; 0: it is not served.",
+        description="Port for RocketMQ's own protocol, 9876 on a stock name server; 0 disables it.",
     )
     controller_port: int = Field(
         0,
         ge=0,
         le=65_535,
-        description="Port at which brokers of RocketMQ find their controller, at the same address; "
-        "0: it is not served.",
+        description="Port for brokers of RocketMQ that look for their controller, on the same "
+        "address; 0 disables it.",
     )
     remoting_connections: int = Field(
-        10_000, ge=1, description="Connections of RocketMQ's protocol at most, of each port."
+        10_000, ge=1, description="Maximum number of connections of RocketMQ's protocol per port."
     )
     remoting_user: str = Field(
         "",
-        description="As whom RocketMQ's clients and brokers call, once the cluster asks who calls: "
-        "a user with `write` on `name_server`. Empty: each as the user of its certificate; others "
-        "are refused.",
+        description="User of RocketMQ's clients and brokers once the cluster requires "
+        "authentication, with `write` on `name_server`. Empty: each is the user of its "
+        "certificate; peers without one are refused.",
     )
     remoting_cert_file: str = Field(
         "",
-        description="Certificate with which connections are served that begin with TLS; it is read "
-        "again when it has changed. Empty: what `[tls]` says, its demand for clients' certificates "
-        "among it.",
+        description="Certificate for connections that begin with TLS, reloaded when the file "
+        "changes. Empty: the settings of `[tls]` apply, including its demand for client "
+        "certificates.",
     )
     remoting_key_file: str = Field(
-        "", description="Key of that certificate; empty: the file of the certificate holds it."
+        "", description="Key of that certificate; empty: the certificate file contains it."
     )
     remoting_client_ca_file: str = Field(
-        "", description="Who has to have signed the certificates of clients; empty: they need none."
+        "", description="Certificate authorities of clients; empty: clients need no certificate."
     )
     remoting_tls_only: bool = Field(
-        False, description="Whether connections that do not begin with TLS are closed."
+        False, description="Whether connections without TLS are closed."
     )
     remoting_insecure: bool = Field(
         False,
-        description="Whether other machines may connect without TLS: RocketMQ's protocol asks "
-        "nobody who they are.",
+        description="Whether other machines may connect without TLS: RocketMQ's protocol does not "
+        "authenticate clients.",
     )
 
     @model_validator(mode="after")
@@ -85,9 +83,9 @@ class NameServerConfig(BaseModel):
         is_served = self.remoting_port or self.controller_port
         if is_served and open_to_all and not self.remoting_insecure:
             raise ValueError(
-                f"{self.remoting_host} can be reached from other machines, and connections without "
-                "TLS are served; set remoting_tls_only = true, or remoting_insecure = true if the "
-                "network is trusted"
+                f"{self.remoting_host} is reachable from other machines, and connections without "
+                "TLS are accepted; set remoting_tls_only = true, or remoting_insecure = true if "
+                "the network is trusted"
             )
         return self
 

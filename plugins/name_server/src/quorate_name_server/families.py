@@ -1,7 +1,4 @@
-"""Where the rows are: the column families, their keys, and the private indexes.
-
-All of them lie in one shard: a registration and the look-up of a route each touch one.
-"""
+"""The column families, their keys, and the private indexes."""
 
 from typing import Final
 
@@ -10,7 +7,7 @@ from quorate.plugin import ColumnFamily, keys
 from quorate_name_server.v1 import rows_pb2 as rows
 
 GROUP: Final = "name_server"
-#: By name; declared by its resource, as the two below are.
+#: By name; declared by its resource, like the two below.
 BROKERS: Final = "name_server.brokers"
 #: By topic and broker, so that a look-up of a route is one scan.
 QUEUES: Final = "name_server.queues"
@@ -23,14 +20,14 @@ MAPPINGS: Final = "name_server.mappings"
 
 #: Broker and topic of each row of queues or mappings.
 TOPICS_OF_BROKERS: Final = "name_server.topics_of_brokers"
-#: The broker that has an address, as text.
+#: The name of the broker with an address.
 ADDRESSES: Final = "name_server.addresses"
 #: Removed brokers whose queues are not deleted yet.
 DEPARTED: Final = "name_server.departures"
 
-#: The timer of the members' lives: its deadlines have the keys of `member_key`.
+#: The timer of the members' lives; a deadline has the key that `member_key` returns.
 LIVENESS: Final = "name_server.liveness"
-#: How often a node extends the life of a member or a replica within its timeout, at most.
+#: The most extensions of the life of a member or a replica within its timeout.
 RENEWALS: Final = 4
 #: The sequence of the registrations.
 REGISTRATIONS: Final = "name_server.registrations"
@@ -64,5 +61,5 @@ def address_key(address: str) -> bytes:
 
 
 def member_key(broker: str, registration: int) -> bytes:
-    """Return the key of a member's deadline: that of another registration of it differs."""
+    """Return the key of a member's deadline, unique by registration."""
     return keys.pack(broker, registration)

@@ -1,4 +1,4 @@
-"""What the plugin declares."""
+"""The declarations of the plugin."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -37,8 +37,8 @@ _PAGE: Final = ConsolePage(
             plan=("name-server", "brokers", "{broker}"),
         )
         for verb, title in (
-            ("wipe", "Have clients write to a broker no more"),
-            ("add", "Let clients write to a broker again"),
+            ("wipe", "Revoke the write permission of a broker"),
+            ("add", "Restore the write permission of a broker"),
         )
     },
 )

@@ -1,4 +1,4 @@
-"""Brokers, the queues of topics and settings: what they are and how they change."""
+"""The resources of brokers, topics' queues and settings, with their verbs and queries."""
 
 from typing import Any, Final
 
@@ -183,7 +183,7 @@ KV_CONFIG: Final = Resource(
 
 RESOURCES: Final = (BROKER, QUEUES_OF_TOPIC, KV_CONFIG)
 
-#: A new leader hears of members for a whole timeout of each before it takes one for dead.
+#: A new leader waits a full timeout of each member before it expires one.
 LIFE: Final = Timer(
     name=LIVENESS, group=GROUP, due=lambda due: pb.ExpireMembers(keys=due), liveness=True
 )

@@ -1,4 +1,4 @@
-"""The name service: what the gRPC service and every other door of the plugin call."""
+"""The name service, which the gRPC service and every other door of the plugin call."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from quorate_name_server.v1 import (
 
 M = TypeVar("M", bound=Message)
 
-#: What an item of a batch is answered with.
+#: The answer to an item of a batch.
 Answer = bytes | ItemRefusal
 
 _CONSISTENT: Final = answers.READ_MODE_CONSISTENT
 _AVAILABLE: Final = answers.READ_MODE_AVAILABLE
-#: Topics of a page that comes from memory.
+#: The largest page of topics served from memory.
 LARGEST_KNOWN_PAGE: Final = 10_000
-#: The pause between two looks whether memory holds all rows.
+#: The interval of the check whether memory holds all rows.
 FILLING_S: Final = 0.05
 
 
 class NameService:
-    """Registers brokers and answers where topics are; any number of them share a node's state."""
+    """Registers brokers and serves routes of topics; all instances of a node share its state."""
 
     def __init__(self, node: NodeApi) -> None:
         config = node.config(NameServerConfig)
@@ -51,23 +51,19 @@ class NameService:
     # Members.
 
     async def Register(self, request: pb.RegisterBrokers, context: object) -> BatchReply:
-        """Register members; each is answered with `Registered`.
-
-        With an unchanged data version no topics are proposed. Without a majority a registration is
-        remembered, and answered as unconfirmed.
-        """
+        """Register members; the reply to each is `Registered`."""
         check_count("brokers", request.brokers, LARGEST_PAGE)
         checked = split_invalid("brokers", request.brokers, validation.check_registration)
         return await checked.execute(self._register)
 
     async def Heartbeat(self, request: pb.SendHeartbeats, context: object) -> BatchReply:
-        """Prolong the lives of members; one that was prolonged just now costs nothing."""
+        """Extend the lives of members; a recently extended one needs no proposal."""
         check_count("brokers", request.brokers, LARGEST_PAGE)
         checked = split_invalid("brokers", request.brokers, validation.check_heartbeat)
         return await checked.execute(self._prolong)
 
     async def Unregister(self, request: pb.UnregisterBrokers, context: object) -> BatchReply:
-        """Remove members; each is answered with `Unregistered`."""
+        """Remove members; the reply to each is `Unregistered`."""
         check_count("brokers", request.brokers, LARGEST_PAGE)
         for leaving in request.brokers:
             self._known.unconfirmed.forget(leaving.name, leaving.address)
@@ -119,7 +115,7 @@ class NameService:
         return reply
 
     def _bare(self, registration: pb.Registration) -> pb.Registration:
-        """Return a registration without its topics where they are known."""
+        """Return a registration without its topics if it changes nothing."""
         if registration.unchanged or not self._known.stands(registration):
             return registration
         return pb.Registration(
@@ -138,7 +134,7 @@ class NameService:
         found: dict[int, Answer] = {}
         ended: set[int] = set()
         for pieces in parts_of(sent):
-            # After a piece that was not carried out the data version must not be written.
+            # After a failed piece the data version must not be written.
             part = [each for each in pieces if each[0] not in ended]
             if not part:
                 continue
@@ -167,7 +163,7 @@ class NameService:
     def _remember(
         self, sent: pb.Registration, registration: pb.Registration, error: Exception
     ) -> Answer:
-        """Remember a registration without a majority; refuse it when there is no room."""
+        """Keep a registration without a majority in memory; refuse it if there is no room."""
         if not sent.unchanged and not self._known.unconfirmed.remember(registration):
             return ItemRefusal(code="UNAVAILABLE", message=f"no majority took it: {error}")
         broker = self._known.brokers.get(registration.name)
@@ -178,7 +174,7 @@ class NameService:
     # Reads.
 
     async def GetRoutes(self, request: answers.GetRoutesRequest, context: object) -> answers.Routes:
-        """Look routes up; in the mode `available` from memory."""
+        """Return routes; in the mode `available` from memory."""
         validation.check_names("topics", request.topics)
         mode = request.mode or self._mode
         known, unconfirmed = self._known, self._known.unconfirmed
@@ -203,7 +199,7 @@ class NameService:
     async def WatchRoutes(
         self, request: answers.WatchRoutesRequest, context: object
     ) -> AsyncIterator[answers.Routes]:
-        """Yield the routes of topics, then each that has changed; from memory."""
+        """Yield the routes of topics, then each changed route; from memory."""
         validation.check_names("topics", request.topics)
         if not request.topics:
             raise Invalid("topics", "must name a topic to watch")
@@ -212,7 +208,7 @@ class NameService:
             while True:
                 topics = await watch.take()
                 while self._age_ms() < 0 and sent:
-                    # The rows are being listed anew: what is not there yet has not gone.
+                    # The rows are being listed anew: a missing row may not be deleted.
                     await asyncio.sleep(FILLING_S)
                 get = answers.GetRoutesRequest(topics=topics, mode=_AVAILABLE)
                 answer = await self.GetRoutes(get, context)
@@ -298,7 +294,7 @@ def _unconfirmed(brokers: Iterable[rows.Broker]) -> set[str]:
 
 
 def _without_versions(route: answers.Route) -> bytes:
-    """Return what clients go by: data versions change with topics that are not theirs."""
+    """Encode a route without the data versions, which change with other topics too."""
     shown = answers.Route()
     shown.CopyFrom(route)
     for broker in shown.brokers:

@@ -8,11 +8,11 @@ from quorate.plugin.checking import LARGEST_PAGE, check_bytes, check_count, chec
 
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
-#: In bytes.
+#: The longest name, in bytes.
 LONGEST_NAME: Final = 255
-#: Of one member.
+#: The most filter servers of one member.
 MOST_FILTER_SERVERS: Final = 100
-#: In bytes.
+#: The size limit of a setting's value, in bytes.
 LARGEST_VALUE: Final = 65_536
 #: Java's numbers have 31 bits and a sign.
 LARGEST_NUMBER: Final = (1 << 31) - 1
@@ -20,12 +20,12 @@ LONGEST_TIMEOUT_MS: Final = 86_400_000
 
 
 def text_of(longest: int = LONGEST_NAME) -> Callable[[str, Any], None]:
-    """Return what refuses text that is empty, or longer in bytes."""
+    """Return a check that refuses text that is empty or too long in bytes."""
     return lambda field, value: check_text(field, value, longest)
 
 
 def check_registration(registration: pb.Registration, path: str) -> None:
-    """Refuse a registration that is not one of a valid member."""
+    """Refuse a registration of an invalid member."""
     for field in ("cluster", "name", "address"):
         check_text(f"{path}{field}", getattr(registration, field), LONGEST_NAME)
     for field in ("ha_address", "zone", "door"):
@@ -82,12 +82,12 @@ def check_names(field: str, names: Sequence[str]) -> None:
     """Refuse a read of too many names, or of invalid ones."""
     check_count(field, names, LARGEST_PAGE)
     for position, name in enumerate(names):
-        # Nearly all are short; whatever they are, nothing is found under most of them.
+        # Nearly all names are short, which needs no further check: an invalid one is not found.
         if not name or len(name) > LONGEST_NAME // 4:
             check_text(f"{field}[{position}]", name, LONGEST_NAME)
 
 
 def check_wanted(field: str, text: str) -> None:
-    """Refuse a condition, which may be empty, that nothing can meet."""
+    """Refuse a condition that no name can meet; an empty one is valid."""
     if text:
         check_text(field, text, LONGEST_NAME)

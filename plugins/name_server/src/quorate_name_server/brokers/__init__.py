@@ -1,1 +1,1 @@
-"""Brokers: their members, how long these live, and whether clients may write to them."""
+"""Brokers: their members, the members' lives, and the write permission."""

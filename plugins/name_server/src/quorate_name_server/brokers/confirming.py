@@ -1,4 +1,4 @@
-"""Registrations received without a majority are proposed once there is one again."""
+"""Proposes registrations received without a majority once there is one again."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from quorate_name_server.metrics import UNCONFIRMED
 from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import commands_pb2 as pb
 
-#: Bytes of registrations in one command, so that its handler does not delay others.
+#: Bytes of registrations per command, so that its handler does not delay others.
 PART_BYTES: Final = 1 << 17
 
 Part = list[tuple[int, pb.Registration]]
 
 
 def parts_of(registrations: Mapping[int, pb.Registration]) -> Iterator[Part]:
-    """Yield the items of each command with their positions; the last piece of an item answers."""
+    """Yield the items of each command with their positions; an item's last piece has its answer."""
     part: Part = []
     size = 0
     for position, registration in registrations.items():
@@ -65,12 +65,12 @@ _RETRIED: Final = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 
 def may_be_retried(error: Exception) -> bool:
-    """Return whether a command failed for lack of a majority, or of time."""
+    """Return whether a command failed for lack of a majority or of time."""
     return isinstance(error, TimeoutError) or getattr(error, "code", "") in _RETRIED
 
 
 async def confirm(node: NodeApi) -> None:
-    """Propose unconfirmed registrations, and forget those that were answered."""
+    """Propose unconfirmed registrations, and forget the answered ones."""
     unconfirmed = node.cache(KnownRoutes).unconfirmed
     for received, registration in unconfirmed.pending():
         for part in parts_of({0: registration}):
@@ -83,13 +83,13 @@ async def confirm(node: NodeApi) -> None:
                     registration.name,
                     reply.refusals[0].message,
                 )
-                # After a piece that was refused the data version must not be written.
+                # After a refused piece the data version must not be written.
                 break
         unconfirmed.confirmed(received)
 
 
 async def confirm_forever(node: NodeApi) -> None:
-    """Propose unconfirmed registrations again and again."""
+    """Propose unconfirmed registrations periodically, endlessly."""
     while True:
         await asyncio.sleep(RETRY_S)
         node.observe(UNCONFIRMED.name, len(node.cache(KnownRoutes).unconfirmed))
@@ -97,12 +97,12 @@ async def confirm_forever(node: NodeApi) -> None:
             await confirm(node)
         except Exception as error:  # noqa: BLE001 - the next attempt may succeed
             if not may_be_retried(error):
-                _log.exception("proposing registrations failed, trying again")
+                _log.exception("proposing registrations failed, retrying")
 
 
 @asynccontextmanager
 async def confirming(node: NodeApi) -> AsyncIterator[None]:
-    """Propose unconfirmed registrations for as long as the node lives."""
+    """Propose unconfirmed registrations during the node's lifespan."""
     task = asyncio.create_task(confirm_forever(node))
     try:
         yield

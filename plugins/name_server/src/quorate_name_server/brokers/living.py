@@ -1,4 +1,4 @@
-"""The end of registered members: they are kept alive, unregister, or expire."""
+"""The lives of registered members: heartbeats, unregistration and expiry."""
 
 from quorate.plugin import Rejected, Txn, keys, still_due
 from quorate.v1.batch_pb2 import BatchReply
@@ -16,7 +16,7 @@ from quorate_name_server.v1 import commands_pb2 as pb
 
 
 def take_heartbeat(txn: Txn, heartbeat: pb.Heartbeat) -> None:
-    """Prolong the life of a member."""
+    """Extend the life of a member."""
     name = heartbeat.name or broker_at(txn, heartbeat.address)
     broker = find_broker(txn, name) if name else None
     member = member_of(broker, "address", heartbeat.address)
@@ -46,7 +46,7 @@ def unregister(txn: Txn, leaving: pb.Unregistration) -> pb.Unregistered:
 
 
 def expire(txn: Txn, command: pb.ExpireMembers) -> BatchReply:
-    """Remove the members whose deadlines have passed."""
+    """Remove the members with an expired deadline."""
     for key in still_due(txn, LIVENESS, command.keys):
         name, registration = keys.unpack(key)
         broker = find_broker(txn, str(name))
@@ -64,7 +64,7 @@ def wipe_write_permission(txn: Txn, name: str) -> pb.WritePermission:
 
 
 def add_write_permission(txn: Txn, name: str) -> pb.WritePermission:
-    """Restore the write permission of a broker, as its topics have it."""
+    """Restore the write permission of a broker, as its topics define it."""
     return _permit(txn, name, wiped=False)
 
 

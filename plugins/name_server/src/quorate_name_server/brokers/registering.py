@@ -1,4 +1,4 @@
-"""A member registers: it takes its place in its broker, and its topics follow."""
+"""Registers members: adds each to its broker, and writes its topics."""
 
 from itertools import islice
 from typing import Final
@@ -40,7 +40,7 @@ MOST_LEFT: Final = 20_000
 
 
 def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
-    """Register a member, and write those of its topics that changed."""
+    """Register a member, and write its changed topics."""
     broker = find_broker(txn, registration.name)
     before = None if broker is None else broker.SerializeToString(deterministic=True)
     if broker is None:
@@ -89,7 +89,7 @@ def register(txn: Txn, registration: pb.Registration) -> pb.Registered:
 
 
 def speaks_for(registration: pb.Registration, broker: rows.Broker) -> bool:
-    """Return whether a member's topics are its broker's: it is the master, or acts as it."""
+    """Return whether a member's topics are its broker's: it is the master, or the acting one."""
     if registration.id == MASTER:
         return True
     stands_in = registration.HasField("enable_acting_master")
@@ -150,7 +150,7 @@ def _departed(txn: Txn, name: str) -> bool:
 
 
 def _outdated(txn: Txn, registration: pb.Registration, known: rows.Member) -> bool:
-    """Return whether a registration is outdated by a later one of the member."""
+    """Return whether a later registration of the member outdates this one."""
     if not registration.received_ms_ago:
         return False
     until_ms = txn.deadline(LIVENESS, member_key(registration.name, known.registration)) or 0

@@ -1,4 +1,4 @@
-"""The rows of brokers: how members are found, kept alive and removed."""
+"""The rows of brokers: lookup, renewal and removal of members."""
 
 from typing import Final, Literal
 
@@ -16,18 +16,18 @@ from quorate_name_server.families import (
 from quorate_name_server.v1 import rows_pb2 as rows
 
 MASTER: Final = 0
-#: Of a member that names none.
+#: The default timeout of a member.
 HEARTBEAT_TIMEOUT_MS: Final = 120_000
 
 
 def find_broker(reader: Reader, name: str) -> rows.Broker | None:
-    """Return a broker, or None if there is none."""
+    """Return a broker, or None."""
     stored = reader.get(BROKERS, broker_key(name))
     return None if stored is None else rows.Broker.FromString(stored)
 
 
 def broker_at(reader: Reader, address: str) -> str:
-    """Return the name of the broker that has a member with an address; "": there is none."""
+    """Return the name of the broker with a member at an address; empty if there is none."""
     return (reader.get(ADDRESSES, address_key(address)) or b"").decode()
 
 
@@ -45,7 +45,7 @@ def clusters_of(broker: rows.Broker) -> set[str]:
 
 
 def put_broker(txn: Txn, broker: rows.Broker, before: bytes | None = None) -> bool:
-    """Write a broker unless it is as before; return whether it was written."""
+    """Write a broker unless it is unchanged; return whether it was written."""
     value = broker.SerializeToString(deterministic=True)
     if value == before:
         return False
@@ -54,7 +54,7 @@ def put_broker(txn: Txn, broker: rows.Broker, before: bytes | None = None) -> bo
 
 
 def prolong(txn: Txn, name: str, member: rows.Member, received_ms_ago: int = 0) -> None:
-    """Extend the life of a member, counted from when its heartbeat was received."""
+    """Extend the life of a member, counted from the receipt of its heartbeat."""
     key, ttl_ms = member_key(name, member.registration), member.heartbeat_timeout_ms
     until_ms = txn.proposed_at_ms - received_ms_ago + ttl_ms
     if received_ms_ago:
@@ -63,7 +63,7 @@ def prolong(txn: Txn, name: str, member: rows.Member, received_ms_ago: int = 0) 
 
 
 def forget(txn: Txn, broker: rows.Broker, member: rows.Member) -> None:
-    """Remove a member from a broker without writing it."""
+    """Remove a member from a broker, without writing the broker's row."""
     txn.schedule(LIVENESS, member_key(broker.name, member.registration), None)
     txn.delete(ADDRESSES, address_key(member.address))
     broker.members.remove(member)
@@ -72,7 +72,7 @@ def forget(txn: Txn, broker: rows.Broker, member: rows.Member) -> None:
 def remove_member(txn: Txn, broker: rows.Broker, member: rows.Member) -> None:
     """Remove a member, and the broker with its last one.
 
-    Its topics have no routes from then on; their rows are swept later, for they may be many.
+    Its topics have no routes from then on; their rows may be many, and are swept later.
     """
     forget(txn, broker, member)
     if broker.members:

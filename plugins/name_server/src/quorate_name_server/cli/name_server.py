@@ -1,4 +1,4 @@
-"""The command group `quorate name-server`, which the commands of the settings complete."""
+"""The command group `quorate name-server`; the settings add their own commands to it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODES = {
 _mode = click.option(
     "--mode",
     type=click.Choice(list(_MODES)),
-    help="The mode of the read; default: that of the node's configuration.",
+    help="Mode of the read; the default comes from the node's configuration.",
 )
 
 
@@ -33,7 +33,7 @@ def name_server() -> None:
 @_mode
 @click.pass_obj
 def routes(console: Console, topics: tuple[str, ...], mode: str | None) -> None:
-    """Show the queues of TOPICS, and the brokers that have them."""
+    """Show the queues of TOPICS and their brokers."""
     found = _names(console).routes(topics, mode=_mode_of(mode))
     _warn(found.state)
     console.print([row for route in found.routes for row in _queues(route)])
@@ -45,7 +45,7 @@ def routes(console: Console, topics: tuple[str, ...], mode: str | None) -> None:
 @_mode
 @click.pass_obj
 def brokers(console: Console, names: tuple[str, ...], cluster: str, mode: str | None) -> None:
-    """List the members of all brokers, or of those NAMES."""
+    """List the members of all brokers, or of the brokers NAMES."""
     found = _names(console).brokers(names, cluster=cluster, mode=_mode_of(mode))
     _warn(found.state)
     console.print(
@@ -94,7 +94,7 @@ def add_write_permission(console: Console, name: str) -> None:
 @click.option("--cluster", default="", help="Only its queues in this cluster.")
 @click.pass_obj
 def delete_topic(console: Console, topic: str, cluster: str) -> None:
-    """Delete the routes of TOPIC; a broker that still has it brings it back."""
+    """Delete the routes of TOPIC; a broker that still has the topic restores them."""
     count = _names(console).delete_topic(topic, cluster=cluster)
     console.print([{"topic": topic, "brokers": count}])
 
@@ -104,7 +104,7 @@ def delete_topic(console: Console, topic: str, cluster: str) -> None:
 @click.argument("address")
 @click.pass_obj
 def unregister(console: Console, name: str, address: str) -> None:
-    """Remove the member of the broker NAME that has ADDRESS."""
+    """Remove the member at ADDRESS from the broker NAME."""
     removed = _names(console).unregister(name, address)
     console.print([{"broker": name, "address": address, "removed": removed}])
 

@@ -13,7 +13,7 @@ from quorate_name_server.broker_store import BrokerStore, UnreadableFileError
 from quorate_name_server.client import CONSISTENT, SyncNameServer
 from quorate_name_server.v1 import commands_pb2 as pb
 
-#: Number of refusals that are shown.
+#: The most refusals listed one by one.
 _SHOWN = 10
 _AT_ONCE = 1_000
 
@@ -24,20 +24,20 @@ class Taken:
 
     what: str
     found: int = 0
-    #: Items that existed in this form or a newer one.
+    #: Items that already existed in this form or a newer one.
     kept: int = 0
     refused: int = 0
     _shown: int = 0
 
     def refuse(self, name: str, message: str, count: int = 1) -> None:
-        """Count refusals, and show the first ones."""
+        """Count refusals, and print the first ones."""
         self._shown += 1
         self.refused += count
         if self._shown <= _SHOWN:
             click.echo(f"warning: {self.what} {name} is refused: {message}", err=True)
 
     def row(self) -> dict[str, object]:
-        """Return what is printed."""
+        """Return the row to print."""
         taken = self.found - self.kept - self.refused
         return {
             "what": f"{self.what}s",
@@ -58,14 +58,14 @@ def rocketmq() -> None:
     "--store",
     required=True,
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The folder storePathRootDir of a broker, which holds the folder config.",
+    help="The folder storePathRootDir of a broker, which contains the folder config.",
 )
-@click.option("--broker", required=True, help="The name of the broker whose topics are imported.")
+@click.option("--broker", required=True, help="Broker to import the topics of.")
 @click.option("--cluster", default="DefaultCluster", show_default=True, help="Its cluster.")
 @click.option(
     "--address",
     default="",
-    help="Register the broker at this HOST:PORT; by default it must be registered.",
+    help="Register the broker at this HOST:PORT; by default it must already be registered.",
 )
 @click.option("--tenant", default="", help="The tenant of the offsets and groups; it must exist.")
 @click.option("--topics/--no-topics", default=True, help="Import topics.json.")
@@ -85,8 +85,8 @@ def import_store(
 ) -> None:
     """Import topics, offsets and subscription groups from the store of a broker.
 
-    Nothing goes back: an offset that is larger by now stays, and what is there already is counted
-    as kept. The plugin `offset` must be installed for offsets and groups.
+    Offsets never go back: a larger committed offset stays. Existing items count as kept. Offsets
+    and groups need the plugin `offset`.
     """
     if (offsets or groups) and not tenant:
         raise click.UsageError("offsets and groups need a --tenant")
@@ -105,8 +105,8 @@ def import_store(
         raise click.ClickException(str(error)) from None
     except ModuleNotFoundError as error:
         raise click.ClickException(
-            f"{error.name} is not installed; install quorate-offset, or leave offsets and groups "
-            "out with --no-offsets --no-groups"
+            f"{error.name} is not installed; install quorate-offset, or skip offsets and groups "
+            "with --no-offsets --no-groups"
         ) from None
     console.print([each.row() for each in done])
 

@@ -1,1 +1,1 @@
-"""RocketMQ's own protocol: stock brokers, clients and tools use Quorate as their name server."""
+"""RocketMQ's own protocol, so that stock brokers, clients and tools use Quorate."""

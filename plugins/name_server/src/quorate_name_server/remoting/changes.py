@@ -1,4 +1,4 @@
-"""What operators change: settings, write permissions, topics, properties."""
+"""Handlers of operators' changes: settings, write permissions, topics and properties."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _QUERY_NOT_FOUND: Final = 22
 
 
 class HasSettings(Protocol):
-    """What tools change the properties of."""
+    """A name server or a controller with properties that tools change."""
 
     @property
     def settings(self) -> Settings:
@@ -47,7 +47,7 @@ async def put_setting(door: Door, _: Connection, request: Request) -> Response:
 
 
 def get_setting(door: Door, _: Connection, request: Request) -> Response:
-    """Return a value."""
+    """Answer with the value of a setting."""
     namespace, key = text(request.fields, "namespace"), text(request.fields, "key")
     value = (door.known.settings(namespace) or {}).get(key)
     if value is None:
@@ -57,7 +57,7 @@ def get_setting(door: Door, _: Connection, request: Request) -> Response:
 
 
 async def delete_setting(door: Door, _: Connection, request: Request) -> Response:
-    """Delete a value, if there is one."""
+    """Delete a setting, if it exists."""
     key = pb.KvConfigKey(
         namespace=text(request.fields, "namespace"), key=text(request.fields, "key")
     )
@@ -66,7 +66,7 @@ async def delete_setting(door: Door, _: Connection, request: Request) -> Respons
 
 
 def list_settings(door: Door, _: Connection, request: Request) -> Response:
-    """Return all values of a namespace."""
+    """Answer with all values of a namespace."""
     namespace = text(request.fields, "namespace")
     found = door.known.settings(namespace)
     if found is None:
@@ -75,14 +75,14 @@ def list_settings(door: Door, _: Connection, request: Request) -> Response:
 
 
 async def wipe_write_permission(door: Door, _: Connection, request: Request) -> Response:
-    """Take the write permission of a broker away."""
+    """Revoke the write permission of a broker."""
     name = text(request.fields, "brokerName")
     reply = await door.propose(pb.WipeWritePermission(names=[name]))
     return _permitted("wipeTopicCount", reply)
 
 
 async def add_write_permission(door: Door, _: Connection, request: Request) -> Response:
-    """Give the write permission of a broker back."""
+    """Restore the write permission of a broker."""
     name = text(request.fields, "brokerName")
     reply = await door.propose(pb.AddWritePermission(names=[name]))
     return _permitted("addTopicCount", reply)
@@ -98,7 +98,7 @@ async def delete_topic(door: Door, _: Connection, request: Request) -> Response:
 
 
 async def register_topic(door: Door, _: Connection, request: Request) -> Response:
-    """Put the queues of a topic on the brokers that there are."""
+    """Put the queues of a topic on registered brokers."""
     topic = text(request.fields, "topic")
     try:
         said = [
@@ -106,14 +106,14 @@ async def register_topic(door: Door, _: Connection, request: Request) -> Respons
             for each in loads(request.body or b"{}").get("queueDatas") or ()
         ]
     except (TypeError, ValueError, AttributeError, KeyError) as error:
-        raise BodyError(f"the body is no route: {error}"[:200]) from None
+        raise BodyError(f"the body is not a route: {error}"[:200]) from None
     if said:
         await door.node.propose(pb.PutQueues(queues=said), BatchReply)
     return Response()
 
 
 def get_properties(of: HasSettings, _: Connection, request: Request) -> Response:
-    """Return the properties."""
+    """Answer with the properties."""
     return Response(body=of.settings.text())
 
 
@@ -122,7 +122,7 @@ async def update_properties(of: HasSettings, _: Connection, request: Request) ->
     try:
         said = parse(request.body.decode())
     except UnicodeDecodeError:
-        raise BodyError("the properties are no UTF-8") from None
+        raise BodyError("the properties are not UTF-8") from None
     if any(name in said for name in BLACK_LIST):
         raise RefusedError(Response(_NO_PERMISSION, "Can not update config in black list."))
     configs = [

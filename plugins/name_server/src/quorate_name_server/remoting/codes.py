@@ -1,4 +1,4 @@
-"""The codes of requests that a name server answers, and what answers each."""
+"""The codes of requests to a name server, with their handlers."""
 
 from __future__ import annotations
 

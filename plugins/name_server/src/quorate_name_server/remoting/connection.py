@@ -1,4 +1,4 @@
-"""One connection: what it reads is cut into requests, and what they are answered with is sent."""
+"""One connection, which reads requests from a stream of bytes and writes the answers."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ if TYPE_CHECKING:
     from quorate_name_server.remoting.registering import Renewed
     from quorate_name_server.remoting.server import Server
 
-#: Requests of one connection that are worked on at a time.
+#: The most requests of one connection in progress.
 MOST_IN_FLIGHT: Final = 64
-#: A frame with more bytes waits until there is room for it.
+#: A larger frame waits until there is room for it.
 LARGE: Final = 1 << 16
 
 
 class Connection(asyncio.Protocol):
-    """Reads requests and writes answers; it reads no more while too much is to be done.
+    """Reads requests and writes answers; it stops reading while too many requests are pending.
 
-    What can be answered at once is, without a task; the rest is answered in any order.
+    A request that can be answered at once needs no task; the others are answered in any order.
     """
 
     def __init__(self, server: Server) -> None:
         self._server: Final = server
         self._frames: Final = Frames()
         self._waiting: Final[deque[Frame]] = deque()
-        #: What came before the first frame; None since then.
+        #: The bytes before the first frame; None once it has begun.
         self._opening: bytes | None = b""
         self._tls: Tls | None = None
         self._transport: asyncio.Transport | None = None
         self._in_flight = 0
-        #: Room that is held for a large frame, and whether it is waited for.
+        #: Room held for a large frame, and whether the connection still waits for it.
         self._held_room = 0
         self._wants_room = False
         self._writable = True
@@ -46,20 +46,20 @@ class Connection(asyncio.Protocol):
         #: The peer's address, as `host:port`, and its host.
         self.peer = ""
         self.host = ""
-        #: Where the peer has reached this node.
+        #: The address at which the peer has reached this node.
         self.own_address = ""
-        #: When bytes passed last, in seconds.
+        #: The time of the last complete frame or reply, in seconds.
         self.active_s = 0.0
-        #: The registrations that came by it, by the broker and the address of the member; on a
-        #: controller's the ids of replicas.
+        #: The registrations of this connection, by broker and address of the member; on a
+        #: controller's, the ids of replicas.
         self.registrations: Final[dict[tuple[str, str], int]] = {}
-        #: What these said last, where it was nothing new.
+        #: The last registrations of these members that changed nothing.
         self.renewed: Final[dict[tuple[str, str], Renewed]] = {}
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Register the connection, or abort it if the server refuses it."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername") or ("", 0)
         self.host, self.peer = str(peer[0]), f"{peer[0]}:{peer[1]}"
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End: what is worked on is not answered any more."""
+        """Clean up: requests in progress are no longer answered."""
         self._transport = None
         self._waiting.clear()
         if not self._wants_room:
@@ -78,14 +78,14 @@ class Connection(asyncio.Protocol):
         self._server.left(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes, and answer what is complete."""
+        """Buffer bytes, and answer the complete requests."""
         try:
             if self._opening is not None:
                 data = self._begin(self._opening + data)
             elif self._tls is not None:
                 data = self._tls.receive(data)
             if found := self._frames.feed(data):
-                # A frame that comes byte by byte holds its room no longer than one that stops.
+                # A frame that arrives byte by byte holds its room no longer than a stalled one.
                 self.active_s = self._server.now_s()
                 self._server.heard(self)
                 self._waiting.extend(found)
@@ -99,41 +99,41 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def pause_writing(self) -> None:
-        """Stop: the peer does not read what it is sent."""
+        """Stop serving requests: the peer does not read its answers."""
         self._writable = False
         self._pace()
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Resume serving requests."""
         self._writable = True
         self._go_on()
 
-    # What the server calls.
+    # Called by the server.
 
     @property
     def user(self) -> str:
-        """The user that the peer's certificate names; empty: it has shown none."""
+        """The user of the peer's certificate; empty without one."""
         return "" if self._tls is None else self._tls.user
 
     @property
     def is_open(self) -> bool:
-        """Whether the peer can be sent anything."""
+        """Whether data can be sent to the peer."""
         return self._transport is not None and not self._transport.is_closing()
 
     def close(self) -> None:
-        """Close it after what was written."""
+        """Close the connection after sending the pending data."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         if self._transport is not None:
             self._transport.abort()
 
-    # How it works.
+    # Requests and answers.
 
     def _begin(self, data: bytes) -> bytes:
-        """Take off what comes before the first frame, and return the rest."""
+        """Strip a PROXY header, begin TLS if the peer does, and return the bytes of frames."""
         rest = skip_proxy(data)
         if not rest:
             self._opening = data
@@ -143,12 +143,12 @@ class Connection(asyncio.Protocol):
             self._tls = Tls(self._server.tls_context(), self._send)
             return self._tls.receive(rest)
         if self._server.tls_only:
-            raise MalformedError("it does not begin with TLS")
+            raise MalformedError("the peer does not use TLS")
         return rest
 
     @property
     def _busy(self) -> bool:
-        """Whether no other request may be begun now."""
+        """Whether no other request may start now."""
         most = 1 if self._held_room else MOST_IN_FLIGHT
         return self._in_flight >= most or not self._writable
 
@@ -205,7 +205,7 @@ class Connection(asyncio.Protocol):
             self._transport.write(data)
 
     def _mind_room(self) -> None:
-        """Hold room for a large frame from its head on until it is answered."""
+        """Hold room for a large frame from its head until it is answered."""
         if not self.is_open or (self._held_room and self._in_flight):
             return
         expected = self._frames.expected if self._frames.held else 0
@@ -231,7 +231,7 @@ class Connection(asyncio.Protocol):
             self._server.budget.give(size)
 
     def _pace(self) -> None:
-        """Read or do not."""
+        """Pause or resume reading, by the pending work."""
         reads = not (self._busy or self._waiting or self._wants_room)
         if reads != self._reads and self._transport is not None and self.is_open:
             self._reads = reads

@@ -1,4 +1,4 @@
-"""What the requests of brokers to their controller share: the domain, and how it says no."""
+"""The shared context of requests to a controller: the domain, and the codes of its refusals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CODES_OF_REASONS: Final[Mapping[str, int]] = {
     apply.REPLICA_DEAD: REPLICA_DEAD,
     electing.NO_CANDIDATE: ELECTION_FAILED,
     UNKNOWN_REPLICA: NOT_REGISTERED,
-    # Brokers try another node then.
+    # Brokers then try another node.
     "DEADLINE_EXCEEDED": NOT_LEADER,
     "UNAVAILABLE": NOT_LEADER,
 }
@@ -62,7 +62,7 @@ _LONGEST_REMARK: Final = 500
 
 
 class Controller:
-    """The way of the requests to a controller into the domain."""
+    """Passes the requests to a controller on to the domain."""
 
     def __init__(self, node: NodeApi, config: NameServerConfig) -> None:
         self.node: Final = node
@@ -78,7 +78,7 @@ class Controller:
 
     @property
     def leads(self) -> bool:
-        """Whether brokers may take this node for the leader: any that reaches a majority is one."""
+        """Whether this node acts as the leader, as every node does that reaches a majority."""
         return 0 <= self.node.cache_age_ms(KnownReplicas) < OLDEST_MS
 
     def replicas(self, name: str) -> pb.ReplicaSet | None:
@@ -90,7 +90,7 @@ class Controller:
     async def propose(self, command: Message, codes: Mapping[str, int] | None = None) -> bytes:
         """Propose a command with one item, and return its reply; raises `RefusedError`.
 
-        `codes` are the request's own.
+        `codes` overrides RocketMQ's codes of refusals for this request.
         """
         try:
             return only_reply(await self.node.propose(command, BatchReply))
@@ -101,16 +101,16 @@ class Controller:
             raise RefusedError(Response(code, str(error)[:_LONGEST_REMARK])) from None
 
     def hear(self, connection: Connection, name: str, number: int, address: str) -> None:
-        """Note by which connection a replica says that it lives."""
+        """Record the connection of a replica's heartbeats."""
         replica = self.known.replica(name, number)
         if replica is not None and replica.address == address and connection.is_open:
             connection.registrations[name, address] = number
             self.connections[name, address] = connection
 
     async def lose(self, connection: Connection) -> None:
-        """End the lives of replicas whose process has ended, now that a connection was closed.
+        """End the lives of a closed connection's replicas whose process has ended.
 
-        A process that still listens has lost nothing but the connection, and keeps its life.
+        A process that still listens has only lost the connection, and its replica stays alive.
         """
         for (name, address), number in list(connection.registrations.items()):
             if self.connections.get((name, address)) is not connection:
@@ -121,4 +121,4 @@ class Controller:
                 try:
                     await self.propose(pb.LoseReplicas(replicas=[lost]))
                 except Exception as error:  # noqa: BLE001 - its heartbeat timeout ends its life
-                    _log.warning("RocketMQ controller: %s is not ended yet: %s", address, error)
+                    _log.warning("RocketMQ controller: cannot end %s yet: %s", address, error)

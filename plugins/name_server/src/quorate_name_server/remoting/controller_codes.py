@@ -1,4 +1,4 @@
-"""The codes of requests that a controller answers: 904 means something else than on the door."""
+"""The codes of requests to a controller; 904 has another meaning than on the door."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the requests of all connections share: the domain, its settings, and answers made before."""
+"""The shared context of requests to a name server: the domain, settings and kept answers."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Answers that are kept; when there are more, all are made anew.
+#: The most answers kept; beyond that all are dropped.
 MOST_ANSWERS: Final = 20_000
-#: How long a broker may take to accept a connection, and to break it.
+#: Time for a broker to accept a connection, and to break it.
 CONNECT_S: Final = 1.0
 _AGAIN_S: Final = 0.01
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class RefusedError(Exception):
-    """A request is answered with a code of RocketMQ."""
+    """A request is refused with a code of RocketMQ."""
 
     def __init__(self, response: Response) -> None:
         super().__init__(response.remark)
@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 
 class Door:
-    """The way of RocketMQ's requests into the domain."""
+    """Passes RocketMQ's requests on to the domain."""
 
     def __init__(self, node: NodeApi, config: NameServerConfig) -> None:
         self.node: Final = node
@@ -59,19 +59,19 @@ class Door:
         self.settings: Final = Settings(
             self.known, OF_NAME_SERVER, config.remoting_host, config.remoting_port
         )
-        #: What the rows of members call this door by.
+        #: The name of this door in the rows of members.
         self.name: Final = f"{socket.gethostname()}:{config.remoting_port}"
         self._available: Final = config.reads == "available"
-        #: The connection by which a member has registered last, by broker and address.
+        #: The connection of a member's last registration, by broker and address.
         self.connections: Final[dict[tuple[str, str], Connection]] = {}
-        #: How many registrations of a member are worked on.
+        #: The number of registrations in progress, by member.
         self.registering: Final[Counter[tuple[str, str]]] = Counter()
-        #: By what was asked: the state of the rows that it was made of, and the answer.
+        #: By question: the state of the rows that the answer was made from, and the answer.
         self._answers: Final[dict[Hashable, tuple[int, bytes]]] = {}
 
     @property
     def at_hand(self) -> bool:
-        """Whether questions are answered from this node's memory alone."""
+        """Whether reads are answered from this node's memory alone."""
         return (
             self._available
             and not len(self.known.unconfirmed)
@@ -79,7 +79,7 @@ class Door:
         )
 
     def kept(self, question: Hashable, make: Callable[[], bytes]) -> bytes:
-        """Return an answer that was made before if nothing has changed since, or make it."""
+        """Return a kept answer if no row has changed since, or make it."""
         changes = self.known.changes
         found = self._answers.get(question)
         if found is not None and found[0] == changes:
@@ -95,24 +95,24 @@ class Door:
         return only_reply(await self.node.propose(command, BatchReply))
 
     async def broker(self, name: str) -> rows.Broker:
-        """Return a broker; an empty one when there is none."""
+        """Return a broker; an empty one if it does not exist."""
         found = await self.names.GetBrokers(answers.GetBrokersRequest(names=[name]), None)
         return found.brokers[0] if found.brokers else rows.Broker(name=name)
 
     def forget(self, member: tuple[str, str]) -> None:
-        """Forget by which connection a member registered that has left."""
+        """Forget the connection and the registration of a member that has left."""
         connection = self.connections.pop(member, None)
         if connection is not None:
             connection.registrations.pop(member, None)
             connection.renewed.pop(member, None)
 
     async def lose(self, connection: Connection) -> None:
-        """Unregister who has registered by a connection that was closed.
+        """Unregister the members that registered over a closed connection.
 
-        Who refuses connections has ended, whatever else it was connected to. Others stay as long
-        as they have a connection to the door of another node.
+        A process that refuses connections has ended, regardless of its other connections. Other
+        members stay as long as they have a connection to the door of another node.
         """
-        # What is answered meanwhile may add to them.
+        # Answers in progress may add registrations.
         for key, registration in list(connection.registrations.items()):
             if self.connections.get(key) is not connection:
                 continue
@@ -132,10 +132,10 @@ class Door:
                 await self._unregister(leaving)
 
     async def _unregister(self, leaving: pb.Unregistration) -> None:
-        """Unregister a member; without a majority its life ends with its heartbeats."""
+        """Unregister a member; without a majority it expires for lack of heartbeats."""
         try:
             await self.names.Unregister(pb.UnregisterBrokers(brokers=[leaving]), None)
-        except Exception as error:  # noqa: BLE001 - whatever it is, nobody waits for it
+        except Exception as error:  # noqa: BLE001 - no caller waits for the outcome
             if not may_be_retried(error):
                 _log.warning("RocketMQ door: %s stays registered: %s", leaving.address, error)
 
@@ -148,10 +148,10 @@ def only_reply(reply: BatchReply) -> bytes:
 
 
 async def refuses(address: str) -> bool:
-    """Return whether nobody listens at an address any more.
+    """Return whether connections to an address are refused: its process has ended.
 
-    A process that ends closes its sockets one by one, and may accept a connection meanwhile which
-    breaks right after; one that lives leaves it open.
+    A process that ends closes its sockets one by one, and may still accept a connection that breaks
+    right after; a live one leaves it open.
     """
     host, _, port = address.rpartition(":")
     try:

@@ -1,4 +1,4 @@
-"""Fields of requests: one that is missing, or of another kind, is None as it is in Java."""
+"""Fields of requests: as in Java, a missing field or one of another type is None."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Fields = Mapping[str, str | None]
 
 
 def text(fields: Fields, name: str) -> str:
-    """Return a field; "" when it is missing."""
+    """Return a text field; empty if it is missing."""
     return fields.get(name) or ""
 
 
 def number(fields: Fields, name: str) -> int | None:
-    """Return a field that is a number."""
+    """Return a numeric field, or None."""
     try:
         value = int(fields.get(name) or "")
     except ValueError:
@@ -25,6 +25,6 @@ def number(fields: Fields, name: str) -> int | None:
 
 
 def flag(fields: Fields, name: str) -> bool | None:
-    """Return a field that is true or false."""
+    """Return a boolean field, or None if it is missing."""
     value = fields.get(name)
     return None if value is None else value.lower() == "true"

@@ -1,11 +1,11 @@
-"""Frames: what RocketMQ's remoting protocol cuts a connection's bytes into."""
+"""The frames of RocketMQ's remoting protocol."""
 
 from __future__ import annotations
 
 from struct import Struct
 from typing import Final
 
-#: Bytes of a frame at most, with the word that says its length.
+#: The size limit of a frame in bytes, including its length field.
 LARGEST_FRAME: Final = 16_777_216
 _WORD: Final = 4
 _LARGEST: Final = (LARGEST_FRAME - _WORD).to_bytes(_WORD, "big")
@@ -15,7 +15,7 @@ _HEADER_BYTES: Final = 0xFFFFFF
 #: The kind of a frame's header, the header, and the body.
 Frame = tuple[int, bytes, bytes]
 
-#: What a proxy says first of the connection that it passes on: a line of text, or binary.
+#: The PROXY header before a forwarded connection: a line of text, or binary.
 _PROXY_LINE: Final = b"PROXY "
 _LONGEST_LINE: Final = 107
 _PROXY_BINARY: Final = b"\r\n\r\n\x00\r\nQUIT\n"
@@ -23,18 +23,18 @@ _BINARY_HEAD: Final = 16
 
 
 class MalformedError(Exception):
-    """What came is not of the protocol: the connection is closed without an answer."""
+    """The bytes violate the protocol: the connection is closed without an answer."""
 
 
 class Frames:
-    """Cuts a stream of bytes into frames; what is not complete yet is kept."""
+    """Splits a stream of bytes into frames; an incomplete frame is kept."""
 
     def __init__(self) -> None:
         self._held = bytearray()
 
     @property
     def held(self) -> int:
-        """How many bytes are kept of a frame that is not complete."""
+        """The number of bytes kept of an incomplete frame."""
         return len(self._held)
 
     @property
@@ -45,7 +45,7 @@ class Frames:
         return _WORD + int.from_bytes(self._held[:_WORD], "big")
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take bytes, and return the frames that are complete now; raises `MalformedError`."""
+        """Add bytes, and return the complete frames; raises `MalformedError`."""
         source: bytes | bytearray = data
         if self._held:
             self._held += data
@@ -74,9 +74,9 @@ class Frames:
 
 
 def skip_proxy(data: bytes) -> bytes | None:
-    """Return what follows a PROXY header; None while it is not known where that ends.
+    """Return the bytes after a PROXY header; None while the header is incomplete.
 
-    Bytes that begin otherwise are returned as they are. Raises `MalformedError`.
+    Bytes without a header are returned unchanged. Raises `MalformedError`.
     """
     if data[:1] == b"P":
         line, found, rest = data.partition(b"\r\n")

@@ -1,4 +1,4 @@
-"""Headers: what a request asks and how it is answered, as JSON or in RocketMQ's binary form."""
+"""The headers of requests and answers, as JSON or in RocketMQ's binary form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _JSON: Final = 0
 _BINARY: Final = 1
 _RESPONSE: Final = 1
 _ONE_WAY: Final = 2
-#: The release whose name server this door is like: 5.3.3.
+#: The emulated release of RocketMQ: 5.3.3.
 VERSION: Final = 479
 
 #: Code, language, version, opaque, flag.
@@ -29,13 +29,13 @@ Fields = Mapping[str, str | None]
 
 @dataclass(slots=True)
 class Request:
-    """What a peer asks, or answers."""
+    """A request of a peer, or a response."""
 
     code: int
-    #: The caller's number of the request, which its answer repeats.
+    #: The caller's number of the request, which the answer repeats.
     opaque: int
     flag: int = 0
-    #: That of the caller.
+    #: The version of the caller.
     version: int = 0
     fields: Fields = field(default_factory=dict)
     body: bytes = b""
@@ -47,17 +47,17 @@ class Request:
 
     @property
     def is_response(self) -> bool:
-        """Whether it answers something that was never asked."""
+        """Whether it is a response, which no request of this node has asked for."""
         return bool(self.flag & _RESPONSE)
 
 
 @dataclass(slots=True)
 class Response:
-    """What a request is answered with."""
+    """The answer to a request."""
 
     code: int = 0
     remark: str = ""
-    #: None: none are written.
+    #: None: the header has no fields.
     fields: Mapping[str, str] | None = None
     body: bytes = b""
 
@@ -76,7 +76,7 @@ def decode(received: Frame) -> Request:
 
 
 def encode(response: Response, opaque: int) -> bytes:
-    """Return the frame that answers a request, with a JSON header: every peer reads it."""
+    """Return the frame of an answer, with a JSON header, which every peer reads."""
     if response.remark or response.fields is not None:
         said: dict[str, Any] = {"code": response.code}
         if response.fields is not None:
@@ -91,7 +91,7 @@ def encode(response: Response, opaque: int) -> bytes:
 
 
 def encode_one_way(code: int, fields: Mapping[str, str], opaque: int, body: bytes = b"") -> bytes:
-    """Return the frame of a request that gets no answer."""
+    """Return the frame of a one-way request."""
     said = {"code": code, "extFields": fields, "flag": _ONE_WAY, "language": "PYTHON"}
     return frame(_written(said | {"opaque": opaque, "version": VERSION}), body)
 
@@ -104,15 +104,15 @@ def _from_json(header: bytes, body: bytes) -> Request:
     try:
         said = json.loads(header.decode())
         if b"\\u" in header:
-            # Half a pair of surrogates can be read, and not be written again.
+            # A lone surrogate can be decoded, but not encoded again.
             json.dumps(said, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
-        raise MalformedError(f"a header is no JSON: {header[:40]!r}") from None
+        raise MalformedError(f"a header is not JSON: {header[:40]!r}") from None
     if type(said) is not dict:
-        raise MalformedError(f"a header is no object: {header[:40]!r}")
+        raise MalformedError(f"a header is not an object: {header[:40]!r}")
     fields = said.get("extFields") or {}
     if type(fields) is not dict:
-        raise MalformedError("the extFields of a header are no object")
+        raise MalformedError("the extFields of a header are not an object")
     for value in fields.values():
         if type(value) is not str:
             fields = {key: _text(each) for key, each in fields.items()}
@@ -133,7 +133,7 @@ def _int(said: Mapping[str, Any], key: str) -> int:
         try:
             value = int(value or 0)
         except (ValueError, TypeError, OverflowError):
-            raise MalformedError(f"the {key} of a header is no number") from None
+            raise MalformedError(f"the {key} of a header is not a number") from None
     if value not in _INT:
         raise MalformedError(f"the {key} of a header is out of range")
     return value

@@ -1,4 +1,4 @@
-"""JSON as RocketMQ's Java writes and reads it: numeric keys of maps have no quotes."""
+"""JSON as RocketMQ's Java writes and reads it: numeric keys of maps are unquoted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import Any, Final
 
-#: A text, which stays, or a bare key. A text without an end is one, too: it is looked at once.
+#: A string, which is kept, or a bare key. An unterminated string matches too, and only once.
 _BARE: Final = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(?<=[{,])(\s*)(-?\d+)(?=\s*:)', re.DOTALL)
 
 
 class BodyError(Exception):
-    """A body does not say what it should."""
+    """A body is invalid."""
 
 
 def loads(body: bytes | str) -> Any:
-    """Read JSON whose numeric keys may have no quotes; raises `BodyError`."""
+    """Read JSON with optionally unquoted numeric keys; raises `BodyError`."""
     try:
         text = body if isinstance(body, str) else body.decode()
         try:
@@ -29,12 +29,12 @@ def loads(body: bytes | str) -> Any:
 
 
 def dumps(value: Any) -> bytes:
-    """Write JSON as Java's name server does: keys are sorted, and those that are numbers bare."""
+    """Write JSON as Java's name server does: keys are sorted, and numeric keys unquoted."""
     return _write(value, "{}:".format, encode_basestring).encode()
 
 
 def dumps_standard(value: Any) -> bytes:
-    """Write JSON as everybody reads it, in ASCII: also keys that are numbers are quoted."""
+    """Write standard JSON in ASCII, with numeric keys quoted."""
     return _write(value, '"{}":'.format, encode_basestring_ascii).encode()
 
 
@@ -58,4 +58,4 @@ def _quoted(found: re.Match[str]) -> str:
 
 
 def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")

@@ -1,4 +1,4 @@
-"""What clients, brokers and tools look up."""
+"""Handlers of look-ups by clients, brokers and tools."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Handle = Callable[[Door, "Connection", Request], Awaitable[Response]]
 
 _SYSTEM_ERROR: Final = 1
 _TOPIC_NOT_EXIST: Final = 17
-#: Releases since this one read standard JSON: 4.9.4.
+#: The first release that reads standard JSON: 4.9.4.
 _STANDARD_SINCE: Final = 401
 _NO_ROUTE: Final = (
     "No topic route info in name server for the topic: {}\n"
@@ -97,7 +97,7 @@ async def member_group(door: Door, _: Connection, request: Request) -> Response:
 
 
 def _listing(setting: str, **conditions: Any) -> Handle:
-    """Return what lists the topics that meet conditions, unless a setting forbids it."""
+    """Return a handler that lists the topics that meet conditions, unless a setting forbids it."""
 
     async def topics(door: Door, _: Connection, request: Request) -> Response:
         _check_enabled(door, setting)
@@ -108,16 +108,16 @@ def _listing(setting: str, **conditions: Any) -> Handle:
 
 all_topics: Final = _listing("enableAllTopicList")
 unit_topics: Final = _listing("enableTopicList", flags=_UNIT)
-#: What subscriptions of a unit have.
+#: Topics of a unit's subscriptions.
 unit_subscription_topics: Final = _listing("enableTopicList", flags=_UNIT_SUBSCRIPTION)
-#: What subscriptions of a unit have and is of none.
+#: Topics of a unit's subscriptions that belong to no unit.
 subscription_topics_of_no_unit: Final = _listing(
     "enableTopicList", flags=_UNIT_SUBSCRIPTION, without_flags=_UNIT
 )
 
 
 async def topics_of_cluster(door: Door, _: Connection, request: Request) -> Response:
-    """List the topics that have queues on brokers of a cluster."""
+    """List the topics with queues on brokers of a cluster."""
     _check_enabled(door, "enableTopicList")
     cluster = text(request.fields, "cluster")
     if not cluster:
@@ -126,7 +126,7 @@ async def topics_of_cluster(door: Door, _: Connection, request: Request) -> Resp
 
 
 async def system_topics(door: Door, _: Connection, request: Request) -> Response:
-    """List what brokers make topics of: the names of clusters and of brokers."""
+    """List the names of clusters and brokers, after which brokers name their system topics."""
     found = await door.names.GetBrokers(answers.GetBrokersRequest(), None)
     named = {cluster for broker in found.brokers for cluster in clusters_of(broker)}
     said: dict[str, object] = {
@@ -151,5 +151,5 @@ async def _topics(door: Door, request: answers.ListTopicsRequest) -> Response:
         if not page.next_page_token:
             return Response(body=dumps({"topicList": found}))
         request.page_token = page.next_page_token
-        # A page from memory was made without a pause.
+        # A page from memory does not yield to the loop.
         await asyncio.sleep(0)

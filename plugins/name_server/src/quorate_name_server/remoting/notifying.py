@@ -1,4 +1,4 @@
-"""Notifies members of a broker when another one has the smallest id, where they ask for it."""
+"""Notifies members of a broker when the smallest member id changes, if a property enables it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from quorate_name_server.v1 import rows_pb2 as rows
 _log = logging.getLogger(__name__)
 
 _MIN_ID_CHANGED: Final = 905
-#: Before the brokers are watched anew.
+#: The pause before the watch of brokers is reopened.
 _RETRY_S: Final = 1.0
 _opaques: Final = count(1)
 
 
 async def notify_forever(door: Door) -> None:
-    """Notify until cancelled."""
+    """Watch brokers and notify members until cancelled."""
     known: dict[bytes, rows.Broker] = {}
     while True:
         try:
@@ -42,8 +42,8 @@ async def notify_forever(door: Door) -> None:
                 known[event.key] = broker
                 if before is not None and door.settings.on("notifyMinBrokerIdChanged"):
                     await _notify(before, broker)
-        except Exception as error:  # noqa: BLE001 - what is wrong now may be right later
-            _log.warning("brokers are watched anew: %s", error)
+        except Exception as error:  # noqa: BLE001 - a later attempt may succeed
+            _log.warning("the watch of brokers failed, reopening it: %s", error)
         await asyncio.sleep(_RETRY_S)
 
 
@@ -57,7 +57,7 @@ async def _notify(before: rows.Broker, broker: rows.Broker) -> None:
 
 
 def notifications(before: rows.Broker, broker: rows.Broker) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield who is notified of a change of a broker, and of what; members are by id."""
+    """Yield the address and the fields of each notification of a change; members are by id."""
     if not before.members or not broker.members:
         return
     old, new = before.members[0], broker.members[0]
@@ -77,7 +77,7 @@ def notifications(before: rows.Broker, broker: rows.Broker) -> Iterator[tuple[st
 
 
 async def send(address: str, code: int, fields: Mapping[str, str], body: bytes = b"") -> None:
-    """Send a broker a request that gets no answer; it does not matter if it cannot be reached."""
+    """Send a one-way request to a broker; an unreachable broker is ignored."""
     host, _, port = address.rpartition(":")
     with suppress(OSError, TimeoutError, ValueError):
         async with asyncio.timeout(CONNECT_S):

@@ -1,4 +1,4 @@
-"""The body of a registration: the topics that a broker has, as JSON or compressed."""
+"""The body of a registration: the topics of a broker, as JSON or compressed."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from quorate_name_server.remoting.frames import LARGEST_FRAME
 from quorate_name_server.remoting.java_json import BodyError, loads
 from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
-#: Releases before this one send their topics alone.
+#: Releases before this one send only their topics.
 _WHOLE_BODY_SINCE: Final = 37
 #: Compressed bodies of releases before this one end without mappings of static topics.
 _MAPPINGS_SINCE: Final = 413
-#: Bytes that a compressed body may come to.
+#: The size limit of a decompressed body, in bytes.
 LARGEST_BODY: Final = LARGEST_FRAME
 _COMPRESSED: Final = 0x78
 _COUNT: Final = Struct(">i")
 
 
 def read_body(said: pb.Registration, body: bytes, *, version: int) -> None:
-    """Put into a registration what its body says; raises `BodyError`.
+    """Fill a registration from its body; raises `BodyError`.
 
     `version` is that of the sender. A compressed body is recognised by its first byte: stock
-    brokers do not say in the header that they compress.
+    brokers do not declare the compression in the header.
     """
     if not body:
         said.data_version.SetInParent()
@@ -44,11 +44,11 @@ def read_body(said: pb.Registration, body: bytes, *, version: int) -> None:
                 said.filter_servers.addresses[:] = whole["filterServerList"]
                 said.filter_servers.SetInParent()
     except (TypeError, ValueError, AttributeError, StructError) as error:
-        raise BodyError(f"the body is no registration: {error}"[:200]) from None
+        raise BodyError(f"the body is not a registration: {error}"[:200]) from None
 
 
 def data_version(said: Any) -> rows.DataVersion:
-    """Return a data version as JSON has it; raises `BodyError`."""
+    """Parse a data version from JSON; raises `BodyError`."""
     try:
         return rows.DataVersion(
             state_version=said.get("stateVersion", 0),
@@ -60,12 +60,12 @@ def data_version(said: Any) -> rows.DataVersion:
 
 
 def queues(said: Mapping[str, Any]) -> rows.Queues:
-    """Return the queues of a topic as JSON has them."""
+    """Parse the queues of a topic from JSON."""
     return rows.Queues(
         read_queues=said.get("readQueueNums", 0),
         write_queues=said.get("writeQueueNums", 0),
         perm=said.get("perm", 0),
-        # Releases before 5 had a slip of the pen in it.
+        # Releases before 5 misspelled the name.
         topic_sys_flag=said.get("topicSysFlag", said.get("topicSynFlag", 0)),
     )
 
@@ -104,7 +104,7 @@ def _read_compressed(said: pb.Registration, pieces: _Pieces, version: int) -> No
 
 
 class _Pieces:
-    """Counts and texts, one after the other."""
+    """Reads counts and texts in sequence."""
 
     def __init__(self, source: bytes) -> None:
         self._source: Final = source

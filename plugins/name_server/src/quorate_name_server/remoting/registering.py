@@ -1,4 +1,4 @@
-"""What brokers say of themselves."""
+"""Handlers of registrations, heartbeats and unregistrations of brokers."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
     from quorate_name_server.remoting.connection import Connection
 
 _SYSTEM_ERROR: Final = 1
-#: Members that register by one connection: each is looked at when it is closed.
+#: The most members registered over one connection: each is examined when it closes.
 MOST_MEMBERS: Final = 1_000
-#: Of a CRC-32: Java has no sign to spare.
+#: The bits of a CRC-32 that fit Java's signed integers.
 _CRC_BITS: Final = 0x7FFFFFFF
-#: Without static topics it is the time at which the body was made.
+#: Without static topics this is the time at which the body was made.
 _MADE_AT: Final = re.compile(rb'"mappingDataVersion":\{[^{}]*\}')
 
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What a member said last by a connection, when it was not new any more."""
+    """The last registration of a member over a connection that changed nothing."""
 
     digest: bytes
-    #: The row that it was compared with; every change of the broker or its topics makes another.
+    #: The row it was compared with; every change of the broker or its topics creates another one.
     broker: rows.Broker
-    #: It, without the topics.
+    #: The registration without its topics.
     renewal: pb.Registration
 
 
 async def register(door: Door, connection: Connection, request: Request) -> Response:
     """Register a member of a broker, and its topics.
 
-    Brokers say the same every 30 seconds: then the body is not even read.
+    Brokers repeat the same registration every 30 seconds: its body is not even read.
     """
     said = _from_header(door, request)
     member = (said.name, said.address)
     held = connection.registrations
     if member not in held and len(held) >= MOST_MEMBERS:
-        remark = f"{MOST_MEMBERS:,} members have registered by this connection; open another one"
+        remark = f"{MOST_MEMBERS:,} members have registered over this connection; open another one"
         raise RefusedError(Response(_SYSTEM_ERROR, remark))
     digest = _digest(request)
     door.registering[member] += 1
@@ -69,7 +69,7 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
             _remember(door, connection, said, digest)
     except Rejected as refusal:
         if refusal.code == OLDER_STATE:
-            # The stock name server lets the one with the older state believe that it is registered.
+            # The stock name server answers the member with the older state as if it registered.
             return Response(fields={})
         if refusal.code == TABLE_INCOMPLETE:
             raise RefusedError(Response(_SYSTEM_ERROR, "register broker failed")) from None
@@ -79,12 +79,12 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
         if not door.registering[member]:
             del door.registering[member]
     if connection.is_open or member not in door.connections:
-        # One that no majority has confirmed has no number yet.
+        # An unconfirmed registration has no number yet.
         before = connection.registrations.get(member, 0)
         connection.registrations[member] = registered.registration or before
         door.connections[member] = connection
     if not connection.is_open:
-        # It was closed meanwhile.
+        # It has closed meanwhile.
         await door.lose(connection)
     fields = {}
     if registered.master_address:
@@ -97,7 +97,7 @@ async def register(door: Door, connection: Connection, request: Request) -> Resp
 
 
 async def _renew(door: Door, before: Renewed | None, digest: bytes) -> pb.Registered | None:
-    """Prolong the life of a member that says what it said before; None: it says something new."""
+    """Extend the life of a member that repeats its registration; return None for a new one."""
     if before is None or before.digest != digest:
         return None
     if before.broker is not door.known.brokers.get(before.renewal.name):
@@ -116,7 +116,7 @@ async def _send(door: Door, said: pb.Registration) -> pb.Registered:
 
 
 def _remember(door: Door, connection: Connection, said: pb.Registration, digest: bytes) -> None:
-    """Remember a registration that said nothing new."""
+    """Remember a registration that changed nothing."""
     member = (said.name, said.address)
     connection.renewed.pop(member, None)
     if door.known.stands(said):
@@ -132,7 +132,7 @@ def _remember(door: Door, connection: Connection, said: pb.Registration, digest:
 
 
 def _digest(request: Request) -> bytes:
-    """Return what distinguishes registrations, apart from their time."""
+    """Return a digest of a registration that ignores its time."""
     fields = {name: value for name, value in request.fields.items() if name != "bodyCrc32"}
     digest = blake2b(repr((sorted(fields.items()), request.version)).encode(), digest_size=16)
     digest.update(_MADE_AT.sub(b"", request.body, count=1))
@@ -150,13 +150,13 @@ async def unregister(door: Door, _: Connection, request: Request) -> Response:
 
 
 async def heartbeat(door: Door, _: Connection, request: Request) -> Response:
-    """Prolong the life of a member; no error is returned for one that is not registered."""
+    """Extend the life of a member; an unregistered member gets no error."""
     await _prolong(door, request.fields)
     return Response()
 
 
 async def query_data_version(door: Door, _: Connection, request: Request) -> Response:
-    """Return whether the topics of a member have changed, which is a heartbeat, too."""
+    """Answer whether the topics of a member have changed; this counts as a heartbeat, too."""
     fields = request.fields
     broker = await door.broker(text(fields, "brokerName"))
     member = member_of(broker, "address", text(fields, "brokerAddr"))
@@ -178,7 +178,7 @@ def _from_header(door: Door, request: Request) -> pb.Registration:
         raise RefusedError(Response(_SYSTEM_ERROR, "crc32 not match"))
     member_id = number(fields, "brokerId")
     if member_id is None:
-        raise BodyError("brokerId is missing, or is no number")
+        raise BodyError("brokerId is missing or not a number")
     timeout_ms = number(fields, "heartbeatTimeoutMillis") or 0
     try:
         said = pb.Registration(
@@ -193,7 +193,7 @@ def _from_header(door: Door, request: Request) -> pb.Registration:
             door=door.name,
         )
     except ValueError as error:
-        raise BodyError(f"the fields of the header are no registration: {error}") from None
+        raise BodyError(f"the fields of the header are not a registration: {error}") from None
     acting = flag(fields, "enableActingMaster")
     if acting is not None:
         said.enable_acting_master = acting

@@ -1,4 +1,4 @@
-"""What brokers ask their controller, and what tools do."""
+"""Handlers of requests of brokers and tools to a controller."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _GROUP: Final = "quorate"
 def metadata(controller: Controller, connection: Connection, _: Request) -> Response:
     """Answer with the leader: the address by which the peer has reached this node.
 
-    Every node does what a leader does, as long as it reaches a majority.
+    Every node acts as a leader as long as it reaches a majority.
     """
     own = connection.own_address
     leader = own if controller.leads else ""
@@ -52,7 +52,7 @@ def next_id(controller: Controller, _: Connection, request: Request) -> Response
 
 
 async def apply_id(controller: Controller, _: Connection, request: Request) -> Response:
-    """Give an id to a replica."""
+    """Assign an id to a replica."""
     wanted = _message(
         pb.ReplicaId,
         name=text(request.fields, "brokerName"),
@@ -82,7 +82,7 @@ async def register(controller: Controller, _: Connection, request: Request) -> R
 
 
 async def heartbeat(controller: Controller, connection: Connection, request: Request) -> Response:
-    """Prolong the life of a replica; one that was prolonged just now costs nothing."""
+    """Extend the life of a replica; a recently extended one needs no proposal."""
     fields = request.fields
     replica = number(fields, "brokerId")
     if replica is None:
@@ -108,7 +108,7 @@ async def heartbeat(controller: Controller, connection: Connection, request: Req
 
 
 async def elect(controller: Controller, _: Connection, request: Request) -> Response:
-    """Elect a master, where there is none or another one is designated."""
+    """Elect a master if there is none, or if another one is designated."""
     asking = max(number(request.fields, "brokerId") or 0, 0)
     election = _message(
         pb.Election,
@@ -135,12 +135,12 @@ async def elect(controller: Controller, _: Connection, request: Request) -> Resp
 
 
 async def alter_in_sync(controller: Controller, _: Connection, request: Request) -> Response:
-    """Let the master say which replicas hold all that it has acknowledged."""
+    """Replace the in-sync set: the replicas with all messages that the master has acknowledged."""
     try:
         said = loads(request.body)
         wanted, epoch = said["syncStateSet"], said["syncStateSetEpoch"]
     except (TypeError, KeyError) as error:
-        raise BodyError(f"the body is no set of replicas: {error}"[:200]) from None
+        raise BodyError(f"the body is not a set of replicas: {error}"[:200]) from None
     altered = _message(
         pb.InSyncSet,
         name=text(request.fields, "brokerName"),
@@ -175,7 +175,7 @@ def in_sync_data(controller: Controller, _: Connection, request: Request) -> Res
     """Answer with the replicas of several brokers."""
     names = loads(request.body)
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        raise BodyError("the body is no list of brokers")
+        raise BodyError("the body is not a list of brokers")
     found = {name: controller.replicas(name) for name in names}
     table = {name: _replicas_info(each) for name, each in found.items() if each is not None}
     return Response(body=dumps({"replicasInfoTable": table}))
@@ -188,7 +188,7 @@ async def clean(controller: Controller, _: Connection, request: Request) -> Resp
         ids = [int(each) for each in said.split(";") if each]
     except ValueError:
         raise RefusedError(
-            Response(codes.INVALID_CLEANING, f"{said[:100]} is no list of ids")
+            Response(codes.INVALID_CLEANING, f"{said[:100]} is not a list of ids")
         ) from None
     cleaning = _message(
         pb.ReplicaCleaning,
@@ -202,7 +202,7 @@ async def clean(controller: Controller, _: Connection, request: Request) -> Resp
 
 
 def master_fields(replicas: pb.ReplicaSet) -> dict[str, str]:
-    """Return what brokers learn about the master of a set; its epoch alone when there is none."""
+    """Return the fields on the master of a set for brokers; only epochs if there is none."""
     master = replica_of(replicas, replicas.master)
     fields = {
         "masterEpoch": str(replicas.master_epoch),
@@ -249,7 +249,7 @@ def _names(request: Request) -> dict[str, str]:
 def _number(request: Request, name: str) -> int:
     value = number(request.fields, name)
     if value is None:
-        raise BodyError(f"{name} is missing, or is no number")
+        raise BodyError(f"{name} is missing or not a number")
     return value
 
 
@@ -258,8 +258,8 @@ def _or(value: int | None, default: int) -> int:
 
 
 def _message(kind: type[M], **said: Any) -> M:
-    """Return a message; raises `BodyError` for what it cannot hold."""
+    """Return a message; raises `BodyError` for values that it cannot hold."""
     try:
         return kind(**said)
     except (TypeError, ValueError) as error:
-        raise BodyError(f"what is said is no {kind.__name__}: {error}"[:200]) from None
+        raise BodyError(f"the request is not a {kind.__name__}: {error}"[:200]) from None

@@ -19,16 +19,16 @@ from quorate_name_server.routes.known import KnownRoutes
 from quorate_name_server.v1 import replica_sets_pb2 as pb
 
 _ROLE_CHANGED: Final = 1008
-#: Sets whose replicas are notified at a time.
+#: Sets notified at a time.
 _AT_A_TIME: Final = 64
-#: Memory may hold a change a moment after the controller was woken by it.
+#: Memory may receive a change a moment after it has woken the controller.
 _INTERVAL_S: Final = 1.0
 
 
 async def notify(node: NodeApi, _: ShardRef) -> None:
     """Notify the living replicas of each set of changes since the last notification.
 
-    A new leader notifies all of them; those that know it already ignore it.
+    A new leader notifies all of them; a replica ignores a change that it already knows.
     """
     config = node.config(NameServerConfig)
     if not config.controller_port:

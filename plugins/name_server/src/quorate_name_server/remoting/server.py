@@ -1,4 +1,4 @@
-"""The server of RocketMQ's protocol: where it listens, who is connected, and what that may cost."""
+"""The server of RocketMQ's protocol: its listener, its connections, and their limits."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from quorate_name_server.remoting.tls import Certificates
 
 
 class FrameBudget:
-    """Bytes that are given out in the order in which they are asked for."""
+    """A budget of bytes, granted in the order of requests."""
 
     def __init__(self, most_bytes: int) -> None:
         self._left = most_bytes
         self._waiting: Final[deque[tuple[int, Callable[[], None]]]] = deque()
 
     def take(self, size: int, ready: Callable[[], None]) -> bool:
-        """Take room; False: there is none, and `ready` is called once it has been taken."""
+        """Take room; if there is none, return False and call `ready` once it is taken."""
         if self._waiting or size > self._left:
             self._waiting.append((size, ready))
             return False
@@ -43,7 +43,7 @@ class FrameBudget:
         return True
 
     def give(self, size: int) -> None:
-        """Give room back."""
+        """Return room, and serve waiting requests."""
         self._left += size
         while self._waiting and self._waiting[0][0] <= self._left:
             taken, ready = self._waiting.popleft()
@@ -58,21 +58,21 @@ _SYSTEM_BUSY: Final = 2
 _NOT_SUPPORTED: Final = 3
 _NO_PERMISSION: Final = 16
 _NOBODY: Final = (
-    "this cluster asks who calls, which this protocol does not tell: set remoting_user of "
-    "[plugins.name_server] to a user with write on name_server, or show the certificate of one"
+    "this cluster requires authentication, which this protocol lacks: set remoting_user of "
+    "[plugins.name_server] to a user with write on name_server, or use the certificate of one"
 )
 _RESERVED: Final = (
-    "the name in this certificate is that of a node, or reserved: show one with a name of its own"
+    "the name in this certificate is that of a node, or reserved: use one with a name of its own"
 )
-#: What everybody is who comes by this protocol.
+#: The access that every request over this protocol needs.
 _NEEDED: Final = Access(right="write", domain="name_server")
 #: Time after which an unused connection is closed.
 IDLE_S: Final = 120.0
 _IDLE_CHECK_S: Final = 5.0
-#: Large frames that all connections together hold.
+#: The size limit of large frames of all connections together.
 BUDGET_BYTES: Final = 1 << 28
 _BACKLOG: Final = 1_024
-#: The shortest time between two complaints; what comes in between is counted.
+#: The shortest interval between two warnings; the ones in between are counted.
 _COMPLAINT_S: Final = 1.0
 _LONGEST_REMARK: Final = 500
 
@@ -80,7 +80,7 @@ Handle = Callable[[Connection, Request], Response | Awaitable[Response]]
 
 
 class UnencryptedError(OSError):
-    """TLS is demanded, and there is no certificate to serve it with."""
+    """TLS is required, and no certificate is configured."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -92,9 +92,9 @@ class UnencryptedError(OSError):
 class Server:
     """Serves the connections of a port until it is closed.
 
-    `tls` is what connections are encrypted with if the section names no certificate of its own.
-    `codes` says what answers each request, and `lose` is called with connections that have closed
-    by which somebody has registered.
+    `tls` encrypts connections if the section names no certificate of its own. `codes` holds the
+    handler of each request, and `lose` is called with each closed connection that has
+    registrations.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Server:
             else None
         )
         self._connections: Final[set[Connection]] = set()
-        #: Those that have sent no whole frame yet, the oldest first.
+        #: Connections without a complete frame yet, oldest first.
         self._silent: Final[dict[Connection, None]] = {}
         self._tasks: Final[set[asyncio.Task[None]]] = set()
         self._complained_s = float("-inf")
@@ -145,7 +145,7 @@ class Server:
         self.start(self._close_idle())
 
     async def close(self) -> None:
-        """Close all connections; brokers that have registered by them stay registered."""
+        """Close all connections; brokers that registered over them stay registered."""
         self._closing = True
         if self._listening is not None:
             self._listening.close()
@@ -157,57 +157,57 @@ class Server:
             await asyncio.sleep(0)
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # What connections call.
+    # Called by connections.
 
     def now_s(self) -> float:
-        """Return the time that idle connections are judged by, in seconds."""
+        """Return the loop's time, by which idle connections are found, in seconds."""
         return asyncio.get_running_loop().time()
 
     def tls_context(self) -> ssl.SSLContext:
-        """Return what a connection's TLS is served with; raises `MalformedError`."""
+        """Return the TLS context of a new connection; raises `MalformedError`."""
         if self._certificates is None:
             if self._tls is None:
-                raise MalformedError("it begins with TLS; set remoting_cert_file, or [tls]")
+                raise MalformedError("the peer uses TLS; set remoting_cert_file, or [tls]")
             return self._tls
         try:
             return self._certificates.context()
         except OSError as error:
-            raise MalformedError(f"the certificate cannot be read: {error}") from None
+            raise MalformedError(f"cannot read the certificate: {error}") from None
 
     def entered(self, connection: Connection) -> bool:
-        """Count a connection; False: there are too many, or the server is closed."""
+        """Register a connection; return False if there are too many, or the server is closing."""
         self._connections.add(connection)
         if self._closing:
             return False
         if len(self._connections) > self._config.remoting_connections:
             oldest = next(iter(self._silent), None)
             if oldest is not None:
-                # Who has asked for nothing yet keeps out nobody.
+                # A connection without a request gives way to a new one.
                 del self._silent[oldest]
                 oldest.abort()
                 self._silent[connection] = None
                 return True
             self.complain(
-                f"a connection of {connection.host} is refused: there are "
-                f"{self._config.remoting_connections:,}; raise remoting_connections"
+                f"a connection of {connection.host} is refused: the limit of "
+                f"{self._config.remoting_connections:,} is reached; raise remoting_connections"
             )
             return False
         self._silent[connection] = None
         return True
 
     def heard(self, connection: Connection) -> None:
-        """Note that a connection has sent a whole frame."""
+        """Record that a connection has sent a complete frame."""
         self._silent.pop(connection, None)
 
     def left(self, connection: Connection) -> None:
-        """Forget a connection; the brokers that have registered by it are unregistered."""
+        """Remove a connection, and unregister the brokers that registered over it."""
         self._connections.discard(connection)
         self._silent.pop(connection, None)
         if connection.registrations and not self._closing:
             self.start(self._lose(connection))
 
     def answer(self, connection: Connection, request: Request) -> Response | Awaitable[Response]:
-        """Answer a request, at once if that can be."""
+        """Answer a request, at once if possible."""
         handle = self._codes.get(request.code)
         if handle is None:
             return Response(_NOT_SUPPORTED, f" request type {request.code} not supported")
@@ -226,18 +226,18 @@ class Server:
         return self._awaited(request, answer, user, connection.peer)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something beside the connections until the server is closed."""
+        """Run a coroutine in the background until the server is closed."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def complain(self, what: str) -> None:
-        """Log what a peer did wrong, at most once in a second."""
+        """Log a fault of a peer, at most once per second."""
         now_s = self.now_s()
         if now_s - self._complained_s < _COMPLAINT_S:
             self._unsaid += 1
             return
-        more = f" (and {self._unsaid:,} times the like)" if self._unsaid else ""
+        more = f" (and {self._unsaid:,} similar)" if self._unsaid else ""
         self._complained_s, self._unsaid = now_s, 0
         _log.warning("RocketMQ door: %s%s", what[:_LONGEST_REMARK], more)
 
@@ -265,13 +265,13 @@ class Server:
             until_s = self.now_s() - IDLE_S
             for connection in list(self._connections):
                 if connection.active_s < until_s:
-                    # To close is to wait for a peer that may read nothing any more.
+                    # A close would wait for a peer that may have stopped reading.
                     connection.abort()
 
 
 @asynccontextmanager
 async def serving(node: NodeApi) -> AsyncIterator[None]:
-    """Serve RocketMQ's protocol as long as the node lives, at the ports that are set for it."""
+    """Serve RocketMQ's protocol on the configured ports during the node's lifespan."""
     config = node.config(NameServerConfig)
     tls = node.tls()
     is_served = config.remoting_port or config.controller_port

@@ -1,5 +1,4 @@
-"""The properties of a name server and of a controller: what tools read and change, and what of it
-counts here."""
+"""The properties of a name server and of a controller, which tools read and change."""
 
 from __future__ import annotations
 
@@ -12,15 +11,15 @@ from quorate_name_server.routes.known import KnownRoutes
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """The properties that there are."""
+    """The known properties of a kind of server."""
 
-    #: Of the settings in which changed ones are: all nodes share them.
+    #: The namespace of the settings that hold changed properties, shared by all nodes.
     namespace: str
-    #: As the stock one begins with them.
+    #: The defaults of the stock server.
     defaults: Mapping[str, str]
 
 
-#: Properties that no request changes.
+#: Properties that no request may change.
 BLACK_LIST: Final = ("configBlackList", "configStorePath", "kvConfigPath", "rocketmqHome")
 
 _OF_NAME_SERVER: Final[Mapping[str, str]] = {
@@ -87,7 +86,7 @@ OF_CONTROLLER: Final = Properties("CONTROLLER_CONFIG", _OF_CONTROLLER)
 
 
 class Settings:
-    """The properties as they are now, on every node the same but for where it listens."""
+    """The current properties, equal on all nodes except for the listening address."""
 
     def __init__(self, known: KnownRoutes, properties: Properties, host: str, port: int) -> None:
         self._known: Final = known
@@ -99,14 +98,14 @@ class Settings:
         return self._changed.get(name, self.properties.defaults[name]) == "true"
 
     def text(self) -> bytes:
-        """Return all of them, sorted, a line each."""
+        """Return all properties, sorted, one per line."""
         defaults = self.properties.defaults
         changed = {name: value for name, value in self._changed.items() if name in defaults}
         now = {**defaults, **changed, **self._own}
         return "".join(f"{name}={now[name]}\n" for name in sorted(now)).encode()
 
     def accepted(self, said: Mapping[str, str]) -> dict[str, str]:
-        """Return those that there are, whose values are of their kinds, as they are stored."""
+        """Return the known properties with valid values, in their stored form."""
         found = {}
         for name, value in said.items():
             default = self.properties.defaults.get(name)
@@ -125,7 +124,7 @@ class Settings:
 
 
 def parse(text: str) -> dict[str, str]:
-    """Return the properties of a text in the format of Java's."""
+    """Parse properties in Java's format."""
     found = {}
     for line in text.splitlines():
         said = line.strip()

@@ -1,4 +1,4 @@
-"""Brokers and routes in the shapes that RocketMQ's JSON gives them."""
+"""Brokers and routes in the shapes of RocketMQ's JSON."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from quorate_name_server.v1 import (
     service_pb2 as answers,
 )
 
-#: Topics by which the members of a broker find each other: they ask who is there, not who acts.
+#: Topics by which the members of a broker find each other; they need the real members.
 _OF_MEMBERS: Final = "rmq_sys_SYNC_BROKER_MEMBER_"
 
 
 def addresses(broker: rows.Broker) -> dict[int, str]:
-    """Return the addresses of a broker's members by their ids."""
+    """Return the addresses of a broker's members by id."""
     return {member.id: member.address for member in broker.members}
 
 
 def broker_data(broker: rows.Broker) -> dict[str, Any]:
-    """Return a broker as routes have it."""
+    """Return a broker in the shape of routes."""
     said: dict[str, Any] = {
         "brokerAddrs": addresses(broker),
         "brokerName": broker.name,
@@ -58,9 +58,9 @@ def data_version(version: rows.DataVersion) -> dict[str, int]:
 def route_data(
     route: answers.Route, *, ordered: bool, acting: bool, zone: str | None
 ) -> dict[str, Any]:
-    """Return a route; `acting`: a slave takes the place of a master that is not there.
+    """Return a route; with `acting`, a slave takes the place of a missing master.
 
-    With a zone, brokers of other zones are left out as long as they have a master.
+    With a zone, brokers of other zones are left out if they have a master.
     """
     brokers = [broker_data(broker) for broker in route.brokers]
     if acting and not route.topic.startswith(_OF_MEMBERS):

@@ -1,4 +1,4 @@
-"""TLS on a connection that has begun in the clear: its bytes pass through OpenSSL's memory."""
+"""TLS on a connection that began without it: its bytes pass through OpenSSL's memory buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PIECE: Final = 1 << 16
 
 
 class Certificates:
-    """The certificate that connections are served with, read again when its file has changed."""
+    """The certificate of the server, reloaded when its file changes."""
 
     def __init__(self, cert_file: str, key_file: str, client_ca_file: str) -> None:
         self._files: Final = (cert_file, key_file or cert_file)
@@ -28,17 +28,17 @@ class Certificates:
         self.context()
 
     def context(self) -> ssl.SSLContext:
-        """Return what a new connection is served with; raises `OSError`."""
+        """Return the TLS context of a new connection; raises `OSError`."""
         changed_at = tuple(os.stat(file).st_mtime_ns for file in self._files)
         if changed_at != self._read_at:
-            # With no password OpenSSL would ask for one at the terminal, and the node wait for it.
+            # Without a password OpenSSL would prompt at the terminal, and the node would block.
             self._context.load_cert_chain(*self._files, password="")
             self._read_at = changed_at
         return self._context
 
 
 class Tls:
-    """The TLS of one connection; `write` sends what the peer is to get."""
+    """The TLS of one connection; `write` sends encrypted bytes to the peer."""
 
     def __init__(self, context: ssl.SSLContext, write: Callable[[bytes], None]) -> None:
         self._received: Final = ssl.MemoryBIO()
@@ -48,11 +48,11 @@ class Tls:
         self._agreed = False
         #: Whether the peer has ended it.
         self.ended = False
-        #: The common name of the peer's certificate; empty: it has shown none.
+        #: The common name of the peer's certificate; empty without one.
         self.user = ""
 
     def receive(self, data: bytes) -> bytes:
-        """Take bytes of the peer, and return what they say; raises `MalformedError`."""
+        """Decrypt bytes of the peer; raises `MalformedError`."""
         self._received.write(data)
         found = []
         try:
@@ -72,7 +72,7 @@ class Tls:
         return b"".join(found)
 
     def send(self, data: bytes) -> None:
-        """Send bytes to the peer."""
+        """Encrypt bytes and send them to the peer."""
         self._ssl.write(data)
         self._flush()
 

@@ -1,1 +1,1 @@
-"""The replicas of brokers whose master is elected, as RocketMQ's controller has them."""
+"""The replicas of brokers with an elected master, in place of RocketMQ's controller."""

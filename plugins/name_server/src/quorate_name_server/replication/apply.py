@@ -21,24 +21,24 @@ from quorate_name_server.replication.rows import (
 )
 from quorate_name_server.v1 import replica_sets_pb2 as pb
 
-#: Another process has the id, or it is not the next one.
+#: The id belongs to another process, or is not the next one.
 ID_TAKEN: Final = "ID_TAKEN"
-#: Another replica is the master.
+#: The replica is not the master.
 NOT_MASTER: Final = "NOT_MASTER"
-#: The replica was the master in another epoch.
+#: The replica names another master epoch than the current one.
 OLDER_MASTER_EPOCH: Final = "OLDER_MASTER_EPOCH"
-#: The set of those in sync was changed since.
+#: The in-sync set has changed since.
 OLDER_IN_SYNC_EPOCH: Final = "OLDER_IN_SYNC_EPOCH"
 #: A replica that is not alive cannot be in sync.
 REPLICA_DEAD: Final = "REPLICA_DEAD"
-#: The set cannot be changed like that.
+#: The change of the set is not allowed.
 INVALID_SET: Final = "INVALID_SET"
-#: A replica that lives, or the master, is removed only on request.
+#: A living replica is removed only on explicit request.
 REPLICA_ALIVE: Final = "REPLICA_ALIVE"
 
 
 def apply_id(txn: Txn, wanted: pb.ReplicaId) -> pb.ReplicaSet:
-    """Give an id to a new replica; the process that has it gets the same answer again."""
+    """Assign an id to a new replica; a repeat by the same process gets the same answer."""
     replicas = find_set(txn, wanted.name)
     if replicas is None:
         replicas = pb.ReplicaSet(name=wanted.name, cluster=wanted.cluster, next_id=1)
@@ -57,7 +57,7 @@ def apply_id(txn: Txn, wanted: pb.ReplicaId) -> pb.ReplicaSet:
 
 
 def register(txn: Txn, said: pb.ReplicaAddress) -> pb.ReplicaSet:
-    """Note where a replica is."""
+    """Record the address of a replica."""
     replicas, replica = known_replica(txn, said.name, said.id)
     if replica.address != said.address:
         replica.address = said.address
@@ -75,7 +75,7 @@ def take_heartbeat(txn: Txn, heartbeat: pb.ReplicaHeartbeat) -> None:
 
 
 def lose(txn: Txn, lost: pb.ReplicaAddress) -> None:
-    """End the life of a replica whose connection was closed, unless it is elsewhere by now."""
+    """End the life of a replica with a closed connection, unless its address has changed."""
     replicas = find_set(txn, lost.name)
     replica = replica_of(replicas, lost.id)
     if replicas is None or replica is None or replica.address != lost.address:
@@ -85,7 +85,7 @@ def lose(txn: Txn, lost: pb.ReplicaAddress) -> None:
 
 
 def expire(txn: Txn, command: pb.ExpireReplicas) -> BatchReply:
-    """End the lives of replicas that have said nothing for too long."""
+    """End the lives of replicas without a heartbeat within their timeout."""
     for key in still_due(txn, LIVES, command.keys):
         name, number = keys.unpack(key)
         replicas = find_set(txn, str(name))
@@ -98,29 +98,29 @@ def expire(txn: Txn, command: pb.ExpireReplicas) -> BatchReply:
 
 
 def alter_in_sync(txn: Txn, said: pb.InSyncSet) -> pb.ReplicaSet:
-    """Replace the replicas in sync by those that the master names."""
+    """Replace the in-sync set by the one that the master names."""
     replicas = find_set(txn, said.name)
     if replicas is None:
         raise Rejected(INVALID_SET, f"broker {said.name} has no replicas")
     wanted = sorted(set(said.in_sync))
     if wanted == list(replicas.in_sync):
-        raise Rejected(INVALID_SET, f"these replicas of broker {said.name} are in sync already")
+        raise Rejected(INVALID_SET, f"these replicas of broker {said.name} are already in sync")
     if said.master != replicas.master:
         raise Rejected(
             NOT_MASTER,
-            f"replica {said.master} is not the master of broker {said.name}; {replicas.master} is",
+            f"replica {said.master} is not the master of broker {said.name}, but {replicas.master}",
         )
     if said.master_epoch != replicas.master_epoch:
         raise Rejected(
             OLDER_MASTER_EPOCH,
-            f"replica {said.master} says so in epoch {said.master_epoch}, and it is the master in "
-            f"epoch {replicas.master_epoch}",
+            f"replica {said.master} names master epoch {said.master_epoch}, but the current one "
+            f"is {replicas.master_epoch}",
         )
     if said.in_sync_epoch != replicas.in_sync_epoch:
         raise Rejected(
             OLDER_IN_SYNC_EPOCH,
-            f"the replicas in sync were changed: they are those of epoch {replicas.in_sync_epoch}, "
-            f"not {said.in_sync_epoch}",
+            f"the in-sync set has changed: its epoch is {replicas.in_sync_epoch}, not "
+            f"{said.in_sync_epoch}",
         )
     for number in wanted:
         replica = replica_of(replicas, number)
@@ -137,7 +137,7 @@ def alter_in_sync(txn: Txn, said: pb.InSyncSet) -> pb.ReplicaSet:
 
 
 def clean(txn: Txn, cleaning: pb.ReplicaCleaning) -> None:
-    """Remove replicas, and a set with its last one."""
+    """Remove replicas, and the set with its last replica."""
     replicas = find_set(txn, cleaning.name)
     if replicas is None:
         raise Rejected(UNKNOWN_REPLICA, f"broker {cleaning.name} has no replicas")
@@ -149,7 +149,7 @@ def clean(txn: Txn, cleaning: pb.ReplicaCleaning) -> None:
         if known.alive and not cleaning.living:
             raise Rejected(
                 REPLICA_ALIVE,
-                f"replica {number} of broker {cleaning.name} is alive; stop it, or say `living`",
+                f"replica {number} of broker {cleaning.name} is alive; stop it, or set `living`",
             )
     for each in [each for each in replicas.replicas if each.id in ids]:
         end_life(txn, replicas, each)

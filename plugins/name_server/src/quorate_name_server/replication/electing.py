@@ -1,4 +1,4 @@
-"""How a set gets its master: never one that lacks an acknowledged message, unless forced."""
+"""The election of masters: never a replica that lacks an acknowledged message, unless forced."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ from quorate_name_server.replication.rows import (
 )
 from quorate_name_server.v1 import replica_sets_pb2 as pb
 
-#: No replica that holds all that is acknowledged is alive.
+#: No replica with all acknowledged messages is alive.
 NO_CANDIDATE: Final = "NO_CANDIDATE"
 
 
@@ -24,8 +24,8 @@ def elect(txn: Txn, election: pb.Election) -> pb.Elected:
     if replicas is None or election.id:
         replicas, _ = known_replica(txn, election.name, election.id)
     if not replicas.master_epoch and election.id and not election.designated:
-        # Nothing is acknowledged yet: the first that asks has all of it. Its life begins, for it
-        # may not have sent a heartbeat.
+        # No message is acknowledged yet, so the first replica to ask lacks none. Its life begins,
+        # as it may not have sent a heartbeat.
         begin_life(txn, replicas, election.id)
         return _won(txn, replicas, election.id)
     master = replica_of(replicas, replicas.master)
@@ -41,8 +41,8 @@ def elect(txn: Txn, election: pb.Election) -> pb.Elected:
     if not able:
         raise Rejected(
             NO_CANDIDATE,
-            f"no replica of broker {replicas.name} may become its master: of those in sync "
-            f"({', '.join(map(str, replicas.in_sync)) or 'none'}) none is alive"
+            f"no replica of broker {replicas.name} can become its master: no in-sync replica "
+            f"({', '.join(map(str, replicas.in_sync)) or 'none'}) is alive"
             + (f", or {election.id} is not among them" if election.designated else "")
             + "; start one of them",
         )
@@ -50,14 +50,14 @@ def elect(txn: Txn, election: pb.Election) -> pb.Elected:
 
 
 def candidates(replicas: pb.ReplicaSet, *, unclean: bool = False) -> list[int]:
-    """Return the replicas that may be elected; unclean ones only where there is no other."""
+    """Return the electable replicas; with `unclean`, all living ones if none of them is in sync."""
     alive = [each.id for each in replicas.replicas if each.alive]
     clean = [each for each in alive if each in replicas.in_sync]
     return clean or (alive if unclean else [])
 
 
 def best(txn: Txn, replicas: pb.ReplicaSet, able: list[int]) -> int:
-    """Return the most advanced candidate, and of equal ones the preferred."""
+    """Return the most advanced candidate; on a tie, the one with the best priority."""
 
     def rank(number: int) -> tuple[int, int, int, int]:
         state = state_of(txn, replicas.name, number)
@@ -67,7 +67,7 @@ def best(txn: Txn, replicas: pb.ReplicaSet, able: list[int]) -> int:
 
 
 def replace_master(txn: Txn, replicas: pb.ReplicaSet) -> None:
-    """Elect another master than the one that is lost, or write that there is none."""
+    """Elect a successor of a lost master, or write that there is none."""
     able = candidates(replicas)
     if able:
         _won(txn, replicas, best(txn, replicas, able))

@@ -1,4 +1,4 @@
-"""What every node knows of replica sets without asking their shard."""
+"""The cache of replica sets on every node, which serves them without a call to their shard."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from quorate_name_server.v1 import replica_sets_pb2 as pb
 class KnownReplicas:
     """The replica sets; the host feeds them on every node.
 
-    It also holds what this node alone knows: which lives it has prolonged, and what it has sent
-    replicas of their masters.
+    It also holds the state of this node alone: lives that it has extended, and epochs of masters
+    that it has notified replicas of.
     """
 
     def __init__(self) -> None:
-        #: Seconds; tests set it.
+        #: Returns seconds; tests replace it.
         self.clock = time.monotonic
         #: By the name of the broker.
         self.sets: Final[dict[str, pb.ReplicaSet]] = {}
-        #: The epochs of the master and of those in sync that replicas were notified of last, by
-        #: name.
+        #: The epochs of the master and of the in-sync set in the last notification, by name.
         self.notified: Final[dict[str, tuple[int, int]]] = {}
-        #: By name and id: when this node prolonged a replica's life, and in which epoch it was.
+        #: By name and id: the time of the last extension of a replica's life, and its epoch then.
         self._prolonged: Final[dict[str, dict[int, tuple[float, int]]]] = {}
 
     def __eq__(self, other: object) -> bool:
@@ -37,12 +36,12 @@ class KnownReplicas:
     __hash__ = None  # type: ignore[assignment]
 
     def reset(self) -> None:
-        """Forget all rows; they follow."""
+        """Forget all rows, before the host lists them again."""
         for held in (self.sets, self.notified, self._prolonged):
             held.clear()
 
     def put(self, family: str, key: bytes, row: bytes) -> None:
-        """Take a row that is new or was changed."""
+        """Store a new or changed row."""
         replicas = pb.ReplicaSet.FromString(row)
         self.sets[replicas.name] = replicas
 
@@ -60,7 +59,7 @@ class KnownReplicas:
     def is_fresh(self, heartbeat: pb.ReplicaHeartbeat) -> bool:
         """Return whether this node has recently extended the life of a replica.
 
-        A heartbeat of another epoch, or of a replica that is taken for dead, has something to say.
+        A heartbeat of another epoch, or of a replica marked as dead, must be proposed.
         """
         replica = self.replica(heartbeat.name, heartbeat.id)
         at_s, epoch = self._prolonged.get(heartbeat.name, {}).get(heartbeat.id, (0.0, None))
@@ -70,7 +69,7 @@ class KnownReplicas:
         return self.clock() - at_s < rest_s
 
     def prolonged(self, heartbeat: pb.ReplicaHeartbeat) -> None:
-        """Note that the life of a replica was prolonged."""
+        """Record that the life of a replica was extended."""
         if heartbeat.name in self.sets:
             renewals = self._prolonged.setdefault(heartbeat.name, {})
             renewals[heartbeat.id] = self.clock(), heartbeat.state.epoch

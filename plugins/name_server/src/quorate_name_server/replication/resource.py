@@ -1,8 +1,8 @@
-"""Replica sets: what they are and how they change.
+"""The resource of replica sets, with its verbs and checks.
 
 The codes of RocketMQ's controller (`remoting/controller_codes.py`) and the methods behind them:
 1013 `ApplyId`, 1003 `Register`, 904 `Heartbeat`, 1002 `Elect`, 1001 `AlterInSync`, 1011 `Clean`.
-1012, 1004 and 1006 read the rows. A process that ends is `Lose`, and 1008 follows the rows.
+1012, 1004 and 1006 read the rows. The end of a process is `Lose`, and 1008 follows the rows.
 """
 
 from typing import Final
@@ -17,12 +17,12 @@ from quorate_name_server.replication.rows import LIVES, SETS, replica_key
 from quorate_name_server.v1 import replica_sets_pb2 as pb
 from quorate_name_server.validation import LONGEST_NAME, LONGEST_TIMEOUT_MS, text_of
 
-#: Of one set.
+#: The most replicas of one set.
 MOST_REPLICAS: Final = 100
 
 
 def check_id(wanted: pb.ReplicaId, path: str) -> None:
-    """Refuse what cannot be a replica."""
+    """Refuse an application with an invalid name, cluster, check code or id."""
     check_text(f"{path}name", wanted.name, LONGEST_NAME)
     check_text(f"{path}cluster", wanted.cluster, LONGEST_NAME)
     check_text(f"{path}check_code", wanted.check_code, LONGEST_NAME)
@@ -31,27 +31,27 @@ def check_id(wanted: pb.ReplicaId, path: str) -> None:
 
 
 def check_address(said: pb.ReplicaAddress, path: str) -> None:
-    """Refuse a replica that is nowhere."""
+    """Refuse a replica without a valid broker name and address."""
     check_text(f"{path}name", said.name, LONGEST_NAME)
     check_text(f"{path}address", said.address, LONGEST_NAME)
 
 
 def check_heartbeat(heartbeat: pb.ReplicaHeartbeat, path: str) -> None:
-    """Refuse a heartbeat that would never end."""
+    """Refuse a heartbeat with an invalid name, or a timeout above the limit."""
     check_text(f"{path}name", heartbeat.name, LONGEST_NAME)
     if heartbeat.timeout_ms > LONGEST_TIMEOUT_MS:
         raise Invalid(f"{path}timeout_ms", f"must be at most {LONGEST_TIMEOUT_MS}")
 
 
 def check_election(election: pb.Election, path: str) -> None:
-    """Refuse to designate nobody."""
+    """Refuse an invalid name, and a designated election without a replica."""
     check_text(f"{path}name", election.name, LONGEST_NAME)
     if election.designated and not election.id:
         raise Invalid(f"{path}id", "must name the replica that is designated")
 
 
 def check_in_sync(said: pb.InSyncSet, path: str) -> None:
-    """Refuse a set of nobody, and one that is too large."""
+    """Refuse an in-sync set that is empty or too large."""
     check_text(f"{path}name", said.name, LONGEST_NAME)
     check_count(f"{path}in_sync", said.in_sync, MOST_REPLICAS)
     if not said.in_sync:
@@ -59,7 +59,7 @@ def check_in_sync(said: pb.InSyncSet, path: str) -> None:
 
 
 def check_cleaning(cleaning: pb.ReplicaCleaning, path: str) -> None:
-    """Refuse to remove what cannot be there."""
+    """Refuse a cleaning with an invalid name or too many ids."""
     check_text(f"{path}name", cleaning.name, LONGEST_NAME)
     check_count(f"{path}ids", cleaning.ids, MOST_REPLICAS)
 
@@ -133,7 +133,7 @@ REPLICA_SET: Final = Resource(
     },
 )
 
-#: A new leader hears of replicas for a whole timeout of each before it takes one for dead.
+#: A new leader waits a full timeout of each replica before it expires one.
 LIFE: Final = Timer(
     name=LIVES, group=GROUP, due=lambda due: pb.ExpireReplicas(keys=due), liveness=True
 )

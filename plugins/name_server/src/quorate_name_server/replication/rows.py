@@ -1,4 +1,4 @@
-"""Replica sets as they are stored: where they are, and which replicas live."""
+"""The rows of replica sets, their keys, and the lives of replicas."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -10,17 +10,17 @@ from quorate_name_server.v1 import replica_sets_pb2 as pb
 
 #: By the name of the broker; declared by its resource.
 SETS: Final = "name_server.replica_sets"
-#: How far each replica has come, by broker and id: it changes with every heartbeat, and is watched
-#: by nobody.
+#: The progress of each replica, by broker and id: it changes with every heartbeat, and has no
+#: watchers.
 STATES: Final = "name_server.replica_states"
-#: The timer of the replicas' lives, with the keys of `replica_key`.
+#: The timer of the replicas' lives; a deadline has the key that `replica_key` returns.
 LIVES: Final = "name_server.replica_lives"
-#: Of a replica that says none.
+#: The default timeout of a replica.
 HEARTBEAT_TIMEOUT_MS: Final = 10_000
 
 FAMILY: Final = ColumnFamily(name=STATES, group=GROUP)
 
-#: No set has the name, or the set has no replica of the id.
+#: The set does not exist, or has no replica with the id.
 UNKNOWN_REPLICA: Final = "UNKNOWN_REPLICA"
 
 
@@ -30,7 +30,7 @@ def replica_key(name: str, replica: int) -> bytes:
 
 
 def find_set(reader: Reader, name: str) -> pb.ReplicaSet | None:
-    """Return a set, or None when there is none."""
+    """Return a set, or None."""
     stored = reader.get(SETS, keys.pack(name))
     return None if stored is None else pb.ReplicaSet.FromString(stored)
 
@@ -47,7 +47,7 @@ def replica_of(replicas: pb.ReplicaSet | None, number: int) -> pb.Replica | None
 
 
 def known_replica(txn: Txn, name: str, number: int) -> tuple[pb.ReplicaSet, pb.Replica]:
-    """Return a set with one of its replicas; refuses what is not there."""
+    """Return a set and one of its replicas; refuse an unknown one."""
     replicas = find_set(txn, name)
     replica = replica_of(replicas, number)
     if replicas is None or replica is None:
@@ -58,7 +58,7 @@ def known_replica(txn: Txn, name: str, number: int) -> tuple[pb.ReplicaSet, pb.R
 
 
 def begin_life(txn: Txn, replicas: pb.ReplicaSet, number: int, timeout_ms: int = 0) -> bool:
-    """Prolong the life of a replica; return whether it begins now, so that the set must be put."""
+    """Extend the life of a replica; return whether it begins, so that the set must be written."""
     ttl_ms = timeout_ms or HEARTBEAT_TIMEOUT_MS
     until_ms = txn.proposed_at_ms + ttl_ms
     txn.schedule(LIVES, replica_key(replicas.name, number), until_ms, ttl_ms=ttl_ms)
@@ -70,7 +70,7 @@ def begin_life(txn: Txn, replicas: pb.ReplicaSet, number: int, timeout_ms: int =
 
 
 def end_life(txn: Txn, replicas: pb.ReplicaSet, replica: pb.Replica) -> None:
-    """End the life of a replica, whose set is not written."""
+    """End the life of a replica, without writing its set."""
     txn.schedule(LIVES, replica_key(replicas.name, replica.id), None)
     replica.alive = False
 

@@ -1,1 +1,1 @@
-"""Routes: where clients find the queues of topics, from rows or from memory."""
+"""Routes: the brokers and queues of topics, from rows or from memory."""

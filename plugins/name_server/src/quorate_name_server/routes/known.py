@@ -1,4 +1,4 @@
-"""What every node knows of routes without asking a shard."""
+"""The cache of routes on every node, which serves them without a call to a shard."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from quorate_name_server.v1 import (
 
 
 class RouteWatch:
-    """The topics whose routes may have changed since they were taken."""
+    """The topics whose routes may have changed since the last `take`."""
 
     def __init__(self) -> None:
         self._touched: Final[dict[str, None]] = {}
@@ -60,14 +60,10 @@ class RouteWatch:
 
 
 class KnownRoutes:
-    """Brokers, queues and settings by what asks for them; the host feeds it on every node.
-
-    It also holds what this node alone knows: what it could not propose, and which lives it has
-    prolonged.
-    """
+    """Brokers, queues and settings, indexed for look-ups; the host feeds it on every node."""
 
     def __init__(self) -> None:
-        #: Seconds; tests set it.
+        #: Returns seconds; tests replace it.
         self.clock = time.monotonic
         #: Grows with every change: derived values are valid while it is unchanged.
         self.changes = 0
@@ -76,7 +72,7 @@ class KnownRoutes:
         #: The names of brokers by the addresses of their members.
         self.names: Final[dict[str, str]] = {}
         self.unconfirmed: Final = Unconfirmed(lambda: self.clock(), self.touch_all)
-        #: By broker and address: when this node prolonged a member's life.
+        #: By broker and address: the time at which this node last extended a member's life.
         self._prolonged: Final[dict[str, dict[str, float]]] = {}
         #: By topic, by broker.
         self._queues: Final[dict[str, dict[str, rows.Queues]]] = {}
@@ -88,7 +84,7 @@ class KnownRoutes:
             MAPPINGS: self._mappings,
             KV_CONFIGS: self._settings,
         }
-        #: Most queues are alike, and are held once.
+        #: Most queues are equal, and share one object.
         self._alike: Final[dict[bytes, rows.Queues]] = {}
         self._in_order: list[str] | None = None
         #: By topic.
@@ -102,10 +98,10 @@ class KnownRoutes:
 
     __hash__ = None  # type: ignore[assignment]
 
-    # What the host feeds.
+    # Fed by the host.
 
     def reset(self) -> None:
-        """Forget all rows; they follow."""
+        """Forget all rows, before the host lists them again."""
         self.changes += 1
         for held in (self.brokers, self.names, self._queues, self._mappings, self._settings):
             held.clear()
@@ -114,7 +110,7 @@ class KnownRoutes:
         self.touch_all()
 
     def put(self, family: str, key: bytes, row: bytes) -> None:
-        """Take a row that is new or was changed."""
+        """Store a new or changed row."""
         self.changes += 1
         first, *rest = map(str, keys.unpack(key))
         if family == BROKERS:
@@ -178,7 +174,7 @@ class KnownRoutes:
 
     @contextmanager
     def watched(self, topics: Sequence[str]) -> Iterator[RouteWatch]:
-        """Give a watch of the routes of topics, which have all changed at first."""
+        """Provide a watch of the routes of topics, all marked as changed at first."""
         watch = RouteWatch()
         for topic in topics:
             self._watches.setdefault(topic, set()).add(watch)
@@ -191,10 +187,10 @@ class KnownRoutes:
                 if not self._watches[topic]:
                     del self._watches[topic]
 
-    # What it answers.
+    # Reads.
 
     def route(self, topic: str) -> answers.Route | None:
-        """Return the route of a topic as the rows have it; None when there is none."""
+        """Return the route of a topic by the rows, or None."""
         queues = self._queues.get(topic)
         if queues is None:
             return None
@@ -208,11 +204,11 @@ class KnownRoutes:
         return [broker for broker in found if is_asked_for(broker, query)]
 
     def settings(self, namespace: str) -> dict[str, str] | None:
-        """Return the settings of a namespace by key; None when it has none."""
+        """Return the settings of a namespace by key; None if it has none."""
         return self._settings.get(namespace)
 
     def topics(self, request: answers.ListTopicsRequest, limit: int) -> tuple[list[str], str]:
-        """Return the topics after one that have routes, and after which others follow."""
+        """Return a page of the topics with routes, and the token of the next page."""
         if self._in_order is None:
             self._in_order = sorted(self._queues)
         wanted = {
@@ -242,10 +238,10 @@ class KnownRoutes:
             if request.cluster in ("", cluster) and flags_fit(queues.topic_sys_flag, request)
         }
 
-    # What registrations and heartbeats cost.
+    # Renewals of members.
 
     def stands(self, registration: pb.Registration) -> bool:
-        """Return whether a registration only keeps its member alive."""
+        """Return whether a registration changes nothing and only keeps its member alive."""
         broker = self.brokers.get(registration.name)
         member = member_of(broker, "address", registration.address)
         if broker is None or member is None or registration.partial:
@@ -280,12 +276,12 @@ class KnownRoutes:
         return self.clock() - at_s < rest_s
 
     def prolonged(self, name: str, address: str) -> None:
-        """Note that a member's life was prolonged."""
+        """Record that a member's life was extended."""
         if name in self.brokers:
             self._prolonged.setdefault(name, {})[address] = self.clock()
 
 
-#: Different queues that are kept to be found again.
+#: The most distinct queues kept for sharing.
 _MOST_ALIKE: Final = 10_000
 
 

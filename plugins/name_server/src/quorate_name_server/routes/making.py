@@ -1,4 +1,4 @@
-"""What a route says, whether it comes from rows or from memory."""
+"""Builds routes, from rows or from memory."""
 
 from collections.abc import Container, Mapping
 from typing import Final
@@ -11,7 +11,7 @@ from quorate_name_server.v1 import (
     service_pb2 as answers,
 )
 
-#: The namespace of the settings that say in which order the queues of topics are.
+#: The namespace of the settings that define the order of topics' queues.
 ORDER_TOPICS: Final = "ORDER_TOPIC_CONFIG"
 WRITE: Final = 2
 
@@ -41,20 +41,20 @@ def make_route(
 
 
 def permit(queues: pb.BrokerQueues, broker: rows.Broker) -> None:
-    """Take the write permission from queues of a broker that nobody may write to."""
+    """Remove the write permission from the queues of a read-only broker."""
     if read_only(broker):
         queues.queues.perm &= ~WRITE
 
 
 def read_only(broker: rows.Broker) -> bool:
-    """Return whether writes to a broker are forbidden, whatever its queues permit."""
+    """Return whether writes to a broker are forbidden, regardless of its queues."""
     if broker.write_wiped:
         return True
     return broker.enable_acting_master and all(each.id != MASTER for each in broker.members)
 
 
 def is_asked_for(broker: rows.Broker, query: asks.ReadBrokers) -> bool:
-    """Return whether a broker has one of the names, if any, and the cluster, if one is given."""
+    """Return whether a broker matches the names and the cluster of a query, where given."""
     named = not query.names or broker.name in query.names
     return named and (not query.cluster or query.cluster in clusters_of(broker))
 

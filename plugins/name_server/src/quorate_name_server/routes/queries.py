@@ -1,4 +1,4 @@
-"""Routes, brokers and topics as the rows have them."""
+"""The queries of routes, brokers and topics, which run on the shard that holds the rows."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -15,14 +15,14 @@ from quorate_name_server.v1 import (
     service_pb2 as answers,
 )
 
-#: Topics that are looked at for one page, whether they are wanted or not.
+#: The most topics examined for one page, whether they match or not.
 MOST_LOOKED_AT: Final = 2_000
 #: Maximum number of removed brokers with queues that one query returns.
 DEPARTED_FOUND: Final = 100
 
 
 def read_routes(reader: Reader, query: asked.ReadRoutes) -> Iterator[answers.Route]:
-    """Yield the routes of topics that have one."""
+    """Yield the routes of topics, without topics that have none."""
     for topic in query.topics:
         queues = {
             str(keys.unpack(row.key)[1]): rows.Queues.FromString(row.value)
@@ -54,7 +54,7 @@ def read_brokers(reader: Reader, query: asked.ReadBrokers) -> Iterator[rows.Brok
 
 
 def read_topics(reader: Reader, query: asked.ReadTopics) -> Iterator[asked.FoundTopic]:
-    """Yield a page of the topics that have routes; of each no more is read than its brokers."""
+    """Yield a page of the topics with routes, reading only the queues and brokers of each."""
     brokers: dict[str, bool] = {}
 
     def lives(name: str) -> bool:

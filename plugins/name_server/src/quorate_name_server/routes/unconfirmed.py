@@ -18,7 +18,7 @@ from quorate_name_server.v1 import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Received:
-    """A registration, and when this node received it."""
+    """A registration, with the time of its receipt by this node."""
 
     registration: pb.Registration
     at_s: float
@@ -26,12 +26,12 @@ class Received:
 
     @property
     def until_s(self) -> float:
-        """For how long it is good."""
+        """The time at which it expires."""
         return self.at_s + (self.registration.heartbeat_timeout_ms or HEARTBEAT_TIMEOUT_MS) / 1_000
 
 
 class Unconfirmed:
-    """Registrations that could not be proposed: the latest of each member, kept for its timeout."""
+    """Registrations without a majority: the latest of each member, kept for its timeout."""
 
     def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
         self._clock: Final = clock
@@ -44,7 +44,7 @@ class Unconfirmed:
         #: By topic, by broker.
         self._queues: Final[dict[str, dict[str, rows.Queues]]] = {}
         self._bytes = 0
-        #: Nothing ends before.
+        #: No registration expires earlier.
         self._good_until_s = float("inf")
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Unconfirmed:
     # Registrations.
 
     def remember(self, registration: pb.Registration) -> bool:
-        """Remember a registration on top of an earlier one; False: there is no room."""
+        """Store a registration, merged with an earlier one; return False if there is no room."""
         self._expire()
         earlier = self._received.get(registration.name, {}).get(registration.address)
         if earlier is not None:
@@ -93,7 +93,7 @@ class Unconfirmed:
             self._queues.setdefault(each.topic, {})[registration.name] = each.queues
 
     def pending(self) -> list[tuple[Received, pb.Registration]]:
-        """Return what is to be proposed, with its age in it; the oldest first."""
+        """Return the registrations to propose, each with its age, oldest first."""
         self._expire()
         every = [received for members in self._received.values() for received in members.values()]
         found = []
@@ -105,12 +105,12 @@ class Unconfirmed:
         return found
 
     def confirmed(self, received: Received) -> None:
-        """Forget what was proposed, unless the member has registered again since."""
+        """Forget a proposed registration, unless the member has registered again since."""
         registration = received.registration
         if self._received.get(registration.name, {}).get(registration.address) is received:
             self.forget(registration.name, registration.address)
 
-    # What reads make of it.
+    # Reads.
 
     def names(self) -> list[str]:
         """Return the names of brokers with unconfirmed members, in order."""
@@ -193,7 +193,7 @@ class Unconfirmed:
 
 
 def _merged(earlier: pb.Registration, later: pb.Registration) -> pb.Registration:
-    """Return two registrations of a member as one; the later one may hold few topics."""
+    """Merge two registrations of a member; the later one may contain only some topics."""
     both = pb.Registration()
     both.CopyFrom(later)
     if not later.drops_absent_topics:

@@ -1,1 +1,1 @@
-"""Topics: their queues on brokers, and how those of static topics are mapped."""
+"""Topics: their queues on brokers, and the mappings of static topics."""

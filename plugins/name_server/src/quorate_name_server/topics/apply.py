@@ -1,4 +1,4 @@
-"""The verbs of topics, and the deletion of those of removed brokers."""
+"""The verbs of topics, and the sweep of topics of removed brokers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -20,7 +20,7 @@ from quorate_name_server.v1 import commands_pb2 as pb, rows_pb2 as rows
 
 
 def topics_of(reader: Reader, broker: str) -> Iterator[str]:
-    """Yield the topics that a broker has rows of."""
+    """Yield the topics with rows of a broker."""
     for row in read_range(reader, TOPICS_OF_BROKERS, *keys.prefix(broker)):
         yield str(keys.unpack(row.key)[1])
 
@@ -30,7 +30,7 @@ def put_queues(
 ) -> bool:
     """Write the queues of topics on a broker, and count them; return whether any was written.
 
-    Equal ones are not. Without `overwrite` topics that the broker has stay as they are.
+    Equal queues are not written. Without `overwrite`, existing topics of the broker stay unchanged.
     """
     named = [queues_key(topic, broker.name) for topic in queues]
     written: dict[bytes, bytes] = {}
@@ -49,7 +49,7 @@ def put_queues(
 
 
 def put_mappings(txn: Txn, broker: str, mappings: Iterable[pb.TopicQueueMapping]) -> None:
-    """Write the mappings of topics on a broker; equal ones are not written."""
+    """Write the changed mappings of topics on a broker."""
     for each in mappings:
         key = queues_key(each.topic, broker)
         value = each.mapping.SerializeToString(deterministic=True)
@@ -59,7 +59,7 @@ def put_mappings(txn: Txn, broker: str, mappings: Iterable[pb.TopicQueueMapping]
 
 
 def drop_topics(txn: Txn, broker: str, topics: Iterable[str]) -> int:
-    """Delete topics of a broker; return the number of those that had queues."""
+    """Delete topics of a broker; return the number of topics that had queues."""
     dropped = 0
     for topic in topics:
         key = queues_key(topic, broker)
@@ -70,7 +70,7 @@ def drop_topics(txn: Txn, broker: str, topics: Iterable[str]) -> int:
     return dropped
 
 
-#: Topics of each broker that one command sweeps.
+#: The most topics that one command sweeps.
 SWEPT: Final = 1_000
 
 
@@ -78,7 +78,7 @@ def put(txn: Txn, item: pb.BrokerQueues) -> pb.BrokerQueues:
     """Write the queues of a topic on a broker."""
     broker = find_broker(txn, item.broker)
     if broker is None:
-        raise Rejected("NOT_FOUND", f"there is no broker {item.broker}; it registers first")
+        raise Rejected("NOT_FOUND", f"there is no broker {item.broker}; it must register first")
     before = broker.SerializeToString(deterministic=True)
     value = item.queues.SerializeToString(deterministic=True)
     put_queues(txn, broker, {item.topic: value}, overwrite=True)

@@ -1,4 +1,4 @@
-"""The controller that deletes the topics of removed brokers, which no look-up returns."""
+"""The controller that deletes the topics of removed brokers; no look-up returns them."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from quorate_name_server.v1 import commands_pb2 as pb, queries_pb2 as asked
 
 
 async def sweep(node: NodeApi, shard: ShardRef) -> None:
-    """Sweep until nothing is left."""
+    """Sweep until no removed broker has topics left."""
     while True:
         found = [each.name async for each in node.query(asked.FindDeparted(), asked.Departed)]
         if not found:

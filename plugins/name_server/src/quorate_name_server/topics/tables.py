@@ -1,4 +1,4 @@
-"""The queues of topics as rows of a table, to load or read many of them."""
+"""The queues of topics as rows of a table, for bulk loads and reads."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _NUMBERS: Final = ("read_queues", "write_queues", "perm", "topic_sys_flag")
 
 
 def to_item(topic: str, broker: str, *numbers: int) -> pb.BrokerQueues:
-    """Return the queues of a topic on a broker, which must be registered when they are put."""
+    """Return the queues of a topic on a broker, which must be registered at the write."""
     for column, text in (("topic", topic), ("broker", broker)):
         text_of()(column, text)
     for column, number in zip(_NUMBERS, numbers, strict=True):
