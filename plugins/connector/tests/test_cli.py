@@ -203,7 +203,7 @@ def test_what_the_service_refuses_is_left_to_the_command_line(screen: Screen) ->
     Path(path).write_text(Path(path).read_text().replace("path", "pfad"))
     told = CliRunner().invoke(connector, ["create", "-f", path], obj=screen).exception
     assert isinstance(told, InvalidError)
-    assert told.reason == "2 fields are wrong: path is missing; pfad is no field of this type"
+    assert told.reason == "2 fields are wrong: path is missing; pfad is not a field of this type"
 
     told = CliRunner().invoke(connector, ["pause", screen.tenant, "none"], obj=screen).exception
     assert isinstance(told, RejectedError)

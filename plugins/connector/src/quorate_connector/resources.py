@@ -83,7 +83,7 @@ CONNECTOR: Final = Resource(
             _of_connector("write", items="connectors"),
         ),
         "ListVersions": _of_connector("read"),
-        # Types are no rows.
+        # Types are not rows.
         "ListTypes": Access(right="identity"),
     },
     key=("tenant", "name"),

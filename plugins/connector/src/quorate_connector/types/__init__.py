@@ -1,1 +1,1 @@
-"""The types of connectors: those that plugins offer, those shipped, and checking against them."""
+"""Connector types: shipped types, types of plugins, and validation against them."""

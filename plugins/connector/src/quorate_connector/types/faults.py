@@ -14,7 +14,7 @@ _LONGEST_PART: Final = 64
 
 _WORDS: Final = {
     "missing": "is missing",
-    "extra_forbidden": "is no field of this type",
+    "extra_forbidden": "is not a field of this type",
     "model_type": "must be a JSON object",
     # The message of pydantic contains the value.
     "union_tag_invalid": "is of no kind that this type knows",

@@ -174,7 +174,7 @@ async def test_a_configuration_that_the_worker_does_not_understand_is_not_shown(
     async with cluster.worker("w"):
         await cluster.create(config=b'{"says": "hush"}')
         task = await cluster.state(TASK_STATE_RESTARTING)
-        assert "says: is no field of this type" in task.reason
+        assert "says: is not a field of this type" in task.reason
         assert "hush" not in task.reason
 
 

@@ -14,7 +14,7 @@ from quorate_offset.v1 import commands_pb2 as pb, service_pb2 as requests
 
 #: The code of an item that may have been applied, or was refused for an unknown reason.
 OUTCOME_UNKNOWN: Final = "OUTCOME_UNKNOWN"
-_FORGOTTEN: Final = "it was carried out, and its shard no longer keeps the answer"
+_FORGOTTEN: Final = "it was executed, and its shard no longer keeps the answer"
 
 _MOST_BYTES: Final = 1 << 20
 #: The most offsets and bytes that one command holds.
