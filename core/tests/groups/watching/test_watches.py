@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
@@ -24,7 +24,7 @@ from quorate.storage import events
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
-from quorate.storage.events import LOW_KEY, EventRow, Kind, StoredEvent, event_key
+from quorate.storage.events import LOW_KEY, EventLog, EventRow, Kind, StoredEvent, event_key
 from quorate.storage.families import EVENTS
 from quorate.storage.rows import REVISION, value_of
 
@@ -496,6 +496,36 @@ def test_entries_of_others_are_not_read(site: Site, monkeypatch: pytest.MonkeyPa
 
     assert keys(site.take(watch)) == [b"c"]
     assert len(decoded) == read + 1
+
+
+def test_watches_of_the_same_at_the_same_place_read_once(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, reads = EventLog.read, 0
+
+    def counted(log: EventLog, *asked: Any, **bounds: Any) -> tuple[list[StoredEvent], int]:
+        nonlocal reads
+        reads += 1
+        return read(log, *asked, **bounds)
+
+    seen: list[list[WatchedEvent]] = [[] for _ in range(5)]
+
+    async def follow(watch: Watch, taken: list[WatchedEvent]) -> None:
+        async for each in watch:
+            taken.append(each)
+
+    following = [site.loop.create_task(follow(site.open(), taken)) for taken in seen]
+    site.world.run(site.world.now + 1.0)
+    monkeypatch.setattr(EventLog, "read", counted)
+    for key in (b"a", b"b"):
+        before = reads
+        site.loop.call_soon(site.first.put, key)
+        site.world.run(site.world.now + 1.0)
+        assert [keys(taken)[-1] for taken in seen] == [key] * len(seen)
+        assert reads == before + 1
+    for task in following:
+        task.cancel()
+    site.world.run(site.world.now + 0.001)
 
 
 def test_a_reader_hears_of_the_entries_of_others_now_and_then(
