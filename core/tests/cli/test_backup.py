@@ -86,7 +86,7 @@ def test_what_is_left_out_is_told_and_is_no_backup(
 
     assert ran.code == 1
     assert ran.err.startswith("error: the backup is incomplete: ")
-    assert ran.err.endswith(f"; empty {target}, and call it again\n")
+    assert ran.err.endswith(f"; empty {target}, then run it again\n")
     assert "backup.json" not in files(target)
 
 
@@ -99,7 +99,7 @@ def test_a_node_has_no_say_over_other_places(
     ran = run("backup", str(tmp_path / "backup"))
 
     assert ran.code == 1
-    assert "which is outside of the directory" in ran.err or "incomplete" in ran.err
+    assert "which is outside the directory" in ran.err or "incomplete" in ran.err
     assert files(tmp_path / "backup") == {}
 
 

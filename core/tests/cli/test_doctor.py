@@ -157,7 +157,7 @@ def test_a_cluster_of_one_node_is_told_what_it_lacks_and_goes_into_a_bundle(
         rows = json.loads(out)
         assert main(["debug", "bundle", str(file), "--log", str(log), *asked]) == 0
         assert main(["debug", "bundle", str(file), *asked]) == 1
-        assert "exists already" in capsys.readouterr().err
+        assert "already exists" in capsys.readouterr().err
 
     assert {"metadata/0"} <= {row["where"] for row in rows}
     assert not [row for row in rows if "metrics cannot be read" in row["found"]]

@@ -98,7 +98,7 @@ def test_existence_is_told_by_the_exit_code_too(run: Run, node: FakeNode) -> Non
 def test_deleting_says_whether_there_was_one(run: Run, node: FakeNode) -> None:
     run("kv", "put", "a", "1")
 
-    assert [run("kv", "delete", "a").out for _ in range(2)] == ["deleted\n", "there was none\n"]
+    assert [run("kv", "delete", "a").out for _ in range(2)] == ["deleted\n", "no such pair\n"]
 
 
 def test_options_reach_the_node(run: Run, node: FakeNode) -> None:

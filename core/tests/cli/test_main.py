@@ -298,7 +298,7 @@ def test_a_plugin_that_is_broken_elsewhere_loses_its_commands_too(
     ("commands", "what"),
     [
         ("raise ImportError('no shelf')", "loading its command raised ImportError: no shelf"),
-        ("command = 3", "its command is a int, which is no click command"),
+        ("command = 3", "its command is a int, which is not a click command"),
     ],
 )
 def test_a_plugin_command_that_cannot_be_loaded_names_the_plugin(

@@ -22,7 +22,7 @@ def test_an_existing_folder_is_left_alone(run: Run) -> None:
     ran = run("plugin", "new", "notes")
 
     assert ran.code == 1
-    assert ran.err == "error: notes exists already; name another folder or plugin\n"
+    assert ran.err == "error: notes already exists; name another folder or plugin\n"
     assert list(Path("notes").iterdir()) == []
 
 

@@ -205,7 +205,7 @@ def test_a_node_that_was_not_reached_is_named_when_the_others_were(
     ran = run("controller", "pause", "a.b")
 
     assert (ran.code, ran.out) == (5, "")
-    assert ran.err.startswith("error: node2 was not reached: ")
+    assert ran.err.startswith("error: could not reach node2: ")
     assert "run this again when that node is up" in ran.err
     assert node.asked == [PauseControllerRequest(name="a.b")]
 
@@ -227,7 +227,7 @@ def test_shards_are_listed_with_their_slots(run: Run, node: FakeNode) -> None:
 
     node.status = NodeStatusResponse(unopened=["metadata/0"])
     [shown] = json.loads(run("shard", "list", "--output", "json").out)
-    assert shown["problems"] == ["node1: is not open yet: it opens when it is asked for"]
+    assert shown["problems"] == ["node1: is not open yet: it opens on demand"]
 
 
 def test_a_shard_is_shown_in_every_detail_numbers_as_numbers_and_ids_as_text(
@@ -446,7 +446,7 @@ def test_a_node_is_drained_and_told_how_far_it_is(run: Run, node: FakeNode) -> N
         "node1 is drained of 2 replicas",
     ]
     assert node.asked == [DrainNodeRequest(node="node1")]
-    assert run("node", "undrain", "node1").out == "node1 may have replicas again\n"
+    assert run("node", "undrain", "node1").out == "node1 accepts replicas again\n"
     assert node.asked[1:] == [DrainNodeRequest(node="node1", undo=True)]
 
 

@@ -113,11 +113,11 @@ def test_what_the_machines_do_not_carry_fails(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--writes", "many"], "'many' is no number like 50000, 50k or 1.5M"),
+        (["--writes", "many"], "'many' is not a number such as 50000, 50k or 1.5M"),
         (["--writes", "-1"], "'-1' is no number like"),
         (["--writes", "1kk"], "'1kk' is no number like"),
         (["--writes", "nan"], "'nan' is no number like"),
-        (["--nodes", "2"], "3 replicas are on as many machines, and --nodes is 2"),
+        (["--nodes", "2"], "3 replicas need as many machines, but --nodes is 2"),
         (["--nodes", "0"], "0 is not in the range"),
         (["--replicas", "10"], "10 is not in the range"),
     ],

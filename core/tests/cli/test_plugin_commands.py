@@ -186,7 +186,8 @@ def test_check_finds_generated_code_that_is_stale(run: Run, sources: Path) -> No
     ran = run("plugin", "check", "drawn")
 
     assert ran.code == 4
-    assert f"{sources / 'drawn_pb2.py'} is not what its source generates; run `quorate" in ran.err
+    stale = f"{sources / 'drawn_pb2.py'} differs from the code that its source generates"
+    assert f"{stale}; run `quorate" in ran.err
 
 
 @pytest.mark.usefixtures("sources")

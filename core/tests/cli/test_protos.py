@@ -94,7 +94,7 @@ def test_a_folder_without_sources_is_refused(run: Run) -> None:
     ran = run("plugin", "protos", "nowhere")
 
     assert ran.code == 1
-    assert ran.err.startswith("error: nowhere/src holds no .proto file; ")
+    assert ran.err.startswith("error: nowhere/src contains no .proto file; ")
 
 
 def test_a_folder_without_a_project_is_refused(run: Run, distribution: Path) -> None:
@@ -156,7 +156,7 @@ def test_every_difference_names_its_file(core: Path) -> None:
     told = sentences(source, right)
 
     assert {sentence.split(";")[0] for sentence in told} == {
-        f"{module} is not what its source generates",
+        f"{module} differs from the code that its source generates",
         f"{stub} is missing",
         f"{stray} has no source that generates it",
     }

@@ -69,7 +69,7 @@ def test_a_file_that_differs_is_overwritten_only_by_force(run: Run, tmp_path: Pa
     ran = run("protos", "export", str(tmp_path))
 
     assert ran.code == 1
-    assert ran.err == f"error: {changed} is there and differs; give --force to overwrite it\n"
+    assert ran.err == f"error: {changed} already exists and differs; give --force to overwrite it\n"
     assert (changed.read_text(), gone.exists()) == ("mine", False)
 
     ran = run("protos", "export", str(tmp_path), "--force", "--output", "json")

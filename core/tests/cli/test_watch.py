@@ -126,7 +126,7 @@ def test_a_resync_is_told(run: Run, node: FakeNode) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "says"),
     [
-        ("--token", "!", "error: --token '!' is no token; copy the token of a line that"),
+        ("--token", "!", "error: --token '!' is not a token; copy the token of a line that"),
         ("--prefix", "xy", "error: --prefix 'xy' is not written in hex digits; write"),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_watch_goes_on_after_the_token_in_its_file(
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        ("no token!", (), "is no token; copy the token"),
+        ("no token!", (), "is not a token; copy the token"),
         ("", ("--token", "YQ=="), "--token and --token-file are both given; leave one"),
     ],
 )

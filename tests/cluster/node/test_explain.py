@@ -60,7 +60,7 @@ def test_a_key_tells_its_writer_command_history_and_deadline(
     found = ask(cluster, capsys, "explain", "key", "kv", "work/1")
     assert (found["key"], found["revision"], found["shard"]) == ("work/1", last, "metadata/0")
     assert found["command"] == "quorate.v1.PutPair"
-    assert found["writer"] == "the cluster, or somebody without a name"
+    assert found["writer"] == "the cluster, or an unnamed caller"
     assert (found["leader"], found["replicas"]) == ("node1", ["node1"])
     assert [each["operation"] for each in found["changes"]] == ["put", "deleted", "put"]
     assert [each["revision"] for each in found["changes"]][::2] == [last, first]

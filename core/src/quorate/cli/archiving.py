@@ -124,11 +124,11 @@ class _Follower:
             except (UnavailableError, OutcomeUnknownError, TimeoutError) as error:
                 if said != str(error):
                     said = str(error)
-                    self._say(f"{self._shard}: {said or 'a node is silent'}; asking another one")
+                    self._say(f"{self._shard}: {said or 'a node is silent'}; asking another node")
             except OSError as error:
                 if said != str(error):
                     said = str(error)
-                    self._say(f"{self._shard}: entries cannot be kept, trying again: {said}")
+                    self._say(f"{self._shard}: could not store entries, retrying: {said}")
             turn += 1
             await asyncio.sleep(_RETRY_S)
 
@@ -196,7 +196,7 @@ async def _back_up(client: AsyncClient, archive: Archive, say: Say) -> None:
             path = await asyncio.to_thread(archive.new_backup)
             files, size = await copy(client, path)
         except (RejectedError, UnavailableError, OutcomeUnknownError, OSError) as error:
-            say(f"the backup failed, trying again: {error}")
+            say(f"the backup failed, retrying: {error}")
             await asyncio.sleep(_RETRY_S)
         else:
             say(f"{files} files, {size} bytes in {path}")

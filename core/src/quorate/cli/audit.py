@@ -24,12 +24,12 @@ WRITER: Final = "/quorate.v1.AuditService/Writer"
 
 @click.group("audit", invoke_without_command=True)
 @click.option("--domain", "domains", multiple=True, help="A plugin, or admin; default: all.")
-@click.option("--node", "nodes", multiple=True, help="A node; default: all that are members.")
+@click.option("--node", "nodes", multiple=True, help="A node; default: all members.")
 @click.pass_context
 def command(ctx: click.Context, domains: tuple[str, ...], nodes: tuple[str, ...]) -> None:
     """Show what clients and operators do, one record per line, until Ctrl-C.
 
-    Each node shows the calls that come to it from now on; what was before is in its audit.file.
+    Each node sends the calls that it receives from now on; earlier calls are in its audit.file.
     """
     if ctx.invoked_subcommand is not None:
         return

@@ -37,7 +37,7 @@ def make_authority(directory: Path, days: int = DAYS) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     if any((directory / f"{AUTHORITY}.{kind}").exists() for kind in ("key", "pem")):
         raise failure(
-            f"{directory} has an authority already", "use it, or name another directory with --dir"
+            f"{directory} already has an authority", "use it, or name another directory with --dir"
         )
     key = ec.generate_private_key(ec.SECP256R1())
     name = _named("Quorate trial CA")
@@ -57,7 +57,7 @@ def sign(
     One that does not serve is accepted of clients alone.
     """
     if not name or Path(name).name != name or name == AUTHORITY:
-        raise failure(f"{name!r} cannot be the name of a certificate", "choose another name")
+        raise failure(f"{name!r} is not a valid certificate name", "choose another name")
     try:
         authority = x509.load_pem_x509_certificate((directory / f"{AUTHORITY}.pem").read_bytes())
         signing = serialization.load_pem_private_key(
@@ -73,7 +73,9 @@ def sign(
             "repair ca.pem and ca.key, or make another one with `quorate cert init --dir`",
         ) from error
     if not isinstance(signing, EllipticCurvePrivateKey):
-        raise failure(f"{directory / 'ca.key'} is of another kind", "use the tools it came from")
+        raise failure(
+            f"{directory / 'ca.key'} is not an elliptic-curve key", "sign with its own tools"
+        )
     uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
     if serves:
         uses.append(ExtendedKeyUsageOID.SERVER_AUTH)
@@ -83,8 +85,8 @@ def sign(
         subject = _named(name)
     except ValueError as error:
         raise failure(
-            f"a certificate cannot be for {', '.join(hosts)}: {error}",
-            "write the names in ASCII, as they are in the DNS",
+            f"cannot make a certificate for {', '.join(hosts)}: {error}",
+            "write the names in ASCII, as in the DNS",
         ) from error
     builder = (
         _builder(subject, authority.subject, key, signing, days)

@@ -47,16 +47,16 @@ class PlaceType(click.Path):
 @click.option("--verify", "verifies", is_flag=True, help="Restore DIR in a sandbox and compare.")
 @click.option("--follow", "follows", is_flag=True, help="Keep an archive in DIR, until Ctrl-C.")
 @click.option(
-    "--every", type=_SECONDS, default=5.0, show_default=True, help="Seconds between two writes."
+    "--every", type=_SECONDS, default=5.0, show_default=True, help="Seconds between writes."
 )
 @click.option(
     "--backup-every",
     type=_SECONDS,
     default=86_400.0,
     show_default=True,
-    help="Between two backups.",
+    help="Seconds between backups.",
 )
-@click.option("--keep", type=_SECONDS, help="Seconds to keep moments for; default: for good.")
+@click.option("--keep", type=_SECONDS, help="Seconds of history to keep; default: all.")
 @click.pass_obj
 def command(
     terminal: Terminal,
@@ -68,18 +68,18 @@ def command(
     backup_every: float,
     keep: float | None,
 ) -> None:
-    """Copy every shard of the cluster into DIR, which must be empty, while it goes on.
+    """Copy every shard of the running cluster into DIR, which must be empty.
 
     DIR is a directory, or with the extra `s3` a URL such as s3://bucket/prefix.
 
-    Each shard is copied as it is at one moment. backup.json is written last: a directory without it
-    is no backup.
+    Each shard is copied at one moment. backup.json is written last: a directory without it is not a
+    backup.
 
-    With --follow DIR becomes an archive, or goes on as one: a backup now and then, and all that is
-    written in between, within seconds. `quorate restore --to` restores any moment of it.
+    With --follow, DIR becomes an archive or continues one: periodic backups, and every entry
+    between them within seconds. `quorate restore --to` restores any moment of it.
 
-    With --verify nothing is copied: DIR, a backup or an archive, is restored in a sandbox, and what
-    an archive's entries lead to is compared with its next backup.
+    With --verify, nothing is copied: DIR, a backup or an archive, is restored in a sandbox, and the
+    state that an archive's entries produce is compared with its next backup.
     """
     if verifies:
         _verify(terminal, directory)
@@ -166,11 +166,11 @@ async def _whole(parts: AsyncIterator[BackupPart], directory: Place) -> AsyncIte
         if reached == due and part.path != path:
             path, reached = part.path, 0
         if (part.path, part.offset) != (path, reached):
-            raise _torn(directory, f"after byte {reached} of {path} came another part")
+            raise _torn(directory, f"the part after byte {reached} of {path} is missing")
         reached, due = reached + len(part.content), part.size
         yield part
     if path != _MANIFEST or reached != due:
-        raise _torn(directory, "it ended before its manifest")
+        raise _torn(directory, "the stream ended before the manifest")
 
 
 def _safe(path: str) -> PurePosixPath:
@@ -178,11 +178,11 @@ def _safe(path: str) -> PurePosixPath:
     parts = PurePosixPath(path).parts
     if not parts or any(part in ("/", "..") for part in parts):
         raise failure(
-            f"the node sent a file {path!r}, which is outside of the directory",
+            f"the node sent a file {path!r}, which is outside the directory",
             "ask another node, and report this as a bug",
         )
     return PurePosixPath(*parts)
 
 
 def _torn(directory: Place, what: str) -> Failure:
-    return failure(f"the backup is incomplete: {what}", f"empty {directory}, and call it again")
+    return failure(f"the backup is incomplete: {what}", f"empty {directory}, then run it again")

@@ -48,7 +48,7 @@ Load = Callable[["BenchPairs", Bounds, Done], Awaitable["Measured"]]
 
 @click.group("bench")
 def command() -> None:
-    """Measure what the cluster carries: calls a second, and how long they take.
+    """Measure the throughput and latency of the cluster.
 
     A load ends after --count calls or --seconds, whichever comes first, and removes what it wrote.
     """
@@ -91,7 +91,7 @@ def _option(name: str, kind: click.ParamType[Any], default: object, help: str) -
 
 @_load()
 def writes() -> Load:
-    """Write pairs one by one; the client sends those together that wait together."""
+    """Write pairs one by one; the client batches concurrent calls."""
     return lambda pairs, bounds, done: run(pairs.put, bounds, done)
 
 
@@ -100,7 +100,7 @@ def writes() -> Load:
     at_once=_BATCHES_AT_ONCE,
 )
 def batch(items: int) -> Load:
-    """Write pairs in batches, each of them one command."""
+    """Write pairs in batches, one command each."""
     return lambda pairs, bounds, done: run(partial(pairs.put_many, items=items), bounds, done)
 
 

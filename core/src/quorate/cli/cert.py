@@ -20,16 +20,20 @@ _directory = click.option(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("quorate-certs"),
     show_default=True,
-    help="Directory of the authority and of all that it signs.",
+    help="Directory of the authority and its certificates.",
 )
 _days = click.option(
-    "--days", type=click.IntRange(1, 3_650), default=_DAYS, show_default=True, help="Its life."
+    "--days",
+    type=click.IntRange(1, 3_650),
+    default=_DAYS,
+    show_default=True,
+    help="Days until it expires.",
 )
 
 
 @click.group("cert")
 def command() -> None:
-    """Make certificates for trials; a company has an authority of its own."""
+    """Make certificates for trials; in production, use your own authority."""
 
 
 @command.command("init")
@@ -37,7 +41,7 @@ def command() -> None:
 @_days
 @click.pass_obj
 def init(terminal: Terminal, directory: Path, days: int) -> None:
-    """Make an authority: ca.pem, which everybody gets, and ca.key, which stays where it is."""
+    """Make an authority: ca.pem for every node and client, and ca.key, which stays here."""
     _authority().make_authority(directory, days)
     terminal.report(
         f"made {directory / 'ca.pem'}; sign with `quorate cert node` and `quorate cert client`",
@@ -47,7 +51,12 @@ def init(terminal: Terminal, directory: Path, days: int) -> None:
 
 @command.command("node")
 @click.argument("name")
-@click.option("--host", "hosts", multiple=True, help="A name or IP by which clients reach it.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    help="A DNS name or IP address by which clients reach the node.",
+)
 @_directory
 @_days
 @click.pass_obj

@@ -30,7 +30,7 @@ def show(terminal: Terminal) -> None:
 @command.command("check")
 @click.pass_obj
 def check(terminal: Terminal) -> None:
-    """Check the configuration as the start of a node would, and list everything that is wrong."""
+    """Check the configuration as a starting node does, and list every problem."""
     settings = terminal.settings()
     workers = workers_in(terminal, settings)
     catalog = catalog_of(terminal, frozenset(settings.plugins.enabled))
@@ -59,7 +59,7 @@ def check(terminal: Terminal) -> None:
 @command.command("schema")
 @click.pass_obj
 def schema(terminal: Terminal) -> None:
-    """Print the JSON schema of the file, the sections of all installed plugins included."""
+    """Print the JSON schema of the file, including the sections of all installed plugins."""
     from quorate.config import schema as schema_of
 
     click.echo(json.dumps(schema_of(terminal.plugins.section_models()), indent=2))

@@ -23,7 +23,7 @@ _PATIENCE_S: Final = 5.0
 
 @click.group("controller")
 def command() -> None:
-    """List controllers; keep them from running, and let them run again."""
+    """List, pause and resume controllers."""
 
 
 @command.command("list")
@@ -37,7 +37,7 @@ def list_controllers(terminal: Terminal) -> None:
 @click.argument("name")
 @click.pass_obj
 def pause(terminal: Terminal, name: str) -> None:
-    """Keep the controller NAME from running, on every node until it is started anew."""
+    """Pause the controller NAME on every node; a restarted node runs it again."""
     request = pb.PauseControllerRequest(name=name)
     _on_every_node(terminal, "PauseController", request, pb.PauseControllerResponse)
     terminal.report(f"{name} is paused", {"controller": name, "paused": True})
@@ -47,10 +47,10 @@ def pause(terminal: Terminal, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def resume(terminal: Terminal, name: str) -> None:
-    """Let the controller NAME run again, on every node."""
+    """Resume the controller NAME on every node."""
     request = pb.ResumeControllerRequest(name=name)
     _on_every_node(terminal, "ResumeController", request, pb.ResumeControllerResponse)
-    terminal.report(f"{name} may run", {"controller": name, "paused": False})
+    terminal.report(f"{name} is resumed", {"controller": name, "paused": False})
 
 
 async def _rows(client: AsyncClient) -> list[Mapping[str, object]]:
@@ -78,7 +78,7 @@ def _on_every_node(
             )
         except UnavailableError as error:
             again = "run this again when that node is up"
-            missed.append(problem(f"{node} was not reached: {error}", again))
+            missed.append(problem(f"could not reach {node}: {error}", again))
 
     async def send_all(client: AsyncClient) -> None:
         topology = await client.topology()

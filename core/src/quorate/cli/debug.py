@@ -28,7 +28,7 @@ _LOG_BYTES: Final = 16 * 2**20
 
 @click.group("debug")
 def command() -> None:
-    """Gather what explains a fault."""
+    """Collect diagnostics."""
 
 
 @command.command("bundle")
@@ -45,20 +45,19 @@ def command() -> None:
     "logs",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The log of a node, of which the last 16 MiB go along; may be repeated.",
+    help="The log of a node, of which the last 16 MiB are included; may be repeated.",
 )
 @click.pass_obj
 def bundle(
     terminal: Terminal, file: Path, logs: tuple[Path, ...], recorders: tuple[Path, ...]
 ) -> None:
-    """Write FILE, a zip archive for a report, without rows, secrets or tokens.
+    """Write FILE, a zip archive of diagnostics without rows, secrets or tokens.
 
-    It has what each node says of itself and of its shards, its metrics, its flight recorder, what
-    `quorate doctor` finds, the configuration that is in effect here without its secrets, and the
-    installed versions.
+    It has the status, shards, metrics and flight recorder of each node, the findings of `quorate
+    doctor`, the local configuration in effect without its secrets, and the installed versions.
     """
     if file.exists():
-        raise failure(f"{file} exists already", "name another file, or remove it")
+        raise failure(f"{file} already exists", "name another file, or remove it")
     parts = _of_cluster(terminal.ask(doctor.gather))
     for node, records in terminal.ask(recorded.of_nodes).items():
         parts[f"nodes/{node}/recorder.ndjson"] = recorded.lines(_without_names(records))
@@ -91,7 +90,7 @@ def bundle(
     type=click.IntRange(0, 1_000_000),
     default=1_000,
     show_default=True,
-    help="The newest records; 0: all.",
+    help="Number of newest records; 0: all.",
 )
 @click.pass_obj
 def show_recorder(

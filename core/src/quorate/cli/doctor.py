@@ -60,7 +60,7 @@ class Finding:
 @click.option("--here", is_flag=True, help="Check this machine's configuration file and disk, too.")
 @click.pass_obj
 def command(terminal: Terminal, here: bool) -> None:
-    """Look for what would fail, slow down or fill up, and say what to do.
+    """Find failures, slowdowns and full resources, and suggest fixes.
 
     Asks every node for its status, its metrics and its quotas. The exit status is 1 if anything is
     found.
@@ -119,7 +119,9 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
     nodes: Any = view.rows["nodes"]
     shards: Any = view.rows["shards"]
     for row in view.rows["alarms"]:
-        yield Finding(str(row["node"] or "cluster"), str(row["alarm"]), "do what the alarm says")
+        yield Finding(
+            str(row["node"] or "cluster"), str(row["alarm"]), "follow the advice of the alarm"
+        )
     versions = Counter(row["version"] for row in nodes if row["version"])
     if len(versions) > 1:
         found = ", ".join(f"{count} with {version}" for version, count in versions.items())
@@ -129,7 +131,7 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
         on = Counter(machines.get(node, node) for node in row["nodes"])
         if len(row["nodes"]) < 3:
             found = f"{len(row['nodes'])} replicas: the loss of one stops its writes"
-            yield Finding(row["shard"], found, "have three nodes, and three replicas of its group")
+            yield Finding(row["shard"], found, "run three nodes, with three replicas of its group")
         elif 2 * max(on.values()) > len(row["nodes"]):
             [(machine, count)] = on.most_common(1)
             advice = "name the hosts by `[node] host`, and `quorate shard balance`"
@@ -176,7 +178,7 @@ def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding
             node, found, "look for slow handlers in its log, and for other busy processes"
         )
     if any(value for _, value in samples.get("quorate_rocksdb_write_stopped", ())):
-        advice = "its disk is too slow for what is written, or full"
+        advice = "its disk is full, or too slow for the writes"
         yield Finding(node, "RocksDB has stopped writes", advice)
     if one("quorate_audit_lost_records_total"):
         yield Finding(
@@ -234,15 +236,17 @@ def of_machine(settings: Settings, file: Path | None = None) -> Iterator[Finding
         yield Finding("this machine", found, f"raise LimitNOFILE, or `ulimit -n`, to {_FILES}")
     members = settings.cluster.initial_members
     if members and len(members) % 2 == 0:
-        found = f"{len(members)} nodes survive the loss of no more than {len(members) - 1} would"
-        yield Finding("cluster.initial_members", found, "name one more, or one less")
+        found = f"{len(members)} nodes tolerate no more failures than {len(members) - 1} would"
+        yield Finding("cluster.initial_members", found, "add a node, or remove one")
     if settings.tls.insecure:
         advice = "give it certificates: docs/how-to/secure.md"
         yield Finding(
-            "tls.insecure", "everyone who reaches the node may read and change all", advice
+            "tls.insecure",
+            "every client that reaches the node may read and change everything",
+            advice,
         )
     if settings.auth.root_token_file:
-        found = "who has this token may do everything"
+        found = "the bearer of this token may do everything"
         yield Finding("auth.root_token_file", found, "remove it once there is an administrator")
 
 

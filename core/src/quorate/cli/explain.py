@@ -31,7 +31,7 @@ _POSITION_BITS: Final = 20
 
 @click.group("explain")
 def command() -> None:
-    """Say why a key or a request is as it is."""
+    """Explain the state of a key or the fate of a request."""
 
 
 @command.command("key")
@@ -44,15 +44,15 @@ def command() -> None:
     type=click.IntRange(1),
     default=20,
     show_default=True,
-    help="The newest changes to look for.",
+    help="Number of newest changes to find.",
 )
 @click.pass_obj
 def explain_key(terminal: Terminal, family: str, key: str, in_hex: bool, most: int) -> None:
     """Show who wrote the row of FAMILY with KEY, by which command and when, and its history.
 
-    The key is given as `quorate watch` shows it: text, or a JSON array of its parts. What is shown
-    is what is kept: the history of watches, the writer where audit.writers is on, and the command
-    as long as a flight recorder has it.
+    The key is given as `quorate watch` shows it: text, or a JSON array of its parts. It shows
+    the history that watches keep, the writer where audit.writers is on, and the command while a
+    flight recorder holds it.
     """
     name, wanted = family_of(family), key_of(key, in_hex)
     found = terminal.ask(lambda client: facts_of(client, name, wanted, most))
@@ -71,8 +71,8 @@ def explain_key(terminal: Terminal, family: str, key: str, in_hex: bool, most: i
 def explain_request(terminal: Terminal, request: str) -> None:
     """Show where the time of the call ID went, as the flight recorders of all nodes have it.
 
-    An error and a log line name the id. Recorded are calls that failed or took longer than
-    timing.slow_write_ms, and their slow writes by stage; a quick call leaves nothing.
+    An error and a log line name the id. Only calls that failed or took longer than
+    timing.slow_write_ms are recorded, with the stages of their slow writes.
     """
     nodes = terminal.ask(
         lambda client: recorded.of_nodes(client, pb.RecordedRequest(request=request))
@@ -97,7 +97,7 @@ async def facts_of(client: AsyncClient, family: str, key: bytes, most: int) -> d
     """Return what is kept about a row: who wrote it, by which command and when, and its changes."""
     first, changes, looked = await _history(client, family, key, most)
     if not first.revision and not changes and looked.complete:
-        raise failure(f"{family} has no such row, and no change of one is kept")
+        raise failure(f"{family} has no such row, and no change of it is kept")
     newest = first.revision or (changes[0].revision if changes else 0)
     place = place_of(await client.topology(), first.shard)
     return {
@@ -156,7 +156,7 @@ async def _writer(
         return {"writer": refused}
     if not found.known or found.revision != revision:
         return {"writer": "not kept: audit.writers was off"}
-    named = found.identity or "the cluster, or somebody without a name"
+    named = found.identity or "the cluster, or an unnamed caller"
     return {"writer": named, "written": time_text(found.written_at_ms)}
 
 
@@ -173,10 +173,10 @@ async def _command(client: AsyncClient, shard: str, revision: int) -> str:
     records = [each for found in nodes.values() for each in found]
     newest = max(records, key=lambda each: int(each["term"]), default=None)
     if newest is None:
-        return "not recorded any more"
+        return "no longer recorded"
     for run in str(newest.get("commands", "")).split(","):
         name, _, count = run.partition("*")
         position -= int(count or 1)
         if position < 0:
             return name
-    return "not recorded any more"
+    return "no longer recorded"

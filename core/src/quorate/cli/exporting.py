@@ -26,7 +26,7 @@ _COMPILERS_OWN: Final = "google/protobuf/"
 
 @click.group("protos")
 def command() -> None:
-    """Hand out the .proto files of the services."""
+    """Export the .proto files of the services."""
 
 
 @command.command("export")
@@ -36,8 +36,8 @@ def command() -> None:
 def export(terminal: Terminal, folder: Path, force: bool) -> None:
     """Copy the .proto files of core and of every sound plugin into DIR, with all they import.
 
-    DIR is then an import path for the protobuf compiler of any language. What compilers bring
-    themselves, google/protobuf/*.proto, is left out.
+    DIR is then an import path for the protobuf compiler of any language. The files that
+    compilers bring themselves, google/protobuf/*.proto, are left out.
     """
     terminal.warn_of_broken()
     plugins = terminal.plugins
@@ -54,7 +54,7 @@ def export(terminal: Terminal, folder: Path, force: bool) -> None:
         raise Failure(
             ExitCode.FAILED,
             [
-                problem(f"{path} is there and differs", "give --force to overwrite it")
+                problem(f"{path} already exists and differs", "give --force to overwrite it")
                 for path in differing
             ],
         )
@@ -105,7 +105,7 @@ def proto_source(name: str) -> bytes:
         return Path(place).with_name(Path(name).name).read_bytes()
     except (ModuleNotFoundError, FileNotFoundError) as error:
         raise failure(
-            f"{name} does not lie beside its generated module: {error}",
+            f"{name} is not beside its generated module: {error}",
             "install a distribution that brings its .proto files, or leave the plugin out",
             ExitCode.PLUGIN,
         ) from error

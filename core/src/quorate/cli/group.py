@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.group("group")
 def command() -> None:
-    """List groups, and give one more shards or fewer."""
+    """List groups; give a group more or fewer shards."""
 
 
 @command.command("list")
@@ -39,14 +39,16 @@ def list_groups(terminal: Terminal) -> None:
 
 @command.command("grow")
 @click.argument("group")
-@click.option("--shards", type=click.IntRange(min=1), required=True, help="How many it is to have.")
-@click.option("--plan", is_flag=True, help="Only show what would be split.")
+@click.option(
+    "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
+)
+@click.option("--plan", is_flag=True, help="Only show the shards that would be split.")
 @click.pass_obj
 def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
-    """Split the largest shards of GROUP until it has as many as wanted.
+    """Split the largest shards of GROUP until it has the wanted number.
 
-    Writes wait for less than a second where slots move, and none fails. It waits until all is done;
-    interrupted, what was begun goes on without you.
+    Writes wait for less than a second where slots move, and none fails. The command waits for
+    the end; if it is interrupted, splits that have begun continue.
     """
 
     async def grown(client: AsyncClient) -> list[pb.SplitShardResponse]:
@@ -69,13 +71,15 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
 
 @command.command("shrink")
 @click.argument("group")
-@click.option("--shards", type=click.IntRange(min=1), required=True, help="How many it is to have.")
+@click.option(
+    "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
+)
 @click.pass_obj
 def shrink(terminal: Terminal, group: str, shards: int) -> None:
-    """Merge shards of GROUP, the ones with the fewest slots first, until it has as many as wanted.
+    """Merge shards of GROUP, fewest slots first, until it has the wanted number.
 
     Writes wait for about a second where slots move, and none fails. One merge follows another;
-    interrupted, the one that was begun goes on without you.
+    if it is interrupted, a merge that has begun continues.
     """
 
     async def shrunk(client: AsyncClient) -> None:

@@ -68,7 +68,7 @@ def commands_of(plugin: Declared) -> Sequence[CliCommand]:
 
         return group_of(name, resources, None if own is None else own.load())
 
-    help = f"See and change what {name} keeps." if own is None else own.help
+    help = f"Show and change the data of {name}." if own is None else own.help
     others = [each for each in plugin.cli_commands if each is not own]
     return [*others, CliCommand(name=name, help=help, load=load)]
 

@@ -56,8 +56,8 @@ def _value_options(command: Callable[..., None]) -> Callable[..., None]:
 def command() -> None:
     """Read and write pairs of keys and values.
 
-    Both are bytes: given as text they are taken as UTF-8. Keys that are equal up to their first
-    slash share a shard.
+    Both are bytes; text is encoded as UTF-8. Keys that are equal up to their first slash share a
+    shard.
     """
 
 
@@ -67,7 +67,7 @@ def command() -> None:
 @_hex
 @click.pass_obj
 def put(terminal: Terminal, /, **given: Any) -> None:
-    """Write VALUE under KEY, whatever is there."""
+    """Write VALUE under KEY, replacing any pair."""
     _put(terminal, **given)
 
 
@@ -78,7 +78,7 @@ def put(terminal: Terminal, /, **given: Any) -> None:
 @_hex
 @click.pass_obj
 def cas(terminal: Terminal, /, **given: Any) -> None:
-    """Write VALUE under KEY if the pair has REVISION; 0: if there is none.
+    """Write VALUE under KEY if the pair has REVISION; with 0, if there is no pair.
 
     `quorate kv get --output json` shows the revision of a pair.
     """
@@ -119,7 +119,7 @@ def get(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
     if pair is None:
         raise failure(
             f"there is no pair with the key {key}",
-            "put one with `quorate kv put`, or see `quorate kv list` for the keys that there are",
+            "put one with `quorate kv put`, or see `quorate kv list` for existing keys",
         )
     if terminal.json:
         terminal.print_json(_row(pair, in_hex))
@@ -135,7 +135,7 @@ def get(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
 @_hex
 @click.pass_obj
 def exists(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
-    """Say whether there is a pair with KEY; the exit code is 0 when there is, and 1 when not."""
+    """Tell whether a pair with KEY exists; the exit code is 0 if it does, else 1."""
     wanted = bytes_of(key, "KEY", in_hex)
     found = terminal.ask(lambda client: client.kv.exists(wanted, stale=stale))
     terminal.report("yes" if found else "no", {"key": _shown(wanted, in_hex), "exists": found})
@@ -149,11 +149,11 @@ def exists(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
 @_hex
 @click.pass_obj
 def delete(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> None:
-    """Delete the pair with KEY; that there is none is no failure."""
+    """Delete the pair with KEY; a missing pair is not an error."""
     pair = pb.DeletePair(key=bytes_of(key, "KEY", in_hex), expected_revision=revision)
     deleted = _ask(terminal, "Delete", pair, pb.DeletePairReply).deleted
     terminal.report(
-        "deleted" if deleted else "there was none",
+        "deleted" if deleted else "no such pair",
         {"key": _shown(pair.key, in_hex), "deleted": deleted},
     )
 
@@ -164,7 +164,7 @@ def delete(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> 
 @_hex
 @click.pass_obj
 def touch(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> None:
-    """Start the time to live of the pair with KEY anew."""
+    """Restart the time to live of the pair with KEY."""
     pair = pb.TouchPair(key=bytes_of(key, "KEY", in_hex), expected_revision=revision)
     expires_at_ms = _ask(terminal, "Touch", pair, pb.TouchPairReply).expires_at_ms
     terminal.report(

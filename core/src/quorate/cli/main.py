@@ -53,32 +53,35 @@ def completion(ctx: click.Context, shell: str) -> None:
 
 #: The host's own commands; a plugin's come beside them.
 HOST_COMMANDS: Final = (
-    DeferredCommand("audit", "Follow what clients and operators do.", _own("audit"), asks=True),
+    DeferredCommand("audit", "Follow calls of clients and operators.", _own("audit"), asks=True),
     DeferredCommand("backup", "Copy all shards.", _own("backup"), asks=True),
     DeferredCommand("bench", "Measure a cluster.", _own("bench"), asks=True),
     DeferredCommand("cert", "Make certificates for trials.", _own("cert")),
     DeferredCommand("completion", "Print the completion script of a shell.", lambda: completion),
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
-    DeferredCommand("debug", "Gather what explains a fault.", _own("debug"), asks=True),
+    DeferredCommand("debug", "Collect diagnostics.", _own("debug"), asks=True),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
-    DeferredCommand("doctor", "Find what to repair, and say how.", _own("doctor"), asks=True),
+    DeferredCommand("doctor", "Find problems and suggest fixes.", _own("doctor"), asks=True),
     DeferredCommand(
-        "explain", "Say why a key or a request is as it is.", _own("explain"), asks=True
+        "explain",
+        "Explain the state of a key or the fate of a request.",
+        _own("explain"),
+        asks=True,
     ),
-    DeferredCommand("group", "Give a group more shards.", _own("group"), asks=True),
+    DeferredCommand("group", "Give a group more or fewer shards.", _own("group"), asks=True),
     DeferredCommand("kv", "Read and write pairs.", _own("kv"), asks=True),
     DeferredCommand("member", "Add and remove nodes; move leaders.", _own("member"), asks=True),
     DeferredCommand("metrics", "Print alerts and a dashboard.", _own("metrics")),
-    DeferredCommand("node", "Free nodes of replicas.", _own("node"), asks=True),
-    DeferredCommand("plan", "Say what machines a demand takes.", _own("plan")),
+    DeferredCommand("node", "Drain nodes.", _own("node"), asks=True),
+    DeferredCommand("plan", "Estimate the machines a workload needs.", _own("plan")),
     DeferredCommand("plugin", "List, check and write plugins.", _own("plugin_commands")),
     DeferredCommand("protos", "Export the gRPC services.", _own("exporting")),
     DeferredCommand("restore", "Start a cluster from a backup.", _own("restoring"), asks=True),
     DeferredCommand("serve", "Run a node.", _own("serve")),
-    DeferredCommand("shard", "Look at shards, split and move them.", _own("shard"), asks=True),
+    DeferredCommand("shard", "Show, split and move shards.", _own("shard"), asks=True),
     DeferredCommand("status", "Show nodes, shards and alarms.", _own("status"), asks=True),
-    DeferredCommand("top", "Show what the cluster does right now.", _own("top"), asks=True),
+    DeferredCommand("top", "Show the activity of the cluster live.", _own("top"), asks=True),
     DeferredCommand("upgrade", "Check and finish upgrades.", _own("upgrade"), asks=True),
     DeferredCommand("watch", "Follow the rows of a family.", _own("watch"), asks=True),
 )
@@ -145,7 +148,7 @@ def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Co
         ) from error
     if not isinstance(command, click.Command):
         raise failure(
-            f"{owner}: its command is a {type(command).__name__}, which is no click command",
+            f"{owner}: its command is a {type(command).__name__}, which is not a click command",
             "return a click command or group from CliCommand.load",
             ExitCode.PLUGIN,
         )
@@ -164,14 +167,17 @@ def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Co
     help=f"The configuration file; the default is {DEFAULT_CONFIG} in the working directory, if "
     "there is one. Environment: QUORATE_CONFIG.",
 )
-@click.option("--tls-ca", metavar="FILE", help="Encrypt; the CA of the nodes' certificates.")
+@click.option(
+    "--tls-ca", metavar="FILE", help="Encrypt connections; the CA of the nodes' certificates."
+)
 @click.option("--tls-cert", metavar="FILE", help="The certificate of the caller.")
 @click.option("--tls-key", metavar="FILE", help="The key of that certificate.")
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Call as whose token is in this file. Environment: QUORATE_TOKEN_FILE, QUORATE_TOKEN.",
+    help="File with the bearer token to authenticate with. "
+    "Environment: QUORATE_TOKEN_FILE, QUORATE_TOKEN.",
 )
 @click.pass_context
 def root(
@@ -248,14 +254,14 @@ def _failure_of(error: Exception) -> Failure:
         if isinstance(error, QuorateError):
             return of_client(error)
     if isinstance(error, UnicodeEncodeError):
-        what = f"{error.object[:_SHOWN]!r} is no UTF-8"
-        return failure(what, "write it in UTF-8", ExitCode.USAGE)
+        what = f"{error.object[:_SHOWN]!r} is not valid UTF-8"
+        return failure(what, "encode it in UTF-8", ExitCode.USAGE)
     if isinstance(error, OSError) and isinstance(error.filename, str):
         what = f"{error.filename[-_SHOWN:]}: {error.strerror}"
-        return failure(what, "repair that, or name another path")
+        return failure(what, "fix that, or name another path")
     return failure(
         f"{type(error).__name__}: {error}",
-        "this is a bug; run it again with --debug and report what that shows",
+        "this is a bug; run it again with --debug and report the output",
     )
 
 

@@ -49,9 +49,9 @@ def list_members(terminal: Terminal) -> None:
 def add(terminal: Terminal, name: str, address: str) -> None:
     """Add the running node NAME at ADDRESS, host:port of its gRPC, to the cluster.
 
-    It gets a replica of every shard, and of groups with a number of replicas its share of them,
-    which moves to it by itself afterwards. Start it first, with an empty directory and with
-    [cluster] join in its file. Called again after an interruption, it goes on where it was.
+    It gets a replica of every shard; its share of the groups with a number of replicas moves to it
+    afterwards, automatically. Start it first, with an empty directory and with
+    [cluster] join in its file. Run again after an interruption, it resumes.
     """
     terminal.ask(lambda client: _add(client, terminal, name, address))
 
@@ -65,11 +65,11 @@ FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than
 @consent_options
 @click.pass_obj
 def remove(terminal: Terminal, name: str, force: bool, plan: bool, yes: bool) -> None:
-    """Take the node NAME out of every shard, whether it runs or not.
+    """Remove the node NAME from every shard, whether it runs or not.
 
-    It shows what the node holds, and asks. Of groups with a number of replicas, its replicas move
-    to other nodes first, if any takes them. Called again after an interruption, it goes on where it
-    was.
+    It shows the replicas of the node and asks for confirmation. Replicas of groups with a number of
+    replicas move to other nodes first, if any accepts them. Run again after an interruption, it
+    resumes.
     """
     if not yes or plan:
         topology = terminal.ask(lambda client: client.topology())
@@ -78,7 +78,7 @@ def remove(terminal: Terminal, name: str, force: bool, plan: bool, yes: bool) ->
             for each in topology.shards
             if name in each.nodes
         )
-        question = f"Take {name} out of these shards? Its directory is of no use afterwards."
+        question = f"Remove {name} from these shards? Its directory cannot be used afterwards."
         if not consent(terminal, question, held, plan=plan, yes=yes):
             return
     terminal.ask(lambda client: _remove(client, terminal, name, force))
@@ -96,8 +96,8 @@ def replace(
     """Remove the node NAME, whose data is lost, and add the one at ADDRESS under its name.
 
     Start the new one first, with an empty directory and with [cluster] join in its file. The
-    cluster looks at it before anything is removed: it has to answer, to wait for this cluster, and
-    to be another replica than the member. What would be done is shown, and asked.
+    cluster checks it before anything is removed: it has to answer, to wait for this cluster, and
+    to be another replica than the member. The command shows the change and asks for confirmation.
     """
 
     async def look(client: AsyncClient) -> pb.MeetMemberResponse:
@@ -107,7 +107,7 @@ def replace(
         except RejectedError as refused:
             if refused.code != _NOT_DECLARED:
                 raise
-            what = "a node of an older release was asked, which replaces without a look"
+            what = "a node of an older release was asked, which replaces without a check"
             fix = "finish the upgrade, or name a node of this release by --endpoints"
             raise failure(what, fix) from None
 
@@ -120,7 +120,7 @@ def replace(
         "leaves_answering": met.member_answers,
         "shards": [name_of(each) for each in topology.shards if name in each.nodes],
     }
-    question = f"Take the replica of {name} out of these shards, and the one that waits in?"
+    question = f"Replace the replica of {name} in these shards with the one that waits?"
     if not consent(terminal, question, [shown], plan=plan, yes=yes):
         return
 
@@ -139,7 +139,7 @@ def replace(
 @click.argument("node")
 @click.pass_obj
 def transfer(terminal: Terminal, shard: str, node: str) -> None:
-    """Let NODE lead SHARD, such as metadata/0; the answer comes once it does."""
+    """Transfer the leadership of SHARD, such as metadata/0, to NODE, and wait until it leads."""
     request = pb.TransferLeaderRequest(shard=shard, node=node)
     method, answer = f"{ADMIN}/TransferLeader", pb.TransferLeaderResponse
     terminal.ask(lambda client: client.call(method, request, answer))
@@ -155,7 +155,7 @@ async def _add(client: AsyncClient, terminal: Terminal, name: str, address: str)
 async def _remove(client: AsyncClient, terminal: Terminal, name: str, force: bool) -> None:
     request = pb.RemoveMemberRequest(node=name, force=force)
     await _follow(client, terminal, "RemoveMember", request)
-    terminal.report(f"{name} is no member", {"node": name, "member": False})
+    terminal.report(f"{name} is not a member", {"node": name, "member": False})
 
 
 async def _follow(client: AsyncClient, terminal: Terminal, method: str, request: Message) -> None:

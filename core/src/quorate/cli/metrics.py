@@ -13,13 +13,13 @@ from quorate.plugin import Metric
 
 @click.group("metrics")
 def command() -> None:
-    """Print rules of Prometheus and a dashboard of Grafana for core and the installed plugins."""
+    """Print Prometheus rules and a Grafana dashboard for core and the installed plugins."""
 
 
 @command.command("alerts")
 @click.pass_obj
 def alerts(terminal: Terminal) -> None:
-    """Print the rules of alerts, as Prometheus' rule_files take them."""
+    """Print the alert rules, as a file for rule_files of Prometheus."""
     from quorate.observe.prometheus import rules
 
     click.echo(rules(alert for metric in _metrics(terminal) if (alert := metric.alert)), nl=False)
@@ -28,7 +28,7 @@ def alerts(terminal: Terminal) -> None:
 @command.command("dashboard")
 @click.pass_obj
 def dashboard(terminal: Terminal) -> None:
-    """Print a dashboard, as Grafana imports it."""
+    """Print a dashboard to import into Grafana."""
     from quorate.observe.prometheus import dashboard
 
     click.echo(json.dumps(dashboard(_metrics(terminal)), indent=1))

@@ -31,7 +31,7 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
     _check_name(name)
     target = folder / name
     if target.exists() or target.is_symlink():
-        raise failure(f"{target} exists already", "name another folder or plugin")
+        raise failure(f"{target} already exists", "name another folder or plugin")
     protos.demand_generator()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def write_plugin(name: str, folder: Path) -> list[Path]:
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name):
         raise failure(
-            f"{name!r} cannot name a plugin",
+            f"{name!r} is not a valid plugin name",
             "use small letters, digits and single underscores, as in storage_engine",
             ExitCode.USAGE,
         )
@@ -63,7 +63,7 @@ def _check_name(name: str) -> None:
     if name in taken:
         raise failure(
             f"the name {name!r} is taken by {PROJECT} itself",
-            f"use one that is none of {', '.join(sorted(taken))}",
+            f"choose a name other than {', '.join(sorted(taken))}",
             ExitCode.USAGE,
         )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.group("node")
 def command() -> None:
-    """List nodes as places for replicas; free them of replicas."""
+    """List nodes with their replicas; drain nodes."""
 
 
 @command.command("list")
@@ -24,7 +24,7 @@ def command() -> None:
 def list_nodes(terminal: Terminal) -> None:
     """List the nodes with their machines, zones, replicas and leaders.
 
-    What counts is what they hold of groups with a number of replicas.
+    Only replicas of groups with a number of replicas are counted.
     """
     found = terminal.ask(placement)
     terminal.print(
@@ -42,14 +42,15 @@ def list_nodes(terminal: Terminal) -> None:
 
 @command.command("drain")
 @click.argument("name")
-@click.option("--plan", is_flag=True, help="Only show what would move.")
+@click.option("--plan", is_flag=True, help="Only show the replicas that would move.")
 @no_wait
 @click.pass_obj
 def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:
     """Move the replicas of the node NAME to other nodes, and keep it free of them.
 
-    It waits until none is left; interrupted, it goes on without you. Metadata/0 and the shards of
-    groups without a number of replicas stay: `quorate member remove` takes the node out of those.
+    The command waits until the node is drained; if it is interrupted, the drain continues.
+    Metadata/0 and the shards of groups without a number of replicas stay: `quorate member remove`
+    removes the node from those.
     """
 
     async def drained(client: AsyncClient) -> None:
@@ -73,11 +74,11 @@ def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:
 @click.argument("name")
 @click.pass_obj
 def undrain(terminal: Terminal, name: str) -> None:
-    """Let the node NAME have replicas again."""
+    """Accept replicas on the node NAME again."""
     request = pb.DrainNodeRequest(node=name, undo=True)
     method, answer = f"{ADMIN}/DrainNode", pb.DrainNodeResponse
     terminal.ask(lambda client: client.call(method, request, answer))
-    terminal.report(f"{name} may have replicas again", {"node": name, "drained": False})
+    terminal.report(f"{name} accepts replicas again", {"node": name, "drained": False})
 
 
 def _left(found: pb.PlacementResponse, name: str) -> int:

@@ -20,7 +20,9 @@ _LOOK_S: Final = 0.5
 _STILL_S: Final = 120.0
 
 
-no_wait = click.option("--no-wait", is_flag=True, help="Only begin it: it goes on by itself.")
+no_wait = click.option(
+    "--no-wait", is_flag=True, help="Return at once; the work continues by itself."
+)
 
 
 async def placement(client: AsyncClient) -> pb.PlacementResponse:
@@ -50,6 +52,7 @@ async def follow(
             reasons = "; ".join(found.problems) or "no replica has moved for a while"
             raise failure(
                 f"{what}: {count}, and nothing moves ({reasons})",
-                "see `quorate shard balance --plan` and `quorate status`; it goes on when it can",
+                "see `quorate shard balance --plan` and `quorate status`; it continues as soon as"
+                " it can",
             )
         await asyncio.sleep(_LOOK_S)

@@ -34,7 +34,7 @@ class _Amount(click.ParamType[float]):
         except (KeyError, ValueError):
             amount = -1.0
         if not 0 <= amount <= 1e15:
-            self.fail(f"{value!r} is no number like 50000, 50k or 1.5M", param, ctx)
+            self.fail(f"{value!r} is not a number such as 50000, 50k or 1.5M", param, ctx)
         return amount
 
 
@@ -43,22 +43,28 @@ def _amount(name: str, help: str) -> Callable[[_C], _C]:
 
 
 @click.command("plan")
-@_amount("--sessions", "Rows that are kept, each like a session of MQTT.")
-@_amount("--writes", "Writes a second, each in a call of its own.")
-@_amount("--batched", "Rows a second that are written in batches of 1,000.")
-@_amount("--reads", "Linearizable reads a second, each in a call of its own.")
-@_amount("--watches", "Watches that are open.")
-@_amount("--events", "Changes a second that watches get, counted for each watch.")
+@_amount("--sessions", "Stored rows, each like an MQTT session.")
+@_amount("--writes", "Writes per second, one per call.")
+@_amount("--batched", "Rows per second written in batches of 1,000.")
+@_amount("--reads", "Linearizable reads per second, one per call.")
+@_amount("--watches", "Open watches.")
+@_amount("--events", "Changes per second delivered, summed over watches.")
 @click.option("--replicas", type=click.IntRange(1, 9), default=3, show_default=True)
-@click.option("--nodes", type=click.IntRange(1, 100_000), help="Machines; without it the fewest.")
 @click.option(
-    "--cores", type=click.IntRange(1, 1_024), default=16, show_default=True, help="Of a machine."
+    "--nodes", type=click.IntRange(1, 100_000), help="Machines; default: the fewest that suffice."
 )
 @click.option(
-    "--memory", type=_Amount(), default=64e9, help="Bytes of a machine, as in 64G, the default."
+    "--cores",
+    type=click.IntRange(1, 1_024),
+    default=16,
+    show_default=True,
+    help="Cores per machine.",
 )
 @click.option(
-    "--disk", type=_Amount(), default=1e12, help="Bytes of a machine, as in 1000G, the default."
+    "--memory", type=_Amount(), default=64e9, help="Bytes of memory per machine; default: 64G."
+)
+@click.option(
+    "--disk", type=_Amount(), default=1e12, help="Bytes of disk per machine; default: 1000G."
 )
 @click.pass_obj
 def command(
@@ -71,15 +77,12 @@ def command(
     replicas: int,
     **asked: float,
 ) -> None:
-    """Say what machines carry a demand, from figures that were measured.
+    """Estimate the machines a workload needs, from measured figures.
 
-    It asks no cluster. It ends with 1 when the machines do not carry it, and says what is too
-    little.
+    It calls no cluster. If the machines do not suffice, it names the bottleneck and exits with 1.
     """
     if nodes is not None and nodes < replicas:
-        raise click.UsageError(
-            f"{replicas} replicas are on as many machines, and --nodes is {nodes}"
-        )
+        raise click.UsageError(f"{replicas} replicas need as many machines, but --nodes is {nodes}")
     demand = Demand(replicas=replicas, **asked)
     machine = Machine(cores=cores, memory=memory, disk=disk)
     found = plan(demand, machine, nodes)
@@ -92,7 +95,7 @@ def command(
         )
         terminal.print(_rows(found))
         click.echo(
-            f"{PLANNED:.0%} of each is planned with; the first to break is"
+            f"{PLANNED:.0%} of each may be used; the first limit reached is"
             f" {found.fullest.what}. docs/explanation/scale.md explains the figures."
         )
     lacking = [each for each in found.uses if not each.fits]
@@ -101,9 +104,10 @@ def command(
             ExitCode.FAILED,
             [
                 problem(
-                    f"{each.what}: {each.needs:,.1f} {each.unit} are needed, and {each.has:,.1f}"
-                    " can be planned with",
-                    "ask for less, or for other machines",
+                    f"{each.what}: {each.needs:,.1f} {each.unit} are needed, but at most"
+                    f" {each.has:,.1f}"
+                    " may be used",
+                    "reduce the workload, or choose other machines",
                 )
                 for each in lacking
             ],

@@ -34,8 +34,8 @@ def command() -> None:
 def list_plugins(terminal: Terminal) -> None:
     """List the installed plugins and what they declare.
 
-    A plugin is enabled when the configuration says so, built in when it comes with the core, broken
-    when something is wrong with it, and available otherwise.
+    A plugin is enabled when the configuration names it, built in when it comes with the core,
+    broken when it has a problem, and available otherwise.
     """
     enabled = terminal.settings().plugins.enabled
     rows = [_row(plugin, terminal.plugins, enabled) for plugin in terminal.plugins.declared]
@@ -89,9 +89,9 @@ def _for_people(row: dict[str, object]) -> dict[str, object]:
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.pass_obj
 def check(terminal: Terminal, names: tuple[str, ...]) -> None:
-    """Check plugins, all of them if none is named, and list everything that is wrong.
+    """Check the named plugins, or all, and list every problem.
 
-    Generated code is held against its .proto files where a plugin is installed from its sources,
+    Generated code is compared with its .proto files where a plugin is installed from its sources,
     and quorate with the extra `dev`.
     """
     from quorate.cli.protos import check_plugin
@@ -130,7 +130,7 @@ def _named(plugins: InstalledPlugins, names: Sequence[str]) -> Sequence[Declared
     known = [declared.plugin.name for declared in plugins.declared]
     missing = sorted(set(names) - set(known))
     if missing:
-        installed = f"installed are {', '.join(known)}" if known else "none is"
+        installed = f"installed: {', '.join(known)}" if known else "none is"
         raise Failure(
             ExitCode.PLUGIN,
             [
@@ -147,7 +147,7 @@ def _named(plugins: InstalledPlugins, names: Sequence[str]) -> Sequence[Declared
 def reference(terminal: Terminal, name: str) -> None:
     """Print the reference of the resources of the plugin NAME, as Markdown.
 
-    What rows, fields and methods mean is what the comments above them in the .proto files say.
+    The meanings of rows, fields and methods are their comments in the .proto files.
     """
     from quorate.cli.reference import reference_of
 
@@ -168,10 +168,10 @@ def reference(terminal: Terminal, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def purge(terminal: Terminal, name: str, yes: bool) -> None:
-    """Delete all rows of the plugin NAME, which no node serves any more, on every node.
+    """Delete all rows of the plugin NAME, which no node serves any longer, on every node.
 
-    It shows what there is, and asks. On a node that is down they go when it is back. Called again
-    after an interruption, it goes on where it was.
+    It shows the number of rows and asks for confirmation. A node that is down deletes them when it
+    is back. Run again after an interruption, it resumes.
     """
 
     async def rows_of(client: AsyncClient, *, count_only: bool) -> Counter[tuple[str, str]]:
@@ -206,7 +206,7 @@ def purge(terminal: Terminal, name: str, yes: bool) -> None:
 @click.argument("folder", type=FOLDER, default=Path(), metavar="[DIR]")
 @click.pass_obj
 def new(terminal: Terminal, name: str, folder: Path) -> None:
-    """Write a small plugin that works into DIR/NAME, as a start for one of your own.
+    """Write a small working plugin into DIR/NAME, as a start for your own.
 
     Needs the extra `dev` of quorate, for the protobuf compiler.
     """

@@ -82,7 +82,7 @@ def source_of(folder: Path) -> Source:
     protos = tuple(sorted(path.relative_to(root).as_posix() for path in root.rglob("*.proto")))
     if not protos:
         raise failure(
-            f"{root} holds no .proto file",
+            f"{root} contains no .proto file",
             "name the folder of a distribution, the one with pyproject.toml and src",
         )
     return Source(folder, protos, folder / "tests" / "golden" / f"{_name(folder)}.binpb")
@@ -138,7 +138,7 @@ def differences(source: Source, generated: Generated) -> list[Problem]:
     faults += [f"{path} has no source that generates it" for path in _stale(source, generated)]
     problems = [problem(what, again) for what in faults]
     if not source.golden.is_file():
-        what = f"{source.golden} is missing, so that breaking changes cannot be seen"
+        what = f"{source.golden} is missing, so breaking changes cannot be detected"
         return [*problems, problem(what, f"{again[:-1]} --accept`")]
     undo = "undo it, or reserve what was removed; before a release that may break, use --accept"
     changes = breaking_changes(source.golden.read_bytes(), generated.descriptors)
@@ -146,7 +146,7 @@ def differences(source: Source, generated: Generated) -> list[Problem]:
 
 
 def _outdated(path: Path) -> str:
-    return f"{path} is not what its source generates"
+    return f"{path} differs from the code that its source generates"
 
 
 def _outdated_files(source: Source, generated: Generated) -> list[Path]:
@@ -178,8 +178,8 @@ def _run_protoc(source: Source, outputs: Iterable[str], protos: Iterable[str]) -
         complaints = (done.stderr or done.stdout).strip().splitlines()
         raise Failure(
             ExitCode.FAILED,
-            [problem(line, f"mend the file under {source.root}") for line in complaints]
-            or [problem("the compiler failed without a message", "look at the sources")],
+            [problem(line, f"fix the file under {source.root}") for line in complaints]
+            or [problem("the compiler failed without a message", "check the sources")],
         )
 
 

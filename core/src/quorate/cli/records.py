@@ -59,7 +59,7 @@ def group_of(
         group = into
     for resource in resources:
         noun = resource.family.partition(".")[2].replace("_", "-")
-        help = f"See and change {spaced(plural(resource.row.DESCRIPTOR.name))}."
+        help = f"Show and change {spaced(plural(resource.row.DESCRIPTOR.name))}."
         own = group.commands.get(noun) or click.Group(noun, help=help)
         if not isinstance(own, click.Group):
             continue
@@ -182,7 +182,9 @@ def _delete(binding: Binding) -> click.Command:
         if along or given.get(CASCADE) or plan:
             row = records.get(key)
             named = " of ".join(map(str, reversed(key)))
-            question = f"Delete {binding.noun} {named} and {along or 'all that belongs to it'}?"
+            question = (
+                f"Delete {binding.noun} {named} and {along or 'everything that belongs to it'}?"
+            )
             affected = [] if row is None else [dict(columns_of(row))]
             terminal = terminal_of(click.get_current_context())
             if not consent(terminal, question, affected, plan=plan, yes=yes):
@@ -210,7 +212,7 @@ def _change(binding: Binding, write: Write) -> click.Command:
     updates = write.verb == "Update"
     more: list[click.Parameter] = []
     if replaces:
-        help = f"Replace the {binding.noun} that is there."
+        help = f"Replace an existing {binding.noun}."
         more.append(click.Option(["--replace"], is_flag=True, help=help))
     if updates:
         names = [each.path for each in given]
@@ -317,7 +319,7 @@ class _Given:
         for each in given:
             name, equals, value = each.partition("=")
             if not name or not equals:
-                raise click.BadParameter(f"{each!r} is no NAME=VALUE", ctx, parameter)
+                raise click.BadParameter(f"{each!r} is not of the form NAME=VALUE", ctx, parameter)
             found[name] = _type(kind).convert(value, parameter, ctx)
         return found
 

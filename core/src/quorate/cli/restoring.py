@@ -35,19 +35,21 @@ def _moment(ctx: click.Context, param: click.Parameter, text: str | None) -> int
     except ValueError:
         at = None
     if at is None or at.tzinfo is None:
-        what = f"{text!r} is no moment: write 2026-11-22T10:00:00Z, or with another offset"
+        what = f"{text!r} is not a time: write 2026-11-22T10:00:00Z, or use another offset"
         raise click.BadParameter(what, ctx, param)
     return round(at.timestamp() * 1_000)
 
 
 @click.command("restore")
 @click.argument("directory", metavar="DIR", type=PlaceType())
-@click.option("--to", "until_ms", callback=_moment, metavar="TIME", help="As it was then.")
+@click.option(
+    "--to", "until_ms", callback=_moment, metavar="TIME", help="Restore the state at this time."
+)
 @click.option("--beside", is_flag=True, help="Write rows into the running cluster.")
 @click.option("--tenant", default="", metavar="NAME", help="With --beside: this tenant's rows.")
 @click.option("--shard", default="", metavar="GROUP/N", help="With --beside: this shard's rows.")
 @click.option("--group", default="", metavar="GROUP", help="With --beside: this group's rows.")
-@click.option("--plan", "plans", is_flag=True, help="With --beside: only say what would change.")
+@click.option("--plan", "plans", is_flag=True, help="With --beside: only show the changes.")
 @click.option("--replace", is_flag=True, help="With --beside: replace rows that differ now.")
 @click.option("--delete", is_flag=True, help="With --beside: delete rows that came later.")
 @config_option
@@ -66,17 +68,16 @@ def command(
 ) -> None:
     """Fill the empty node.dir of a node with the backup in DIR; no node may run there.
 
-    DIR is a directory, or with the extra `s3` a URL such as s3://bucket/prefix. From an archive of
-    `quorate backup --follow` it is as the cluster was at TIME, which is written as
-    2026-11-22T10:00:00Z, or as far as the archive goes.
+    DIR is a directory, or with the extra `s3` a URL such as s3://bucket/prefix. An archive of
+    `quorate backup --follow` is restored to TIME, written as 2026-11-22T10:00:00Z, or to its end.
 
-    The node is then a cluster of its own, which begins with `quorate serve`; other nodes are added
-    to it. Of a machine with workers, that is the first one.
+    The node is then a cluster of its own, which starts with `quorate serve`; add other nodes to
+    it. On a machine with workers, it is the first worker.
 
-    With --beside no node is filled: DIR is restored in a sandbox, and what the running cluster
-    lacks of it is created there: of all, or of one tenant, shard or group. Rows that are there and
-    differ are replaced with --replace alone, and without it nothing is written at all; rows that
-    came later stay unless --delete is given.
+    With --beside, no node is filled: DIR is restored in a sandbox, and rows that the running
+    cluster lacks are created in it: all of them, or those of one tenant, shard or group. If existing
+    rows differ, nothing is written, unless --replace replaces them; later rows stay, unless
+    --delete deletes them.
     """
     try:
         import quorate.node.directory  # noqa: F401
@@ -91,8 +92,8 @@ def command(
                 )
         elif tenant or shard or group or plans or replace or delete:
             raise click.UsageError(
-                "--tenant, --shard, --group, --plan, --replace and --delete are for --beside: an"
-                " empty node is given all"
+                "--tenant, --shard, --group, --plan, --replace and --delete need --beside: an"
+                " empty node receives everything"
             )
         else:
             _fill(terminal, directory, until_ms)
@@ -172,19 +173,19 @@ class _Beside:
         if replaced and not replace:
             raise failure(
                 f"{replaced} rows that differ now would be replaced, and nothing was written",
-                "look at them with --plan, and give --replace",
+                "review them with --plan, then add --replace",
             )
         refused = terminal.ask(partial(compared.write, deletes=delete))
         terminal.print(map(_row, plan))
         for each in plan:
             if not each.writes:
                 terminal.warn(
-                    f"{each.family} cannot be restored beside, since no command of clients makes"
-                    f" such rows, and is as it was: {_counts(each)}; restore an empty node, and"
-                    " copy from there what you miss"
+                    f"{each.family} cannot be restored beside, because clients have no command"
+                    f" for such rows; it is unchanged: {_counts(each)}; restore an empty node, and"
+                    " copy the missing rows from there"
                 )
             elif delete and not each.deletes and each.kinds.get("deleted"):
-                terminal.warn(f"rows of {each.family} cannot be deleted from outside, and stay")
+                terminal.warn(f"rows of {each.family} cannot be deleted by clients, and stay")
         if refused:
             raise _refusals(refused)
 

@@ -43,7 +43,7 @@ _SUITES: Final = ("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-CHACHA20-POLY1305")
 #: Exit codes with which a worker ends for good, and why it does.
 _FOR_GOOD: Final[Mapping[int, str]] = {
     ExitCode.REMOVED: "was removed from the cluster",
-    ExitCode.OUTDATED: "has a release that is too old for the cluster",
+    ExitCode.OUTDATED: "runs a release that is too old for the cluster",
 }
 
 
@@ -84,7 +84,7 @@ config_option = click.option(
 @click.option("--worker", "number", type=int, hidden=True)
 @click.pass_obj
 def command(terminal: Terminal, log_format: Form, log_level: Level, number: int | None) -> None:
-    """Run a node until SIGTERM or Ctrl-C; with [node] workers several, each a process.
+    """Run a node until SIGTERM or Ctrl-C; with [node] workers, one process per worker.
 
     It logs each step to standard error, the last one when it is ready.
     """

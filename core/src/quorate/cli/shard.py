@@ -44,16 +44,16 @@ _LOOK_S: Final = 0.2
 
 @click.group("shard")
 def command() -> None:
-    """List shards, split and move them, look into one, and recover one that lost its majority."""
+    """List, move, split, merge, inspect and recover shards."""
 
 
 @command.command("list")
-@click.option("--plan", is_flag=True, help="Only show which are going to be split by themselves.")
+@click.option("--plan", is_flag=True, help="Only show the shards that will be split automatically.")
 @click.pass_obj
 def list_shards(terminal: Terminal, plan: bool) -> None:
     """List the shards with their slots, nodes and leaders, as one node knows them.
 
-    Every node is asked why its replicas do not go on, if they do not.
+    Every node reports why its replicas are stuck, if they are.
     """
     topology, statuses = terminal.ask(look)
     if plan:
@@ -96,8 +96,8 @@ def move(
 ) -> None:
     """Move the replica of SHARD, such as offset/0, from the node SOURCE to the node TARGET.
 
-    It waits until it is over; interrupted, it goes on without you. Replicas that are uneven
-    afterwards are evened out by other moves, unless the controller core.placement is paused.
+    The command waits for the end; if it is interrupted, the move continues. Other moves then even
+    out the replicas, unless the controller core.placement is paused.
     """
     request = pb.MoveReplicaRequest(shard=shard, source=source, target=target, check_only=plan)
 
@@ -123,10 +123,10 @@ def _moving(found: pb.PlacementResponse, shard: str) -> int:
     type=click.IntRange(2, SLOTS),
     default=2,
     show_default=True,
-    help="How many there are after it.",
+    help="Number of shards after the split.",
 )
-@click.option("--plan", is_flag=True, help="Only show what would become of it.")
-@click.option("--cancel", is_flag=True, help="Take back a split that has not cut the shard yet.")
+@click.option("--plan", is_flag=True, help="Only show the shards it would become.")
+@click.option("--cancel", is_flag=True, help="Cancel a split that has not cut the shard yet.")
 @no_wait
 @click.pass_obj
 def split(
@@ -135,14 +135,14 @@ def split(
     """Split SHARD, such as mqtt/0, into several, each with a part of its slots.
 
     Writes wait for less than a second where slots move, and none fails. The new shards begin on the
-    nodes of the old one. It waits until all is done; interrupted, it goes on without you.
+    nodes of the old one. The command waits for the end; if it is interrupted, the work continues.
     """
     if cancel:
         request = pb.CancelSplitRequest(shard=shard)
         terminal.ask(
             lambda client: client.call(f"{ADMIN}/CancelSplit", request, pb.CancelSplitResponse)
         )
-        terminal.report(f"{shard} stays as it is", {"shard": shard, "split": False})
+        terminal.report(f"{shard} is unchanged", {"shard": shard, "split": False})
         return
 
     async def done(client: AsyncClient) -> pb.SplitShardResponse:
@@ -157,24 +157,25 @@ def split(
 @command.command("merge")
 @click.argument("shard")
 @click.argument("other", required=False)
-@click.option("--plan", is_flag=True, help="Only show what would become of them.")
-@click.option("--cancel", is_flag=True, help="Take back a merge that has not ended yet.")
+@click.option("--plan", is_flag=True, help="Only show the shard they would become.")
+@click.option("--cancel", is_flag=True, help="Cancel a merge that has not ended yet.")
 @click.pass_obj
 def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel: bool) -> None:
     """Merge SHARD and OTHER, such as mqtt/1 and mqtt/2, into a new shard on the same nodes.
 
     Writes to both wait for about a second, and none fails; watches of both list again. The
-    smaller one must be small. It waits until all is done; interrupted, it goes on without you.
+    smaller one must be small. The command waits for the end; if it is interrupted, the work
+    continues.
     """
     if cancel:
         request = pb.CancelMergeRequest(shard=shard)
         terminal.ask(
             lambda client: client.call(f"{ADMIN}/CancelMerge", request, pb.CancelMergeResponse)
         )
-        terminal.report(f"{shard} stays as it is", {"shard": shard, "merged": False})
+        terminal.report(f"{shard} is unchanged", {"shard": shard, "merged": False})
         return
     if other is None:
-        raise failure("it takes two shards", "name the other one, too", ExitCode.USAGE)
+        raise failure("a merge takes two shards", "name the other one, too", ExitCode.USAGE)
 
     async def done(client: AsyncClient) -> pb.MergeShardsResponse:
         answer = await begin_merge(client, shard, other, plan=plan)
@@ -187,12 +188,12 @@ def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel:
 
 
 @command.command("balance")
-@click.option("--plan", is_flag=True, help="Only show what is going to move.")
+@click.option("--plan", is_flag=True, help="Only show the planned moves.")
 @click.pass_obj
 def balance(terminal: Terminal, plan: bool) -> None:
-    """Wait until replicas are where they should be: enough of each shard, evenly spread.
+    """Wait until every shard has enough replicas, evenly spread.
 
-    They move by themselves, a few at a time. What keeps them from it is a warning.
+    Replicas move automatically, a few at a time. A warning names each obstacle.
     """
     found = terminal.ask(placement)
     for each in found.problems:
@@ -220,7 +221,7 @@ def balance(terminal: Terminal, plan: bool) -> None:
 @click.argument("shard")
 @click.pass_obj
 def debug(terminal: Terminal, shard: str) -> None:
-    """Show what every node says of its replica of SHARD, such as metadata/0."""
+    """Show the state of every replica of SHARD, such as metadata/0."""
     topology, statuses = terminal.ask(look)
     rows: list[Mapping[str, object]] = [
         {"node": each.node, **(_shown(each.report) if each.report else {"problem": each.problem})}
@@ -239,14 +240,14 @@ def debug(terminal: Terminal, shard: str) -> None:
 @command.command("of")
 @click.argument("group")
 @click.argument("parts", nargs=-1, metavar="[PART]...")
-@click.option("--raw", is_flag=True, help="The one PART is the shard key itself, as UTF-8.")
-@click.option("--hex", "in_hex", is_flag=True, help="The one PART is the shard key in hex digits.")
+@click.option("--raw", is_flag=True, help="Take PART as the shard key itself, as UTF-8.")
+@click.option("--hex", "in_hex", is_flag=True, help="Take PART as the shard key in hex digits.")
 @click.pass_obj
 def of(terminal: Terminal, group: str, parts: tuple[str, ...], raw: bool, in_hex: bool) -> None:
     """Show which shard of GROUP holds a key.
 
-    The PARTs are what the plugin packs into its shard key, such as a tenant and a name; none stand
-    for the constant shard key of a domain whose rows are needed together.
+    The PARTs are the parts of the plugin's shard key, such as a tenant and a name; without any, it
+    is the constant shard key of a domain that keeps its rows together.
     """
     from quorate.plugin.slots import slot_of
 
@@ -315,11 +316,11 @@ def _value(value: object) -> object:
 def recover(
     terminal: Terminal, shard: str, node: str | None, drop: bool, confirm: str | None
 ) -> None:
-    """Bring back SHARD, such as mqtt/0, which has lost its majority.
+    """Recover SHARD, such as mqtt/0, after the loss of its majority.
 
-    It begins anew with the data of one replica, or without rows, and the replicas of its other
-    nodes copy that. Whatever the one replica did not have is lost. On a terminal it says what, and
-    asks; elsewhere --confirm is needed. A shard that serves is refused.
+    It restarts with the data of one replica, or empty, and the replicas on its other nodes copy
+    that. Every write that this replica lacks is lost. On a terminal the command shows the loss and
+    asks for confirmation; elsewhere --confirm is needed. A shard that serves is refused.
     """
     if (node is None) is not drop:
         raise failure(
@@ -409,7 +410,7 @@ async def _recover(client: AsyncClient, request: pb.RecoverShardRequest) -> tupl
                     return node, answer.epoch
             await asyncio.sleep(_LOOK_S)
     raise failure(
-        f"{request.shard} has not come back within {_LED_S:g} s",
-        f"see that {request.node} runs, and what `quorate status` says of it; if its data cannot "
+        f"{request.shard} has not recovered within {_LED_S:g} s",
+        f"check that {request.node} runs, and its row in `quorate status`; if its data cannot "
         "be read, recover from another node",
     )

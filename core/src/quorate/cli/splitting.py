@@ -48,9 +48,9 @@ async def follow_splits(client: AsyncClient, terminal: Terminal, group: str) -> 
             terminal.report(f"shards of {group} being split: {left}", {"left": left})
         elif loop.time() > until:
             raise failure(
-                f"{left} shards of {group} are being split, and nothing happens",
-                "see `quorate status`: their leaders go on when they can; `quorate shard split"
-                " SHARD --cancel` takes one back that was not cut yet",
+                f"{left} shards of {group} are being split, without progress",
+                "see `quorate status`: their leaders continue as soon as they can; `quorate shard"
+                " split SHARD --cancel` cancels a split that has not cut its shard yet",
             )
         await asyncio.sleep(_LOOK_S)
 
@@ -91,9 +91,9 @@ async def follow_merge(client: AsyncClient, one: str, merged: str) -> list[pb.Sh
             )
         if loop.time() > until:
             raise failure(
-                f"{one} is being merged into {merged}, and nothing happens",
-                "see `quorate status`: its leader goes on when it can; `quorate shard merge"
-                f" {one} --cancel` takes it back",
+                f"{one} is being merged into {merged}, without progress",
+                "see `quorate status`: its leader continues as soon as it can; `quorate shard merge"
+                f" {one} --cancel` cancels the merge",
             )
         await asyncio.sleep(_LOOK_S)
 

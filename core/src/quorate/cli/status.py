@@ -40,8 +40,8 @@ _EVERY_S: Final = 1.0
 def command(terminal: Terminal, watch: bool) -> None:
     """Show the nodes of the cluster, its shards with leaders and lag, controllers and alarms.
 
-    Every node is asked for itself; one that does not answer is shown as such. In JSON the answer is
-    one object, and with --watch one on each line.
+    Every node is asked; a node that does not answer is shown as such. JSON output is one object, or
+    with --watch one per line.
     """
     live = Live(auto_refresh=False) if watch and not terminal.json else None
 
@@ -104,7 +104,7 @@ def view_of(
     # These have a leader as soon as they are asked for.
     unopened = {shard for status in said.values() for shard in status.unopened}
     leaderless = [
-        f"no node that answers leads {row['shard']}: it takes no writes until a majority of its "
+        f"no node that answers leads {row['shard']}: it accepts no writes until a majority of its "
         "nodes runs and has elected one"
         for row in shards
         if row["leader"] is None and not (row["shard"] in unopened and _most_answer(row, said))

@@ -173,5 +173,5 @@ def _replica(shard: str, node: str, status: Status | None) -> Replica:
             problem = f"cannot be opened: {broken.error}{repair}"
             return Replica(node=node, applied=broken.applied_index or None, problem=problem)
     if shard in status.unopened:
-        return Replica(node=node, problem="is not open yet: it opens when it is asked for")
+        return Replica(node=node, problem="is not open yet: it opens on demand")
     return Replica(node=node, problem=f"has no replica yet{repair}")

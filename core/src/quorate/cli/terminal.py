@@ -283,7 +283,7 @@ def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
     except ValueError:
         raise failure(
             f"{name} {text!r} is not written in hex digits",
-            "write two of 0-9 and a-f for each byte, or leave --hex out",
+            "write two of 0-9 and a-f for each byte, or omit --hex",
             ExitCode.USAGE,
         ) from None
 

@@ -35,15 +35,16 @@ _METHODS: Final = 10
     type=click.FloatRange(0.2, 3_600),
     default=2.0,
     show_default=True,
-    help="Seconds between two looks, which rates are of.",
+    help="Refresh interval in seconds; rates are averaged over it.",
 )
-@click.option("--times", type=click.IntRange(1), help="Looks after which to end; default: Ctrl-C.")
+@click.option("--times", type=click.IntRange(1), help="Number of refreshes; default: until Ctrl-C.")
 @click.pass_obj
 def command(terminal: Terminal, every: float, times: int | None) -> None:
-    """Show alarms, nodes, shards, and writes and calls with their rates and latencies.
+    """Show alarms, nodes, shards, and the rates and latencies of writes and calls.
 
-    Rates and latencies are those since the look before, as the metrics of the nodes have them: this
-    machine has to reach their HTTP ports. In JSON each look is one object on a line.
+    Rates and latencies are averaged since the last refresh. They come from the metrics of the
+    nodes: this machine has to reach their HTTP ports. JSON output is one object per line
+    for each refresh.
     """
     whole = sys.stdout.isatty() and not terminal.json
     live = Live(auto_refresh=False, screen=True) if whole else None

@@ -15,15 +15,15 @@ from quorate.v1.levels_pb2 import Feature
 
 @click.group("upgrade")
 def command() -> None:
-    """Check how far an upgrade of the nodes is, and finish it."""
+    """Check the progress of an upgrade of the nodes, and finish it."""
 
 
 @command.command("check")
 @click.pass_obj
 def check(terminal: Terminal) -> None:
-    """Show the release and the levels of every node, what would rise, and what keeps it.
+    """Show the release and levels of every node, the levels that would rise, and obstacles.
 
-    It changes nothing, and ends with 1 while a node keeps a level from rising.
+    It changes nothing, and exits with 1 while a node keeps a level from rising.
     """
     method = f"{ADMIN}/Levels"
     found = terminal.ask(lambda client: client.call(method, pb.LevelsRequest(), pb.LevelsResponse))
@@ -61,7 +61,7 @@ def check(terminal: Terminal) -> None:
             [
                 problem(
                     f"{node} runs {versions[node]}, which {_lack(node, found)}",
-                    "upgrade it, or take it out of the cluster",
+                    "upgrade it, or remove it from the cluster",
                 )
                 for node in blocked
             ],
@@ -84,11 +84,11 @@ def _lack(node: str, found: pb.LevelsResponse) -> str:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def finish(terminal: Terminal, yes: bool) -> None:
-    """Let the cluster use what its nodes can now; older releases are refused from then on.
+    """Raise the cluster's levels to its nodes' release; older releases are refused from then on.
 
-    It is refused, and raises nothing, while a node cannot.
+    It is refused, and raises nothing, while a node does not support it.
     """
-    asked = "No node can go back to an older release afterwards. Go on?"
+    asked = "Afterwards no node can return to an older release. Continue?"
     if not yes and (not sys.stdin.isatty() or not click.confirm(asked, err=True)):
         raise failure("nothing was raised", "confirm it with --yes")
     method, request = f"{ADMIN}/FinishUpgrade", pb.FinishUpgradeRequest()

@@ -40,7 +40,7 @@ _UNPACKED: Final = {each.family for each in ALIASES.values()}
     "--token-file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Resume after the token in this file, if it is there, and keep the newest one in it.",
+    help="Resume after the token in this file, if it exists, and store the newest token in it.",
 )
 @click.pass_obj
 def command(
@@ -55,18 +55,15 @@ def command(
     """Show the rows of FAMILY and every change to them, one per line, until Ctrl-C.
 
     kv stands for the pairs. Rows are shown as the installed plugins declare them. In JSON each
-    line is an object, with a token from which a later watch goes on. With --token-file a watch that
-    was ended, in whatever way, goes on by itself: no change is left out, and the last ones may come
-    again.
+    line is an object, with a token from which a later watch resumes. With --token-file, a watch
+    resumes after any end: it skips no change, and may repeat the last ones.
     """
     family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
     # The target of an alias is shown by the client as what its users put there.
     kinds = {} if family in ALIASES else _kinds(terminal.plugins)
     start = bytes_of(prefix, "--prefix", in_hex)
     if token and token_file is not None:
-        raise failure(
-            "--token and --token-file are both given", "leave one of them out", ExitCode.USAGE
-        )
+        raise failure("--token and --token-file are both given", "omit one of them", ExitCode.USAGE)
     resumed = _token("--token", token) if token_file is None else _kept(token_file)
 
     async def watch(client: AsyncClient) -> None:
@@ -146,7 +143,7 @@ def _token(where: str, text: str) -> bytes:
         return base64.b64decode(text, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         raise failure(
-            f"{where} {text!r} is no token",
+            f"{where} {text!r} is not a token",
             "copy the token of a line that `quorate watch --output json` wrote",
             ExitCode.USAGE,
         ) from None
