@@ -193,7 +193,7 @@ def test_a_controller_is_paused_and_resumed_on_every_node(run: Run, node: FakeNo
 
     assert run("controller", "pause", "a.b").out == "a.b is paused\n"
     assert node.asked == [PauseControllerRequest(name="a.b")] * 2
-    assert run("controller", "resume", "a.b").out == "a.b may run\n"
+    assert run("controller", "resume", "a.b").out == "a.b is resumed\n"
     assert node.asked[2:] == [ResumeControllerRequest(name="a.b")] * 2
 
 

@@ -1,1 +1,1 @@
-"""The `quorate` command: what is here starts nothing and is imported by nobody below."""
+"""The `quorate` command: importing it starts nothing, and no lower layer imports it."""

@@ -1,4 +1,4 @@
-"""What nodes do, and how long it takes, by their metrics at two moments."""
+"""Rates and latencies of nodes, from their metrics at two moments."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Row = Mapping[str, Any]
 #: By the number of values up to its end, each bucket of a histogram.
 Buckets = dict[float, float]
 
-#: The metrics that are looked at, by what their names begin with.
+#: Prefixes of the names of the metrics that are read.
 NAMES: Final = (
     *("quorate_write_duration_", "quorate_write_entry_commands_", "quorate_rpc_calls_"),
     *("quorate_rpc_duration_", "quorate_rpc_open_calls", "quorate_watch_open_watches"),
     *("quorate_log_sync_", "quorate_loop_longest_", "quorate_disk_free_"),
 )
-#: How many methods are shown, of those that are called most.
+#: Maximum number of methods shown, the most called first.
 _METHODS: Final = 25
 
 
@@ -32,13 +32,13 @@ class Activity:
     samples: Mapping[str, Samples]
 
     def since(self, before: Activity | None) -> Rates:
-        """Return what was done since another moment; without one, since the nodes started."""
+        """Return the rates since another moment; without one, since the nodes started."""
         return Rates(self, before)
 
 
 @dataclass(slots=True)
 class Rates:
-    """What nodes did between two moments."""
+    """The rates and latencies of nodes between two moments."""
 
     _now: Activity
     _before: Activity | None
@@ -96,7 +96,7 @@ class Rates:
         ]
 
     def nodes(self) -> Iterator[Row]:
-        """Yield the nodes with what they have open, and what slows them down."""
+        """Yield the nodes with their open watches and calls, and their causes of delay."""
         for node, samples in self._now.samples.items():
             syncs = self._buckets(node, "quorate_log_sync_seconds_bucket")
             calls = sum(value for _, value in samples.get("quorate_rpc_open_calls", ()))
@@ -140,7 +140,7 @@ class Rates:
 
 
 def _latencies(buckets: Buckets) -> dict[str, float | None]:
-    """Return in how many milliseconds most of what was counted ended, and nearly all of it."""
+    """Return the median and the 99th percentile of a histogram in milliseconds."""
     if not any(buckets.values()):
         return {"p50_ms": None, "p99_ms": None}
     found: dict[str, float | None] = {}

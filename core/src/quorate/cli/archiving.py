@@ -178,7 +178,7 @@ class _Follower:
 
 
 def _shards(backup: Place) -> Mapping[str, Mapping[str, int]]:
-    """Return what the manifest of a backup says of each shard."""
+    """Return the manifests of the shards of a backup."""
     shards: Mapping[str, Mapping[str, int]] = json.loads((backup / "backup.json").read_bytes())[
         "shards"
     ]

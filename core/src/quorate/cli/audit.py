@@ -1,4 +1,4 @@
-"""`quorate audit`: who does what, as the nodes record it."""
+"""`quorate audit`: the calls of clients and operators, as the nodes record them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITER: Final = "/quorate.v1.AuditService/Writer"
 @click.option("--node", "nodes", multiple=True, help="A node; default: all members.")
 @click.pass_context
 def command(ctx: click.Context, domains: tuple[str, ...], nodes: tuple[str, ...]) -> None:
-    """Show what clients and operators do, one record per line, until Ctrl-C.
+    """Show the calls of clients and operators, one record per line, until Ctrl-C.
 
     Each node sends the calls that it receives from now on; earlier calls are in its audit.file.
     """
@@ -50,7 +50,7 @@ def command(ctx: click.Context, domains: tuple[str, ...], nodes: tuple[str, ...]
 @click.option("--hex", "in_hex", is_flag=True, help="Read the key as hex digits.")
 @click.pass_obj
 def writer(terminal: Terminal, family: str, key: str, in_hex: bool) -> None:
-    """Show who last wrote the row of FAMILY with KEY, where audit.writers is on.
+    """Show the last writer of the row of FAMILY with KEY, where audit.writers is on.
 
     The key is given as `quorate watch` shows it: text, or a JSON array of its parts.
     """

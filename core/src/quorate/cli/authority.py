@@ -33,7 +33,7 @@ _EARLIER: Final = timedelta(minutes=5)
 
 
 def make_authority(directory: Path, days: int = DAYS) -> None:
-    """Write an authority's certificate and key; fails where there is one already."""
+    """Write an authority's certificate and key; fails if the directory already has one."""
     directory.mkdir(parents=True, exist_ok=True)
     if any((directory / f"{AUTHORITY}.{kind}").exists() for kind in ("key", "pem")):
         raise failure(
@@ -52,9 +52,9 @@ def make_authority(directory: Path, days: int = DAYS) -> None:
 def sign(
     directory: Path, name: str, hosts: list[str], days: int = DAYS, *, serves: bool = True
 ) -> None:
-    """Write a certificate for these hosts, and its key; what is there of that name is replaced.
+    """Write a certificate for these hosts, and its key, replacing any pair of that name.
 
-    One that does not serve is accepted of clients alone.
+    With `serves` false, it is valid for clients only.
     """
     if not name or Path(name).name != name or name == AUTHORITY:
         raise failure(f"{name!r} is not a valid certificate name", "choose another name")
@@ -150,7 +150,7 @@ def _write(
 
 
 def _replace(path: Path, content: bytes, mode: int) -> None:
-    """Write a whole file, or leave the one that is there: a node may read it at any time."""
+    """Replace a file atomically, because a node may read it at any time."""
     written = path.with_name(f".{path.name}.new")
     written.unlink(missing_ok=True)
     written.touch(mode, exist_ok=False)

@@ -55,7 +55,7 @@ def command() -> None:
 
 
 def _load(*options: click.Option, at_once: int = 100) -> Callable[[Callable[..., Load]], None]:
-    """Make a command of what returns a load, with the options that all loads have."""
+    """Make a command of a function that returns a load, with the common options of loads."""
 
     def added(load_of: Callable[..., Load]) -> None:
         name = load_of.__name__
@@ -138,7 +138,7 @@ def _measure(name: str, bounds: Bounds, size: int, prefix: str, load: Load) -> N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What a load did, and how long each call took."""
+    """The result of a load: its items, its duration and the latency of each call."""
 
     items: int
     elapsed_s: float
@@ -159,7 +159,7 @@ class Measured:
 
 
 def quantile(ordered: Sequence[float], percent: int) -> float:
-    """Return the smallest value that is not below `percent` of all; 0 where there is none."""
+    """Return the smallest value that is not below `percent` of all; 0 for an empty sequence."""
     if not ordered:
         return 0.0
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
@@ -237,7 +237,7 @@ async def deliver(pairs: BenchPairs, bounds: Bounds, done: Done) -> Measured:
 
 
 async def _before_the_end_of(listener: asyncio.Task[None], event: asyncio.Event, what: str) -> None:
-    """Wait for an event of the listener; raises what ended the listener before."""
+    """Wait for an event of the listener; raises the listener's error if it ends first."""
     waiting = asyncio.ensure_future(event.wait())
     try:
         await asyncio.wait(
@@ -255,7 +255,7 @@ async def _before_the_end_of(listener: asyncio.Task[None], event: asyncio.Event,
 
 
 class BenchPairs:
-    """Pairs with numbered keys and values of one size, under a prefix that nobody else has."""
+    """Pairs with numbered keys and values of one size, under a random prefix of their own."""
 
     def __init__(self, client: AsyncClient, prefix: str, size: int) -> None:
         self.client: Final = client
@@ -267,7 +267,7 @@ class BenchPairs:
         return self.prefix + b"%012d" % number
 
     async def put(self, number: int) -> int:
-        """Write one pair; calls that wait at the same time share what is sent."""
+        """Write one pair; the client batches concurrent calls."""
         await self._written(self._pair(number), pb.PutPairReply)
         return 1
 
@@ -300,9 +300,9 @@ class BenchPairs:
         return items
 
     async def _written(self, command: Message, reply: type[Message]) -> None:
-        """Write until it is known to be written: nobody else has these keys, so twice is as once.
+        """Write until success is known: no other client has these keys, so repeating is harmless.
 
-        The time that a new leader takes is part of what is measured.
+        The measured time includes elections of leaders.
         """
         while True:
             try:

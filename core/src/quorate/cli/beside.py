@@ -70,7 +70,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of a row of the running cluster; None: there is no such row."""
+    """A row at the moment of the backup and in the running cluster; None: no such row."""
 
     key: bytes
     then: bytes | None
@@ -78,7 +78,7 @@ class Change:
 
     @property
     def kind(self) -> Kind:
-        """What it does."""
+        """The effect of the change on the running cluster."""
         if self.then is None:
             return "deleted"
         return "created" if self.now is None else "replaced"
@@ -153,7 +153,7 @@ class Writer:
 
     @property
     def _needs_others(self) -> bool:
-        """Whether a row alone does not say what it is."""
+        """Whether a row can be remade only with the help of other rows."""
         return self._binding is not None and self._binding.resource.remake is not None
 
     def _item(self, key: bytes, stored: bytes, others: Stored, *, new: bool = False) -> Any:
@@ -239,7 +239,7 @@ class Writer:
 
 
 class Beside:
-    """What differs between the cluster as it was at a moment, and as it is now."""
+    """The differences between the cluster at a moment and the running one."""
 
     def __init__(self, catalog: Catalog, then: Shards, now: Shards, selection: Selection) -> None:
         self._then: Final = then
@@ -270,7 +270,7 @@ class Beside:
         )
 
     def plan(self) -> list[Found]:
-        """Return what differs, by family."""
+        """Return the differences by family."""
         found = []
         for family in self._families:
             writer = self._writers[family.name]
@@ -287,9 +287,9 @@ class Beside:
         return found
 
     async def write(self, client: AsyncClient, *, deletes: bool) -> list[Refused]:
-        """Create and replace rows, and delete those that came later; return what was refused.
+        """Create and replace rows, and delete later ones; return the refused rows.
 
-        Rows that are refused are tried again as long as that helps: they may need others.
+        Refused rows are retried while that makes progress: they may need other rows.
         """
         writable = [each for each in self._families if self._writers[each.name].writes]
         refused = await self._until_none(client, writable, deletes=False)
@@ -359,7 +359,7 @@ def slots_of(data: ShardData) -> frozenset[int]:
 
 
 def _owned(data: ShardData, family: ColumnFamily) -> Iterator[tuple[bytes, bytes]]:
-    """Yield rows, but for those that went to another shard and are still to be forgotten."""
+    """Yield the rows of a family, except rows that moved to another shard and await deletion."""
     owned = slots_of(data)
     rows = data.iterate(family.name, b"", None)
     if len(owned) == SLOTS:
@@ -374,7 +374,7 @@ def _slot(family: ColumnFamily, key: bytes) -> int:
 def _differing(
     then: Iterator[tuple[bytes, bytes]], now: Iterator[tuple[bytes, bytes]]
 ) -> Iterator[Change]:
-    """Yield what differs between rows in the order of their keys."""
+    """Yield the differences between two sequences of rows in the order of their keys."""
     one, other = next(then, None), next(now, None)
     while one is not None or other is not None:
         if other is None or (one is not None and one[0] < other[0]):
@@ -391,7 +391,7 @@ def _differing(
 
 
 def _finding(catalog: Catalog, shards: Shards) -> Stored:
-    """Return what finds the value of a row by its family and key."""
+    """Return a function that finds the value of a row by its family and key."""
     owned = {shard: slots_of(data) for shard, data in shards.items()}
 
     def find(name: str, key: bytes) -> bytes | None:
@@ -409,7 +409,7 @@ def _finding(catalog: Catalog, shards: Shards) -> Stored:
 
 
 def _verbs(binding: Binding | None, *, has_table: bool) -> tuple[str, str]:
-    """Return the verbs that make a new row and replace one; "": there is none."""
+    """Return the verbs that make a new row and replace one; "": no such verb."""
     if binding is None:
         return "", ""
     if binding.resource.remake is not None:
@@ -426,7 +426,7 @@ def _verbs(binding: Binding | None, *, has_table: bool) -> tuple[str, str]:
 
 
 def _takes_rows(binding: Binding, write: Write) -> bool:
-    """Whether a verb takes all of a row but what the host and handlers set."""
+    """Whether a verb takes all fields of a row, except those the host and handlers set."""
     if (
         write.item is None
         or write.spec.by_hand

@@ -85,7 +85,7 @@ def _report(terminal: Terminal, directory: Path, name: str, *settings: str) -> N
 
 
 def _authority() -> ModuleType:
-    """Return what needs a library that clients do not have."""
+    """Import the authority module, which needs a library that clients lack."""
     try:
         return importlib.import_module("quorate.cli.authority")
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""`quorate config`: what is in effect, whether it is right, and what a file may say."""
+"""`quorate config`: shows, checks and describes the configuration."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""`quorate controller`: what runs in the background, and whether it may."""
+"""`quorate controller`: lists, pauses and resumes background work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def command() -> None:
 @command.command("list")
 @click.pass_obj
 def list_controllers(terminal: Terminal) -> None:
-    """List the controllers that run on leaders, and those that are paused, node by node."""
+    """List the controllers that run on leaders, and the paused ones, node by node."""
     terminal.print(terminal.ask(_rows))
 
 
@@ -68,7 +68,7 @@ async def _rows(client: AsyncClient) -> list[Mapping[str, object]]:
 def _on_every_node(
     terminal: Terminal, method: str, request: Message, response: type[Message]
 ) -> None:
-    """Ask every node; fail with those that cannot be reached, after all others were asked."""
+    """Call every node; after all calls, fail with the unreachable nodes."""
     missed: list[Problem] = []
 
     async def send(client: AsyncClient, node: str) -> None:

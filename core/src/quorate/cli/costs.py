@@ -1,4 +1,4 @@
-"""What a cluster costs and carries: figures that were measured, and what follows from them."""
+"""The costs and capacity of a cluster, computed from measured figures."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ _MOST_NODES: Final = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What is asked of a cluster; rates are by the second."""
+    """The workload of a cluster; rates are per second."""
 
     sessions: float = 0.0
     #: Each in a call of its own.
@@ -124,7 +124,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
-    """What a plan takes of something, on each machine or of the whole cluster."""
+    """The use of one resource by a plan, on each machine or in the whole cluster."""
 
     what: str
     needs: float
@@ -140,7 +140,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPlan:
-    """A number of machines, how they are set up, and what is used of them."""
+    """A number of machines with their configuration and their usage."""
 
     nodes: int
     workers: int
@@ -149,12 +149,12 @@ class ClusterPlan:
 
     @property
     def fits(self) -> bool:
-        """Whether the machines carry what is asked."""
+        """Whether the machines carry the workload."""
         return all(each.fits for each in self.uses)
 
     @property
     def fullest(self) -> Use:
-        """What is used most, and would break first."""
+        """The fullest resource, which is the first limit reached."""
         bounded = [each for each in self.uses if each.has]
         return max(bounded, key=lambda each: each.needs / (each.has or 1.0))
 
@@ -232,7 +232,7 @@ def _shards(demand: Demand, members: int) -> int:
 
 
 def _leading_us(demand: Demand) -> float:
-    """Return what the leaders of all shards do."""
+    """Return the processor time that the leaders of all shards need per second."""
     return (
         demand.writes * _value("write_leader")
         + demand.batched * _value("batched_leader")

@@ -1,4 +1,4 @@
-"""`quorate debug`: what an engineer who was not there needs to understand a cluster."""
+"""`quorate debug`: collects diagnostics for engineers without access to the cluster."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class AskingCommand(click.Command):
 
 
 def terminal_of(ctx: click.Context) -> Terminal:
-    """Return the terminal of the process, whatever a group below has put in its place."""
+    """Return the terminal of the process, even if a nested group has replaced `ctx.obj`."""
     return cast("Terminal", ctx.find_root().obj)
 
 

@@ -76,7 +76,7 @@ def command(terminal: Terminal, here: bool) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """What the nodes of a cluster report of themselves."""
+    """The status, metrics and quotas of the nodes of a cluster."""
 
     topology: pb.TopologyResponse
     statuses: Mapping[str, Status]
@@ -86,9 +86,9 @@ class Reports:
 
 
 async def gather(client: AsyncClient, names: Sequence[str] = ()) -> Reports:
-    """Ask every node for its status, and those that answer for their metrics and quotas.
+    """Ask every node for its status, then each answering node for its metrics and quotas.
 
-    The metrics are those whose names begin with any of `names`; without them all.
+    Only metrics with a prefix among `names` are kept; if it is empty, all are.
     """
     topology, statuses = await look(client)
     answering = [name for name, each in statuses.items() if not isinstance(each, Silent)]
@@ -99,7 +99,7 @@ async def gather(client: AsyncClient, names: Sequence[str] = ()) -> Reports:
 
 
 def of_cluster(reports: Reports) -> Iterator[Finding]:
-    """Return what is wrong with a cluster."""
+    """Yield the problems of a cluster."""
     yield from of_view(view_of(reports.topology, reports.statuses, at_s=time.monotonic()))
     for node, status in reports.statuses.items():
         if isinstance(status, Silent):
@@ -115,7 +115,7 @@ def of_cluster(reports: Reports) -> Iterator[Finding]:
 
 
 def of_view(view: ClusterView) -> Iterator[Finding]:
-    """Return what is wrong with nodes and shards as `quorate status` shows them."""
+    """Yield the problems of nodes and shards in the view of `quorate status`."""
     nodes: Any = view.rows["nodes"]
     shards: Any = view.rows["shards"]
     for row in view.rows["alarms"]:
@@ -144,7 +144,7 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
 
 
 def of_status(node: str, status: pb.NodeStatusResponse) -> Iterator[Finding]:
-    """Return what a node says of its controllers."""
+    """Yield the paused and failing controllers of a node."""
     for name in status.paused:
         yield Finding(node, f"controller {name} is paused", f"quorate controller resume {name}")
     for each in status.controllers:
@@ -154,7 +154,7 @@ def of_status(node: str, status: pb.NodeStatusResponse) -> Iterator[Finding]:
 
 
 def of_metrics(node: str, samples: Samples, *, now_s: float) -> Iterator[Finding]:
-    """Return what is wrong by the metrics of a node."""
+    """Yield the problems that the metrics of a node show."""
 
     def one(name: str) -> float:
         return next((value for _, value in samples.get(name, ())), 0.0)
@@ -202,7 +202,7 @@ def of_quotas(rows: Iterable[Mapping[str, Any]]) -> Iterator[Finding]:
 
 
 def of_machine(settings: Settings, file: Path | None = None) -> Iterator[Finding]:
-    """Return what is wrong with a configuration, its file, and the machine that is to run it."""
+    """Yield the problems of a configuration, of its file and of the machine that runs it."""
     from quorate.config.exposed import exposed
 
     for setting, path in exposed(settings, file):

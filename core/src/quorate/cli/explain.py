@@ -1,4 +1,4 @@
-"""`quorate explain`: why a key is as it is, and where the time of a request went."""
+"""`quorate explain`: the state of a key, and the time that a request took."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def command() -> None:
 )
 @click.pass_obj
 def explain_key(terminal: Terminal, family: str, key: str, in_hex: bool, most: int) -> None:
-    """Show who wrote the row of FAMILY with KEY, by which command and when, and its history.
+    """Show the writer, command, time and history of the row of FAMILY with KEY.
 
     The key is given as `quorate watch` shows it: text, or a JSON array of its parts. It shows
     the history that watches keep, the writer where audit.writers is on, and the command while a
@@ -94,7 +94,7 @@ def explain_request(terminal: Terminal, request: str) -> None:
 
 
 async def facts_of(client: AsyncClient, family: str, key: bytes, most: int) -> dict[str, Any]:
-    """Return what is kept about a row: who wrote it, by which command and when, and its changes."""
+    """Return the recorded writer, command, deadlines and changes of a row."""
     first, changes, looked = await _history(client, family, key, most)
     if not first.revision and not changes and looked.complete:
         raise failure(f"{family} has no such row, and no change of it is kept")
@@ -147,7 +147,7 @@ async def _history(
 async def _writer(
     client: AsyncClient, family: str, key: bytes, revision: int
 ) -> Mapping[str, object]:
-    """Return who wrote a row, as far as that was kept and the caller may know it."""
+    """Return the writer of a row, if it was recorded and the caller may see it."""
     asked = audit_pb2.FindWriter(family=family, key=key)
     try:
         found = await client.call(WRITER, asked, audit_pb2.RowWriter, read=True)

@@ -68,7 +68,7 @@ def export(terminal: Terminal, folder: Path, force: bool) -> None:
 
 
 def sources_of(plugins: Iterable[Declared]) -> Mapping[str, bytes]:
-    """Return the files of all services, public commands and rows, with what they import.
+    """Return the files of all services, public commands and rows, with their imports.
 
     They stand in the order of their names, which are their paths as they import each other.
     Raises `Failure` for a file that its distribution does not bring.

@@ -1,4 +1,4 @@
-"""How a command fails: what happened, where, and what to do, for people and for programs."""
+"""The failures of commands: the event, its place and its fix, for people and programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """What the exit status of `quorate` says to a script."""
+    """The meanings of the exit statuses of `quorate`."""
 
     OK = 0
     FAILED = 1
@@ -50,12 +50,12 @@ def failure(what: str, fix: str = "", exit_code: ExitCode = ExitCode.FAILED) -> 
 
 
 def problem(what: str, fix: str = "") -> Problem:
-    """Return a problem that has no parts but what it is and, unless it says so, what to do."""
+    """Return a problem with no parts but a statement and an optional fix."""
     return Problem(f"{what}; {fix}" if fix else what, {"what": what, "fix": fix})
 
 
 def not_installed(error: ModuleNotFoundError, what: str) -> Failure:
-    """Return the failure of what needs the extra `server`."""
+    """Return the failure of a function that needs the extra `server`."""
     fix = "pip install 'quorate[server]'"
     return failure(f"{what} needs {error.name}, which is not installed", fix)
 

@@ -95,7 +95,7 @@ def shrink(terminal: Terminal, group: str, shards: int) -> None:
 
 
 def merge_of(places: list[pb.ShardPlace]) -> tuple[str, str]:
-    """Return the two shards with the fewest slots that can be merged; fails if there are none."""
+    """Return the two mergeable shards with the fewest slots; fails if no two can be merged."""
     names = {f"{each.group}/{each.number}": each for each in places}
     names.pop("metadata/0", None)
     ordered = sorted(names, key=lambda name: (_slots(names[name]), names[name].number))

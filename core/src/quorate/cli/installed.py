@@ -14,7 +14,7 @@ from quorate.plugin.problems import PluginProblem
 
 
 class UnjudgedSection(BaseModel):
-    """Stands for the section of a broken plugin: whatever it holds is not the user's mistake."""
+    """Accepts any section of a broken plugin: its content is not the user's mistake."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -32,11 +32,11 @@ class InstalledPlugins:
         return frozenset(problem.plugin for problem in self.problems)
 
     def problems_of(self, name: str) -> list[PluginProblem]:
-        """Return what is wrong with one plugin."""
+        """Return the problems of one plugin."""
         return [problem for problem in self.problems if problem.plugin == name]
 
     def cli_commands(self) -> Mapping[str, tuple[Declared, CliCommand]]:
-        """Return what sound plugins add to the command line, by the name of the command."""
+        """Return the commands of sound plugins by name."""
         return {
             command.name: (plugin, command)
             for plugin in self.declared

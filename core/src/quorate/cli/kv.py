@@ -196,7 +196,7 @@ def list_pairs(
     stale: bool,
     in_hex: bool,
 ) -> None:
-    """List the pairs whose keys begin with PREFIX, in the order of the keys."""
+    """List the pairs with keys that begin with PREFIX, by key."""
     wanted = bytes_of(prefix, "PREFIX", in_hex)
     # The smallest key that is larger.
     start = b"" if after is None else bytes_of(after, "--after", in_hex) + b"\0"

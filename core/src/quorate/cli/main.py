@@ -96,7 +96,7 @@ class RootGroup(click.Group):
         return sorted([*self.commands, *terminal_of(ctx).plugins.cli_commands()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command, or what stands for it until it is called."""
+        """Return the command, or a deferred command that loads it when it is called."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
         found = terminal_of(ctx).plugins.cli_commands().get(cmd_name)
@@ -201,7 +201,7 @@ def root(
 
 @root.result_callback()
 def _end(_: object, **_options: object) -> None:
-    """Keep what a command returns from being taken for an exit code."""
+    """Discard the return value of a command, which is not an exit code."""
 
 
 adopt(root, asks=True)

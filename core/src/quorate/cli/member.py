@@ -93,7 +93,7 @@ def remove(terminal: Terminal, name: str, force: bool, plan: bool, yes: bool) ->
 def replace(
     terminal: Terminal, name: str, address: str, force: bool, plan: bool, yes: bool
 ) -> None:
-    """Remove the node NAME, whose data is lost, and add the one at ADDRESS under its name.
+    """Replace the node NAME, which lost its data, with the one at ADDRESS under its name.
 
     Start the new one first, with an empty directory and with [cluster] join in its file. The
     cluster checks it before anything is removed: it has to answer, to wait for this cluster, and

@@ -1,4 +1,4 @@
-"""`quorate metrics`: what Prometheus and Grafana need to know of a cluster's metrics."""
+"""`quorate metrics`: alert rules for Prometheus and a dashboard for Grafana."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The end of a process with the one that started it."""
+"""Ends a process when its parent process ends."""
 
 import os
 import threading

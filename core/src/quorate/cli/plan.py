@@ -1,4 +1,4 @@
-"""`quorate plan`: how many machines a demand takes, and what would break first."""
+"""`quorate plan`: the machines a workload needs, and the first limit reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`quorate plugin`: what is installed, whether it is sound, and what an author needs."""
+"""`quorate plugin`: lists and checks installed plugins, and serves plugin authors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command() -> None:
 @command.command("list")
 @click.pass_obj
 def list_plugins(terminal: Terminal) -> None:
-    """List the installed plugins and what they declare.
+    """List the installed plugins and their declarations.
 
     A plugin is enabled when the configuration names it, built in when it comes with the core,
     broken when it has a problem, and available otherwise.
@@ -69,7 +69,7 @@ def _row(
 
 
 def _for_people(row: dict[str, object]) -> dict[str, object]:
-    """A row that fits a terminal: three columns, what is declared one below the other."""
+    """Return a row that fits a terminal: three columns, with declarations one per line."""
     declares: list[str] = []
     for kind, names in row.items():
         if isinstance(names, list) and names and kind != "problems":
@@ -126,7 +126,7 @@ def check(terminal: Terminal, names: tuple[str, ...]) -> None:
 
 
 def _named(plugins: InstalledPlugins, names: Sequence[str]) -> Sequence[Declared]:
-    """Return the plugins of these names, or fail with those that are not installed."""
+    """Return the plugins of these names, or fail with the names that are not installed."""
     known = [declared.plugin.name for declared in plugins.declared]
     missing = sorted(set(names) - set(known))
     if missing:

@@ -53,7 +53,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What the compiler makes of the sources."""
+    """The output of the compiler for the sources."""
 
     #: By path below the root.
     files: Mapping[str, bytes]
@@ -61,7 +61,7 @@ class Generated:
 
 
 def demand_generator() -> None:
-    """Fail unless the one generator is installed whose code runs everywhere."""
+    """Fail unless the pinned generator is installed: its code runs on every supported runtime."""
     try:
         found = version(GENERATOR)
     except PackageNotFoundError:
@@ -89,7 +89,7 @@ def source_of(folder: Path) -> Source:
 
 
 def generate(source: Source) -> Generated:
-    """Run the compiler in a temporary folder and return what it wrote."""
+    """Run the compiler in a temporary folder and return its output."""
     demand_generator()
     with tempfile.TemporaryDirectory() as temporary:
         out = Path(temporary, "out")
@@ -129,7 +129,7 @@ def accept(source: Source, generated: Generated) -> list[Path]:
 
 
 def differences(source: Source, generated: Generated) -> list[Problem]:
-    """Return what the committed code lacks, and what breaks the golden descriptors."""
+    """Return the stale files of the committed code, and the breaks of the golden descriptors."""
     again = f"run `quorate plugin protos {source.folder}`"
     faults = [
         f"{path} is missing" if not path.is_file() else _outdated(path)
@@ -184,7 +184,7 @@ def _run_protoc(source: Source, outputs: Iterable[str], protos: Iterable[str]) -
 
 
 def _include_paths(root: Path) -> list[Path]:
-    """Where imports are looked for: here, in quorate, in plugins, in what protobuf and Google ship.
+    """Return the import paths: this root, quorate, plugins, and the files of protobuf and Google.
 
     Nothing is imported for it: a plugin whose code is not generated yet cannot be.
     """
@@ -230,9 +230,9 @@ def _folder_of(plugin: Plugin) -> Path | None:
 
 
 def check_plugin(plugin: Plugin) -> tuple[str, list[tuple[str, str]]]:
-    """Return what was found out of a plugin, and each stale file with what repairs it.
+    """Return the state of a plugin's generated code, and each stale file with its fix.
 
-    Only the compiler knows: where it is not installed, nothing is said to be stale.
+    Only the compiler can tell: if it is not installed, no file is reported as stale.
     """
     folder = _folder_of(plugin)
     if folder is None:

@@ -1,4 +1,4 @@
-"""The commands of a resource: `quorate <plugin> <resources> list`, and whatever its verbs are."""
+"""The commands of a resource: `quorate <plugin> <resources> list`, and its other verbs."""
 
 from __future__ import annotations
 
@@ -249,7 +249,7 @@ def _change(binding: Binding, write: Write) -> click.Command:
 
 
 class _Given:
-    """An option for one field of a message, which refuses what the field cannot hold."""
+    """An option for one field of a message, which refuses values that the field cannot hold."""
 
     def __init__(self, field: Any, within: tuple[Any, ...]) -> None:
         self.field: Final[Any] = field
@@ -264,7 +264,7 @@ class _Given:
         self._json: Final = kind is not None and not self._map
 
     def option(self) -> click.Option:
-        """Return the option; it is None, or (), when it is not given."""
+        """Return the click option; its value is None or () when it is omitted."""
         field = self.field
         if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL and not self._many:
             off = f"--no-{self._flag.removeprefix('--')}"
@@ -280,7 +280,7 @@ class _Given:
         )
 
     def write(self, item: Any, value: Any) -> None:
-        """Write what was given into a message."""
+        """Write the given value into a message."""
         for each in self._within:
             item = getattr(item, each.name)
         if self._json:
@@ -293,7 +293,7 @@ class _Given:
             setattr(item, self.field.name, self.value(value))
 
     def value(self, given: Any) -> Any:
-        """Return what was given as the field has it."""
+        """Return the given value in the type of the field."""
         if self.field.enum_type is not None:
             return words_of(self.field.enum_type)[given]
         if self.field.type == FieldDescriptor.TYPE_BYTES:
@@ -351,7 +351,7 @@ def _settable(binding: Binding, item: type[Message]) -> Iterator[_Given]:
 
 
 def _others(binding: Binding, message: type[Message]) -> Iterator[_Given]:
-    """Yield what a request or an item says beside the key."""
+    """Yield the options for the fields of a request or an item, except its key."""
     hidden = _HIDDEN.union(PAGING, binding.parts)
     for field in message.DESCRIPTOR.fields:
         is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
@@ -361,7 +361,7 @@ def _others(binding: Binding, message: type[Message]) -> Iterator[_Given]:
 
 
 def _given(options: Sequence[_Given], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what was given of these options, by the names of the fields."""
+    """Return the given values of these options by option name."""
     found = ((each, values[each.name]) for each in options)
     return {each.name: each.value(value) for each, value in found if value not in (None, ())}
 

@@ -192,7 +192,7 @@ def _comments(file: str) -> Mapping[str, str]:
 
 
 def comments_in(source: str) -> Mapping[str, str]:
-    """Return the comments of a `.proto` file by the names of what they stand above, or beside."""
+    """Return the comments of a `.proto` file by the names of the declarations they describe."""
     found: dict[str, str] = {}
     scopes, words, above, last = list[str](), list[str](), list[str](), ""
     for token in _TOKEN.finditer(source):
@@ -223,7 +223,7 @@ def comments_in(source: str) -> Mapping[str, str]:
 
 
 def _name(words: Sequence[str]) -> str:
-    """Return what a statement declares, if anything: a field stands before its number."""
+    """Return the name that a statement declares, or ""; a field's name precedes its number."""
     if words[:1] and words[0] in _NAMED:
         return words[1]
     return words[words.index("=") - 1] if "=" in words else ""

@@ -75,8 +75,8 @@ def command(
     it. On a machine with workers, it is the first worker.
 
     With --beside, no node is filled: DIR is restored in a sandbox, and rows that the running
-    cluster lacks are created in it: all of them, or those of one tenant, shard or group. If existing
-    rows differ, nothing is written, unless --replace replaces them; later rows stay, unless
+    cluster lacks are created in it: all, or those of one tenant, shard or group. If existing rows
+    differ, nothing is written, unless --replace replaces them; later rows stay, unless
     --delete deletes them.
     """
     try:
@@ -137,7 +137,7 @@ class _Beside:
     def restore(
         self, tenant: str, shard: str, group: str, *, plans: bool, replace: bool, delete: bool
     ) -> None:
-        """Compare what is restored with the cluster, and write what may be written."""
+        """Compare the restored rows with the cluster, and write the permitted changes."""
         from quorate.cli.beside import Beside, Selection, slots_of
         from quorate.node.directory import sandboxed
         from quorate.plugin.shard_id import ShardId

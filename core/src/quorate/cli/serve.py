@@ -200,7 +200,7 @@ def demand_startable(settings: Settings, catalog: Catalog, *, again: bool = Fals
 
 
 def catalog_of(terminal: Terminal, enabled: frozenset[str]) -> Catalog:
-    """Return what the enabled plugins declare, or fail with everything that is wrong with them."""
+    """Return the catalog of the enabled plugins, or fail with all of their problems."""
     from quorate.plugin.catalog import build
     from quorate.plugin.problems import PluginErrors, PluginProblem
 

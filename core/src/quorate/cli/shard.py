@@ -395,7 +395,7 @@ def _generation(status: Status) -> int:
 
 
 async def _recover(client: AsyncClient, request: pb.RecoverShardRequest) -> tuple[str, int]:
-    """Return who leads the shard in its new history, and the history."""
+    """Recover a shard; return the leader of its new history, and that history's epoch."""
     answer = await client.call(f"{ADMIN}/RecoverShard", request, pb.RecoverShardResponse)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _LED_S

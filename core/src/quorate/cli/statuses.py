@@ -51,12 +51,12 @@ class Statuses:
         await self._connections.close()
 
     async def of(self, addresses: Mapping[str, str]) -> Mapping[str, Status]:
-        """Return what each node says, by the name that its address is given under."""
+        """Return the status of each node by the name given with its address."""
         found = await asyncio.gather(*map(self._ask, addresses.values()))
         return dict(zip(addresses, found, strict=True))
 
     async def of_members(self, topology: pb.TopologyResponse) -> Mapping[str, Status]:
-        """Return what each node of a cluster says."""
+        """Return the status of each node of a cluster."""
         return await self.of({each.node: each.address for each in topology.nodes})
 
     async def _ask(self, address: str) -> Status:
@@ -72,7 +72,7 @@ class Statuses:
 
 
 async def look(client: AsyncClient) -> tuple[pb.TopologyResponse, Mapping[str, Status]]:
-    """Return where the shards of a cluster are, and what each of its nodes says."""
+    """Return the topology of a cluster, and the status of each of its nodes."""
     topology = await client.topology()
     async with Statuses(client.tls, client.token) as statuses:
         return topology, await statuses.of_members(topology)
@@ -107,7 +107,7 @@ def paused_rows(statuses: Mapping[str, Status]) -> Iterator[dict[str, object]]:
 async def quota_rows(
     client: AsyncClient, nodes: Collection[str], *ignored: type[QuorateError]
 ) -> Iterator[Mapping[str, Any]]:
-    """Return the usage of quotas on these nodes, without those that fail with an ignored error."""
+    """Return the usage of quotas on these nodes, without nodes that fail with an ignored error."""
 
     async def ask(node: str) -> pb.QuotaUsageResponse:
         with suppress(*ignored):
@@ -124,7 +124,7 @@ def name_of(place: pb.ShardPlace) -> str:
 
 
 def place_of(topology: pb.TopologyResponse, shard: str) -> pb.ShardPlace:
-    """Return where a shard is; fail when there is none of that name."""
+    """Return the place of a shard; fail if no shard has that name."""
     places = {name_of(place): place for place in topology.shards}
     if shard not in places:
         known = ", ".join(places) or "none yet"
@@ -133,7 +133,7 @@ def place_of(topology: pb.TopologyResponse, shard: str) -> pb.ShardPlace:
 
 
 def report_of(status: pb.NodeStatusResponse, shard: str) -> pb.ReplicaReport | None:
-    """Return what a node says of its replica of a shard, if it runs one."""
+    """Return a node's report of its replica of a shard, if it runs one."""
     return next((each for each in status.shards if each.shard == shard), None)
 
 
@@ -144,14 +144,14 @@ def leads(report: pb.ReplicaReport) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replica:
-    """What is known of one replica."""
+    """The known state of one replica."""
 
     node: str
-    #: What its node says of it, if it runs there.
+    #: The report of its node, if it runs there.
     report: pb.ReplicaReport | None = None
-    #: The index up to which its data goes; None: nobody says.
+    #: The index up to which its data goes; None: unknown.
     applied: int | None = None
-    #: Why it does not go on; empty: it does.
+    #: Why it makes no progress; empty: it does.
     problem: str = ""
 
 

@@ -41,7 +41,7 @@ _PATIENCE_S: Final = 10.0
 
 
 class Terminal:
-    """The `obj` of every command: the choices of the user, and what they decide.
+    """The `obj` of every command: the user's choices of cluster, format and files.
 
     Towards plugins it is a `quorate.plugin.console.Console`.
     """
@@ -52,7 +52,7 @@ class Terminal:
         self.lines = False
         self.debug = False
         self.config_file: Path | None = None
-        #: What `--tls-ca`, `--tls-cert` and `--tls-key` say.
+        #: The values of `--tls-ca`, `--tls-cert` and `--tls-key`.
         self.tls_files: tuple[str | None, str | None, str | None] = (None, None, None)
         #: What `--token-file` says.
         self.token_file: Path | None = None
@@ -108,7 +108,7 @@ class Terminal:
         return ",".join(endpoints)
 
     def ask(self, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
-        """Return what `work` makes of a client of the cluster, which is closed afterwards."""
+        """Return the result of `work` with a client of the cluster, which is closed afterwards."""
         from quorate.client import connect
 
         endpoints = self.reached()
@@ -126,7 +126,7 @@ class Terminal:
             raise KeyboardInterrupt from None
 
     def follow(self, work: Callable[[AsyncClient], Awaitable[None]]) -> None:
-        """Do what goes on until Ctrl-C, which is how it ends and no failure."""
+        """Run `work` until Ctrl-C, which ends it without an error."""
         with suppress(KeyboardInterrupt):
             self.ask(work)
 
@@ -140,7 +140,7 @@ class Terminal:
             raise of_configuration(error) from error
 
     def chosen_config(self) -> Path | None:
-        """Return the configuration file that holds: the named one, or the one that is here."""
+        """Return the effective configuration file: the named one, or the default if it exists."""
         if self.config_file is None and DEFAULT_CONFIG.exists():
             return DEFAULT_CONFIG
         return self.config_file
@@ -166,7 +166,7 @@ class Terminal:
         click.echo(json.dumps(parts, default=_plain, ensure_ascii=False) if self.json else sentence)
 
     def print_json(self, value: object) -> None:
-        """Write a value as JSON, whatever form was chosen."""
+        """Write a value as JSON, regardless of the output format."""
         click.echo(_encoded(value))
 
     def warn(self, sentence: str) -> None:
@@ -205,7 +205,7 @@ def _listens(address: str) -> bool:
 
 
 def show(shown: RenderableType) -> None:
-    """Write what was laid out, as wide as the terminal."""
+    """Write a rich renderable as wide as the terminal."""
     _screen().print(shown)
 
 
@@ -218,7 +218,7 @@ def _screen() -> Console:
 
 @contextmanager
 def progress(title: str, *, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """Show on a terminal how many calls are done, or bytes of an unknown number; give what adds."""
+    """Show progress in calls, or in bytes of an unknown total; yield a function that adds to it."""
     from rich import progress as rich
     from rich.console import Console
 
@@ -275,7 +275,7 @@ def _cell(value: object) -> str:
 
 
 def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
-    """Return an argument as bytes: its UTF-8, or what its hex digits say."""
+    """Return an argument as bytes: its UTF-8, or its decoded hex digits."""
     if not in_hex:
         return text.encode(errors="surrogateescape")
     try:
@@ -289,13 +289,13 @@ def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
 
 
 def line_of(value: bytes) -> str:
-    """Return bytes as one line for people: text, or base64 where they are none."""
+    """Return bytes as one line for people: text, or base64 if they are not UTF-8."""
     text = _text(value)
     return base64.b64encode(value).decode() if text is None else _visible(text)
 
 
 def _visible(text: str) -> str:
-    """Return a text on one line that cannot steer a terminal: what is not shown is escaped."""
+    """Return a text as one line that is safe on a terminal: unprintable characters are escaped."""
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )
@@ -316,7 +316,7 @@ def _plain(value: object) -> object:
 
 
 def _text(value: bytes) -> str | None:
-    """Return bytes as text; None where they are none."""
+    """Return bytes as text; None if they are not UTF-8."""
     try:
         return value.decode()
     except UnicodeDecodeError:

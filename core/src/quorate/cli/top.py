@@ -1,4 +1,4 @@
-"""`quorate top`: what a cluster does at the moment, in a terminal."""
+"""`quorate top`: the live activity of a cluster in a terminal."""
 
 from __future__ import annotations
 

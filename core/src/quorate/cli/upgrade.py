@@ -1,4 +1,4 @@
-"""`quorate upgrade`: the releases of the nodes, and what the cluster may use of them."""
+"""`quorate upgrade`: the releases of the nodes, and the feature levels of the cluster."""
 
 from __future__ import annotations
 

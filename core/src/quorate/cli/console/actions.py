@@ -1,4 +1,4 @@
-"""What operators can do in the console: commands, each shown and confirmed before it runs."""
+"""The actions of operators in the console: commands, each shown and confirmed before it runs."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
 
 
 def backup_into(directory: Path) -> ConsoleAction:
-    """Return what takes a backup into a new directory below one on this node."""
+    """Return the action that takes a backup into a new directory below one on this node."""
     return ConsoleAction(title="Take a backup", command=("backup", f"{directory}/{{{_NOW}}}"))
 
 
 class _Confirmable(NamedTuple):
-    """What was shown to whom, to be confirmed once."""
+    """An action shown to one reader, to be confirmed once."""
 
     password: str
     path: str
@@ -127,7 +127,7 @@ class Actions:
         return bool(self._actions)
 
     def offered(self, rows: Iterable[Row], *verbs: str, **more: str) -> list[Row]:
-        """Return rows with links to what can be done about each; `more` is the same for all."""
+        """Return rows with links to their actions; `more` has values common to all rows."""
         actions = self._of(verbs)
         if not actions:
             return [*rows]
@@ -137,7 +137,7 @@ class Actions:
         ]
 
     def offered_by_columns(self, rows: Sequence[Row], prefix: str) -> Sequence[Row]:
-        """Return rows with links to what can be done about them by their columns alone."""
+        """Return rows with links to the actions that need nothing but their columns."""
         verbs = [
             path.removeprefix("actions/")
             for path, action in self._actions.items()
@@ -148,7 +148,7 @@ class Actions:
         return self.offered(rows, *verbs)
 
     def _of(self, verbs: Iterable[str]) -> list[tuple[str, str, ConsoleAction]]:
-        """Return verbs, paths and actions, of those that there are."""
+        """Return the verbs, paths and actions of the existing actions among these."""
         paths = {each.rpartition("/")[2]: f"actions/{each}" for each in verbs}
         return [
             (verb, path, self._actions[path])
@@ -157,7 +157,7 @@ class Actions:
         ]
 
     def links(self, root: str, prefix: str = "") -> str:
-        """Return links to the actions whose paths begin with a prefix."""
+        """Return links to the actions with paths that begin with a prefix."""
         items = "".join(
             f"<li>{anchor(Link(action.title, path), root)}</li>"
             for path, action in self._actions.items()
@@ -166,7 +166,7 @@ class Actions:
         return f"<ul>{items}</ul>" if items else ""
 
     def page(self, client: Client, path: str, request: Request) -> Page | None:
-        """Show what an action is going to do, or do it when it is confirmed; None: no such one."""
+        """Show the effect of an action, or run it once confirmed; None: no such action."""
         action = self._actions.get(path)
         if action is None:
             return None
@@ -233,7 +233,7 @@ class Actions:
         )
 
     def _show(self, password: str, path: str, values: Mapping[str, str]) -> str:
-        """Return what confirms, once, what is shown."""
+        """Return a token that confirms the shown action once."""
         confirmation = secrets.token_urlsafe(24)
         with self._lock:
             while len(self._shown) >= _MOST:
@@ -265,7 +265,7 @@ def _values(words: Words, query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _link(verb: str, path: str, action: ConsoleAction, row: Row) -> Link:
-    """Return a link to the page of an action that knows what a row says."""
+    """Return a link to the page of an action, filled in with the columns of a row."""
     words = Words(action.command)
     named = {name: row[name] for name in words.names if row.get(name)}
     return Link(verb.replace("-", " "), path, {name: str(each) for name, each in named.items()})

@@ -1,4 +1,4 @@
-"""The pages about what goes on: rates and latencies, slow writes, and changes of a row."""
+"""The pages about activity: rates and latencies, slow writes, and changes of a row."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _CHANGES: Final = 20
 
 
 class ActivityPages:
-    """Keeps what nodes had done some seconds ago, so that it can show rates."""
+    """Keeps the metrics of some seconds ago, so that it can show rates."""
 
     def __init__(self) -> None:
         self._moments: Final[deque[Activity]] = deque(maxlen=_MOMENTS)
 
     def rates(self, client: Client) -> Page:
-        """Show what is called and written, how often, and how long it takes."""
+        """Show the rates and latencies of calls and writes."""
         _, statuses = client.thread.run(look(client.asynchronous))
         texts = client.thread.run(texts_of(client.asynchronous, statuses, NAMES))
         samples = {
@@ -126,7 +126,7 @@ def query_of(key: bytes) -> Mapping[str, str]:
 
 
 def changes(client: Client, query: Mapping[str, str]) -> Page:
-    """Show the recent changes of a row: who wrote it, by which command and when."""
+    """Show the recent changes of a row, with their writers, commands and times."""
     family, key, in_hex = (query.get(name, "") for name in ("family", "key", "hex"))
     head = form({"family": family, "key": key, "hex": in_hex}, required=("family", "key"))
     title = "Changes of a row"

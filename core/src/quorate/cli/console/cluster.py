@@ -156,7 +156,7 @@ class Cluster:
 
     @staticmethod
     def alarms(client: Client) -> Page:
-        """Show what does not go on as it should, and what to do about it."""
+        """Show the problems of the cluster and their fixes."""
         found = [
             {"where": each.where, "found": Bad(each.found), "what to do": each.advice}
             for each in of_cluster(client.thread.run(gather(client.asynchronous, NAMES)))
@@ -165,7 +165,7 @@ class Cluster:
         return Page(title="What to do", tables=[("", found)], foot=foot)
 
     def controllers(self, client: Client) -> Page:
-        """Show what controllers do, those that fail first, and when timers are due."""
+        """Show controllers, failing ones first, and when timers are due."""
         _, statuses = client.thread.run(look(client.asynchronous))
         texts = client.thread.run(texts_of(client.asynchronous, statuses, (_TIMERS,)))
         rows: list[dict[str, object]] = [
@@ -182,7 +182,7 @@ class Cluster:
         return Page(title="Controllers and timers", tables=tables)
 
     def quotas(self, client: Client) -> Page:
-        """Show what is used of quotas, the fullest first."""
+        """Show the usage of quotas, the fullest first."""
         nodes = [each.node for each in client.topology().nodes]
         uses = quota_rows(client.asynchronous, nodes, OutcomeUnknownError, UnavailableError)
         rows = [
@@ -207,7 +207,7 @@ class Cluster:
 
 
 def _place(row: Mapping[str, Any], node: str, *, well: bool) -> object:
-    """Return what a node is for a shard: its leader, how many entries it lags, or nothing."""
+    """Return the role of a node in a shard: leader, the lag of a follower, or ""."""
     if node == row["leader"]:
         return Strong("leader")
     if node not in row["nodes"]:

@@ -1,4 +1,4 @@
-"""What the pages are made of; whatever comes from a cluster is escaped here."""
+"""The HTML of the pages; all data from a cluster is escaped here."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What can be done about a row."""
+    """The actions of a row."""
 
     links: Sequence[Link]
 
@@ -62,7 +62,7 @@ class Strong:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page: what stands above its tables is not renewed while it is looked at."""
+    """A page; its part above the tables is not refreshed while it is open."""
 
     #: Whether the rest is.
     renewed: bool = True
@@ -108,7 +108,7 @@ def note(text: str) -> str:
 
 
 def form(fields: Mapping[str, str], required: Container[str] = (), button: str = "Show") -> str:
-    """Return a form that asks the same page for what its fields say."""
+    """Return a form that requests the same page with the values of its fields."""
     inputs = "".join(
         f'<label>{escape(name.replace("_", " "))} <input name="{escape(name)}"'
         f' value="{escape(value)}"{" required" if name in required else ""}></label> '
@@ -118,7 +118,7 @@ def form(fields: Mapping[str, str], required: Container[str] = (), button: str =
 
 
 def confirmation_form(fields: Mapping[str, str], button: str = "Do it") -> str:
-    """Return a form that has the same page do what its fields say."""
+    """Return a form that posts the values of its fields to the same page."""
     inputs = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'
         for name, value in fields.items()

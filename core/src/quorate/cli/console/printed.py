@@ -1,4 +1,4 @@
-"""Runs commands of the command line for pages, and keeps what they print."""
+"""Runs commands of the command line for pages, and keeps their output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIELD: Final = re.compile(r"\{(\w+)\}")
 
 
 class Printed(Terminal):
-    """What a command asks with, and prints on."""
+    """A terminal for a command on a page: it lends a client and keeps the output."""
 
     def __init__(self, client: Client) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Printed(Terminal):
         return self._asked
 
     def ask(self, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
-        """Return what `work` makes of that client."""
+        """Return the result of `work` with that client."""
 
         async def asked() -> T:
             return await work(self._asked.asynchronous)
@@ -82,7 +82,7 @@ class Commands:
         return printed
 
     def help(self, words: Sequence[str]) -> str:
-        """Return what a command does."""
+        """Return the help text of a command."""
         command = self.load(words[0])
         for word in words[1:]:
             if isinstance(command, click.Group):

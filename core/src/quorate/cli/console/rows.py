@@ -27,7 +27,7 @@ _BAD: Final = frozenset({"failed", "error", "fenced", "offline", "unavailable", 
 
 
 def title_of(resource: Resource[Any]) -> str:
-    """Return what the rows of a resource are called."""
+    """Return the plural name of the rows of a resource."""
     return spaced(plural(resource.row.DESCRIPTOR.name))
 
 

@@ -176,7 +176,7 @@ class ConsoleSite:
     def _of_plugin(
         self, client: Client, path: str, page: ConsolePage, query: Mapping[str, str]
     ) -> Page:
-        """Return a page of a plugin: what its commands print, and what can be done there."""
+        """Return a page of a plugin: the output of its commands, and links to its actions."""
         prefix = f"{path.removeprefix('pages/')}/"
         words = {title: Words(each) for title, each in page.tables.items()}
         names = dict.fromkeys(name for each in words.values() for name in each.names)

@@ -111,7 +111,7 @@ class _Development:
         self._ready = False
 
     async def run(self) -> None:
-        """Start the nodes, follow them until a signal, and end them whatever happened."""
+        """Start the nodes, follow them until a signal, and end them in any case."""
         loop = asyncio.get_running_loop()
         for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(each, self._signalled)
@@ -155,7 +155,7 @@ class _Development:
             self._terminal.report(said.sentence, {"event": "ended", **said.parts})
 
     async def _follow(self) -> None:
-        """Report when the cluster is ready, and then what happens in it."""
+        """Report when the cluster is ready, and then its events."""
         ca = self._nodes[0].ca
         async with Statuses(None if ca is None else Tls(ca=ca), BearerToken.of(None)) as statuses:
             look = await self._first_look(statuses)
@@ -224,7 +224,7 @@ class _Development:
         self._terminal.report("stopped", {"event": "stopped"})
 
     def _elsewhere(self) -> str:
-        """Return what another terminal asks this cluster with."""
+        """Return the status command for this cluster, to be run in another terminal."""
         first, ca = split_address(self._nodes[0].address)[1], self._nodes[0].ca
         quorate = "quorate" if ca is None else f"quorate --tls-ca {ca}"
         if first == DEFAULT_PORT:
@@ -233,7 +233,7 @@ class _Development:
 
 
 class Leader(NamedTuple):
-    """Who leads a shard, and since which term."""
+    """The leader of a shard and its term."""
 
     node: str
     term: int
@@ -257,7 +257,7 @@ class Look:
 
     @classmethod
     def at(cls, statuses: Mapping[str, Status]) -> Look:
-        """Put together what the nodes say; of two leaders the one of the later term counts."""
+        """Combine the statuses of the nodes; of two leaders, the one with the later term counts."""
         leaders: dict[str, Leader] = {}
         unready: set[str] = set()
         said = {node: each for node, each in statuses.items() if not isinstance(each, Silent)}
@@ -296,7 +296,7 @@ def alarms(before: Look | None, now: Look) -> Iterator[Event]:
 
 
 def changes(before: Look, now: Look) -> Iterator[Event]:
-    """Report what is new: other leaders, nodes that fell silent or answer again, alarms."""
+    """Yield the changes between two looks: new leaders, nodes that fell silent or answer again, alarms."""
     for node in (each for each in now.silent if each not in before.silent):
         reason = now.silent[node]
         parts = {"event": "silent", "node": node, "reason": reason}
@@ -313,5 +313,5 @@ def changes(before: Look, now: Look) -> Iterator[Event]:
 
 
 def carried(before: Look, now: Look) -> Look:
-    """Return the look with the leaders that nobody claims any more as they were last known."""
+    """Return the new look; shards without a reported leader keep their last known one."""
     return replace(now, leaders={**before.leaders, **now.leaders})

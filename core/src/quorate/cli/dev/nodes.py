@@ -157,7 +157,7 @@ def _kept(directory: Path) -> tuple[int, int]:
 
 
 def _certify(directory: Path, names: Iterable[str]) -> None:
-    """Make what is missing of an authority, and of a pair for each node and for a client."""
+    """Make the authority and the pair of each name, unless they exist."""
     try:
         from quorate.cli.authority import make_authority, sign
     except ModuleNotFoundError as error:
@@ -238,9 +238,9 @@ class NodeProcess:
 
     @classmethod
     async def start(cls, node: DevNode) -> NodeProcess:
-        """Start the node; what it says goes to the end of its log.
+        """Start the node; its output is appended to its log.
 
-        Settings in the environment are kept from it: one port for all nodes would be no cluster.
+        It gets no settings of the environment: all nodes would share one port.
         """
         environment = {k: v for k, v in os.environ.items() if not k.startswith(PREFIX)}
         with node.log.open("ab") as log:
@@ -311,7 +311,7 @@ def cut_short(process: NodeProcess, code: int) -> Problem:
 
 
 def _removed(process: NodeProcess) -> Problem:
-    """Say that a node is out of the cluster, in its own last words: they say what to do."""
+    """Return the problem of a removed node, with its last log line, which names the fix."""
     [*_, last] = ["", *process.last_lines()]
     name = process.node.name
     sentence = f"{name} has ended: {last.removeprefix('error: ')}"
