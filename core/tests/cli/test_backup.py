@@ -50,7 +50,7 @@ def test_the_node_to_copy_can_be_named(run: Run, node: FakeNode, tmp_path: Path)
 
     assert run("backup", str(tmp_path / "a"), "--node", "node1").code == 0
     ran = run("backup", str(tmp_path / "b"), "--node", "node9")
-    assert (ran.code, "'node9' is no node of the cluster" in ran.err) == (2, True)
+    assert (ran.code, "'node9' is not a node of the cluster" in ran.err) == (2, True)
 
 
 def test_a_directory_that_is_not_empty_is_left_alone(

@@ -360,7 +360,7 @@ def test_the_shard_of_a_key_is_shown(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("toy",), 2, "'toy' is no group of the cluster; there are: metadata"),
+        (("toy",), 2, "'toy' is not a group of the cluster; groups: metadata"),
         (("metadata", "--raw"), 2, "one PART: the whole shard key"),
         (("metadata", "--raw", "--hex", "00"), 2, "one PART: the whole shard key"),
         (("metadata", "--hex", "xy"), 2, "'xy' is not in hex digits"),

@@ -228,7 +228,7 @@ def test_endpoints_come_from_the_call_the_environment_or_quorate_dev() -> None:
 
 @pytest.mark.parametrize("text", ["localhost", ":7401", "a:b", "a:0", "a:65536", "a:1,,b:2"])
 def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(InvalidError, match="is no address; write host:port"):
+    with pytest.raises(InvalidError, match="is not an address; write host:port"):
         connect(text)
 
 
@@ -319,5 +319,5 @@ async def test_a_node_that_knows_no_leader_is_believed_when_no_other_knows_one(
 async def test_the_shard_of_a_key_is_told(cluster: FakeCluster, q: AsyncClient) -> None:
     assert await q.shard_of("metadata", cluster.first) == "metadata/0"
     assert await q.shard_of("metadata", b"key10") == "metadata/1"
-    with pytest.raises(InvalidError, match="'offset' is no group of the cluster; there are: meta"):
+    with pytest.raises(InvalidError, match="'offset' is not a group of the cluster; groups: meta"):
         await q.shard_of("offset", b"")

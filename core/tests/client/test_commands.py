@@ -438,8 +438,8 @@ async def test_what_no_plugin_declares_or_no_client_may_send_is_refused_here(
     q: AsyncClient,
 ) -> None:
     for message, reason in (
-        (StringValue(), r"no plugin that is installed here declares google\.protobuf\.StringValue"),
-        (PutPairReply(), r"quorate\.v1\.PutPairReply is no command of the plugins that are"),
+        (StringValue(), r"no plugin installed here declares google\.protobuf\.StringValue"),
+        (PutPairReply(), r"quorate\.v1\.PutPairReply is not a command of the installed"),
         (ExpirePairs(), r"plugin kv keeps quorate\.v1\.ExpirePairs for its own services"),
     ):
         with pytest.raises(InvalidError, match=reason):

@@ -93,7 +93,7 @@ async def test_a_client_is_not_shared_by_two_loops(nobody: str) -> None:
     with pytest.raises(UnavailableError):
         await get(q)
 
-    with pytest.raises(ClosedError, match="is another one"):
+    with pytest.raises(ClosedError, match="is a different one"):
         await asyncio.to_thread(asyncio.run, get(q))
     await q.close()
 

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Message)
 
-#: How long a call may take that says nothing of its own.
+#: Timeout of a call that gives none.
 TIMEOUT_S: Final = 30.0
 
 
@@ -78,7 +78,7 @@ class AsyncClient:
         self._timeout_s: Final = timeout_s
         #: How connections are encrypted; None: they are not.
         self.tls: Final = Tls.of_environment(os.environ) if tls is None else tls
-        #: What each call says of who makes it; None: nothing.
+        #: The token that authenticates each call; None: no token.
         self.token: Final = BearerToken.of(token)
         traces = _traces(tracer_provider)
         self._connections: Final = Connections(self.tls, self.token, traces)
@@ -293,7 +293,7 @@ class AsyncClient:
         place = self._topology.place(group, slot_of(shard_key))
         if place is None:
             known = ", ".join(sorted({each.group for each in topology.shards})) or "none yet"
-            raise InvalidError("group", f"{group!r} is no group of the cluster; there are: {known}")
+            raise InvalidError("group", f"{group!r} is not a group of the cluster; groups: {known}")
         return str(place.shard)
 
     def at(self, node: str) -> NodeCalls:

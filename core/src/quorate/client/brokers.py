@@ -28,7 +28,7 @@ M = TypeVar("M", bound=Message)
 
 
 class Registration:
-    """A broker that is registered, and whose heartbeats are sent."""
+    """A registered broker with running heartbeats."""
 
     def __init__(self, broker: pb.Broker) -> None:
         #: As the cluster knows it; its `epoch` distinguishes this process from others of that name.
@@ -53,7 +53,7 @@ class Registration:
 
 
 class BrokerDetails(TypedDict, total=False):
-    """What a broker may register with."""
+    """The optional details of a broker's registration."""
 
     roles: Sequence[str]
     labels: Mapping[str, str] | None
@@ -89,14 +89,14 @@ class Brokers:
     async def unregister(
         self, name: str, epoch: int, *, missing_ok: bool = False, timeout_s: float | None = None
     ) -> None:
-        """Take leave of the cluster; with `missing_ok` one that has expired is no failure."""
+        """Remove the broker's registration; with `missing_ok`, an expired one is no error."""
         command = pb.UnregisterBroker(name=name, epoch=epoch, missing_ok=missing_ok)
         await self._q.execute(command, Empty, timeout_s=timeout_s)
 
     async def get(
         self, name: str, *, stale: bool = False, timeout_s: float | None = None
     ) -> pb.Broker | None:
-        """Return what a broker registered with; None when there is none of that name."""
+        """Return the registration of a broker; None if no broker has that name."""
         request = pb.GetBrokerRequest(name=name, stale=stale)
         return await or_none(self._read("Get", request, pb.Broker, timeout_s))
 
@@ -109,7 +109,7 @@ class Brokers:
         stale: bool = False,
         timeout_s: float | None = None,
     ) -> AsyncGenerator[pb.Broker, None]:
-        """Yield the brokers that fit, in the order of their names; what is empty fits all."""
+        """Yield the matching brokers by name; an empty condition matches all."""
         request = pb.ListBrokersRequest(
             cluster_name=cluster_name, role=role, labels=labels, stale=stale
         )

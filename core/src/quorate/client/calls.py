@@ -110,21 +110,21 @@ class Attempts:
         why = self._said or failure.why
         if self.lost:
             return UnansweredError(
-                "the time is over, and an attempt was lost on the way, so it may be done; read "
-                f"before trying again; the last reason was: {why}"
+                "the deadline has passed, and an attempt was lost on the way, so it may be done; "
+                f"read before trying again; the last reason was: {why}"
             )
         if self._other is not None and not self._said:
             return self._other
         return DeadlineError(
-            "the time is over and nothing was done, so trying again is safe; the last reason was: "
-            f"{why}"
+            "the deadline has passed and nothing was done, so trying again is safe; the last reason "
+            f"was: {why}"
         )
 
 
 def end_of_attempt(topology: Topology, deadline: float, *, first: bool) -> float:
-    """Return until when one attempt of what may be repeated takes.
+    """Return the deadline of one attempt of a call that may be retried.
 
-    The node that is asked first may hang: it leaves half of the time to another one.
+    The first attempt gets half of the remaining time, since its node may hang.
     """
     if not first or not topology.has_others:
         return deadline
@@ -209,7 +209,7 @@ class Calls:
         group: str | None = None,
         shard_key: bytes | None = None,
     ) -> AsyncGenerator[R, None]:
-        """Yield the answers of one node: the first one that does not say that it did nothing."""
+        """Yield the answers of one node; a call that failed without effect goes to another node."""
         check_call(method, request, response)
         failed: AttemptError | None = None
         for address in self._addresses(group, shard_key):
@@ -246,7 +246,7 @@ class Calls:
 
 
 class NodeCalls:
-    """Calls to one node, whatever it leads; none of them is tried again."""
+    """Calls to one node, regardless of the shards it leads, without retries."""
 
     def __init__(
         self, node: str, topology: Topology, connections: Connections, timeout_s: float

@@ -67,7 +67,7 @@ class Commands:
         return singles_of(self._vocabulary.values())
 
     def fenced(self, fence: Fence) -> Self:
-        """Return what carries out commands with this fence, and is the same otherwise."""
+        """Return a copy that executes commands with this fence."""
         fenced = copy(self)
         fenced._fence = fence
         return fenced
@@ -250,14 +250,14 @@ def _nowhere(group: str) -> AttemptError:
         "safe",
         UnavailableError(
             f"no node knows where the shards of group {group} are; enable its plugin in [plugins] "
-            "enabled on every node, and see with `quorate status` whether the cluster is founded"
+            "enabled on every node, and check with `quorate status` that the cluster is founded"
         ),
     )
 
 
 def _items(command: Command[Any], message: Message) -> Sequence[Any]:
     if command.items is None:
-        raise InvalidError("command", f"{message.DESCRIPTOR.full_name} is no batch")
+        raise InvalidError("command", f"{message.DESCRIPTOR.full_name} is not a batch")
     found: Sequence[Any] = command.items.get(message)
     return found
 
@@ -275,9 +275,9 @@ async def _settled(reply: Awaitable[BatchReply]) -> Settled:
 
 
 def _joined(parts: Sequence[ShardCommand], settled: Sequence[Settled]) -> BatchReply:
-    """Return the answer to the whole batch; what failed as a whole refuses its items.
+    """Return the answer to the whole batch; a part that failed as a whole refuses its items.
 
-    Raises what happened when nothing else did, unless it is about single items.
+    Raises an error if every part failed as a whole, unless the error is about single items.
     """
     settled = [
         _refused(part, each) if isinstance(each, InvalidError) and names_item(each.field) else each
@@ -314,7 +314,7 @@ def _joined(parts: Sequence[ShardCommand], settled: Sequence[Settled]) -> BatchR
 
 
 def _refused(part: ShardCommand, error: QuorateError) -> BatchReply:
-    """Refuse a part; what names an item names it as the part does, and `join` renumbers it."""
+    """Refuse the items of a part; they are numbered as in the part, and `join` renumbers them."""
     if isinstance(error, RejectedError):
         return refused(part, error.code, error.message)
     if isinstance(error, OutcomeUnknownError):

@@ -121,7 +121,7 @@ class Connection:
         timeout_s: float | None,
         span: str | None = "",
     ) -> AsyncGenerator[R, None]:
-        """Ask once, and yield what is answered; raises `AttemptError`."""
+        """Call once, and yield the answers; raises `AttemptError`."""
         await self.stands(CONNECT_S if timeout_s is None else timeout_s)
         calling = self._channel.unary_stream(method, encoded, response.FromString)
         answers = calling(request, timeout=timeout_s, metadata=self._metadata(span))
@@ -147,10 +147,10 @@ class Connection:
         await self._channel.close(None)
 
     async def stands(self, timeout_s: float) -> float:
-        """Wait until the connection stands, and return what is left of the time.
+        """Wait until the node is connected, and return the time left.
 
-        Raises `AttemptError` when the node cannot be reached, or belongs to another cluster than
-        the one that was met first: nothing was sent.
+        Raises `AttemptError` if the node is unreachable, or belongs to another cluster than the
+        client's: nothing was sent.
         """
         if self._closed:
             raise ClosedError
@@ -182,9 +182,9 @@ class Connection:
         return self._found == self._pin.cluster
 
     async def _check(self, timeout_s: float) -> float:
-        """Raise `AttemptError` where another cluster answers; return what is left of the time.
+        """Raise `AttemptError` if another cluster answers; return the time left.
 
-        Calls that wait for the same connection share the question.
+        Concurrent calls on the same connection share the check.
         """
         if self._pin.cluster in (b"", self._found):
             return timeout_s
@@ -271,7 +271,7 @@ class Connections:
         return known
 
     def _newest_context(self) -> ssl.SSLContext | None:
-        """Return what the files say; while they are being replaced, what they said before."""
+        """Return the TLS context of the files; while they are being replaced, the previous one."""
         if self._tls is not None:
             try:
                 files = self._tls.files()

@@ -1,4 +1,4 @@
-"""The errors of calls, by what the caller may do next."""
+"""The errors of calls, by the caller's next step."""
 
 from collections.abc import Awaitable
 from typing import Final, TypeVar
@@ -7,14 +7,14 @@ R = TypeVar("R")
 
 
 class QuorateError(Exception):
-    """What every failed call of the client raises."""
+    """The base of the errors that failed calls raise."""
 
     #: The id of the call on the node that answered, for `quorate explain request`; "": unknown.
     request: str = ""
 
 
 class InvalidError(QuorateError):
-    """What was sent cannot be right, whatever the rows say; nothing was done. Send another."""
+    """The request is invalid in any state of the rows; nothing was done. Send another."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field}: {reason}")
@@ -39,7 +39,7 @@ class UnavailableError(QuorateError):
 
 
 class OtherClusterError(UnavailableError):
-    """The nodes that answer belong to another cluster than those that this client met first."""
+    """The answering nodes belong to another cluster than the one this client met first."""
 
     def __init__(self, address: str, met: bytes, there: bytes) -> None:
         super().__init__(
@@ -73,7 +73,7 @@ class ClosedError(QuorateError):
 
 
 async def or_none(asked: Awaitable[R], missing: str = "NOT_FOUND") -> R | None:
-    """Return what a call is answered; None when it is refused because there is no such thing."""
+    """Return the answer to a call; None if it is refused with the code `missing`."""
     try:
         return await asked
     except RejectedError as error:

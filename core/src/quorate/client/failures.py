@@ -1,4 +1,4 @@
-"""What a failed attempt says about trying again: read from gRPC's rich errors."""
+"""Decides on retries of failed attempts, from gRPC's rich errors."""
 
 from typing import Final, Literal, TypeVar
 
@@ -24,7 +24,7 @@ M = TypeVar("M", bound=Message)
 Retry = Literal["safe", "unknown", "never"]
 
 SESSION_EXPIRED: Final = "SESSION_EXPIRED"
-#: The node starts or stops, and takes no calls.
+#: The node starts or stops, and accepts no calls.
 _NOT_SERVING: Final = "NOT_SERVING"
 _WRONG_SHARD: Final = "WRONG_SHARD"
 
@@ -43,7 +43,7 @@ _BROKEN: Final = frozenset(
 
 
 class AttemptError(Exception):
-    """One attempt failed: whether the next one is safe, where to go, and what to raise if not."""
+    """A failed attempt: whether a retry is safe, at which node, and which error to raise if not."""
 
     def __init__(
         self,
@@ -61,14 +61,14 @@ class AttemptError(Exception):
         super().__init__(str(error))
         self.retry: Final = retry
         self.error: Final = error
-        #: What happened, without what the caller of this one attempt would have to do.
+        #: The failure, without advice for the caller of this attempt.
         self.why: Final = why or str(error)
         #: The node that leads `shard`, as far as the asked one knows.
         self.leader: Final = leader
         self.shard: Final = shard
         #: No attempt before this time has passed.
         self.delay_s: Final = delay_s
-        #: The node did not answer, or takes no calls: another one may.
+        #: The node did not answer, or accepts no calls: another one may.
         self.unreachable: Final = unreachable
         #: It was refused before what its session has recorded was read: this attempt was not
         #: carried out, and an earlier one may have been.
@@ -100,7 +100,7 @@ def other_cluster(address: str, met: bytes, there: bytes) -> AttemptError:
 
 
 def of_status(status: status_pb2.Status) -> AttemptError:
-    """Read what a node says about a call, or about one command of it."""
+    """Read the status that a node returned for a call, or for one command of it."""
     info = _detail(status, error_details_pb2.ErrorInfo)
     failed = _of_status(status, info)
     failed.error.request = info.metadata.get("request", "")

@@ -1,4 +1,4 @@
-"""What a write can be fenced with."""
+"""The fences of writes."""
 
 from typing import Protocol
 
@@ -10,4 +10,4 @@ class Fencing(Protocol):
 
     @property
     def fence(self) -> Fence:
-        """What refuses a write once its token is old."""
+        """The fence that rejects a write once its token is stale."""

@@ -28,11 +28,11 @@ class Home:
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether this is another process than the one that made the client."""
+        """Whether this process differs from the one that made the client."""
         return os.getpid() != self.process
 
     def check_process(self) -> None:
-        """Raise `ClosedError` in another process than the one that made the client."""
+        """Raise `ClosedError` unless this process made the client."""
         if self.is_elsewhere:
             raise ClosedError(
                 f"the client was made in process {self.process}, and process {os.getpid()} was "
@@ -44,7 +44,7 @@ class Home:
         if self._loop is None:
             self._loop = loop
             return
-        was = "has ended" if self._loop.is_closed() else "is another one"
+        was = "has ended" if self._loop.is_closed() else "is a different one"
         raise ClosedError(
             f"the event loop that the client was first used in {was}: make one client for each "
             "loop (each `asyncio.run`), with `async with connect()` in it, or use Client, which "

@@ -41,7 +41,7 @@ class KeyValue:
     #: That of the command that wrote the value.
     revision: int
     created_revision: int
-    #: Zero: it stays until it is deleted.
+    #: Zero: it does not expire.
     ttl_ms: int
     #: How old this may be; 0 unless a stale read was asked for, and -1 when that is not known.
     age_ms: int = 0
@@ -137,10 +137,10 @@ class Kv:
         fence: Fencing | None = None,
         timeout_s: float | None = None,
     ) -> int:
-        """Carry out all operations or none, and return the revision of what they put.
+        """Apply all operations or none, and return the revision of the written pairs.
 
-        `expected` has the revisions that pairs must have; 0: that they are absent. All keys share
-        what stands before their first `/`.
+        `expected` has the required revisions of pairs; 0: the pair must be absent. All keys share
+        the part before their first `/`.
         """
         command = pb.CommitPairs(
             comparisons=[
@@ -163,9 +163,9 @@ class Kv:
         fence: Fencing | None = None,
         timeout_s: float | None = None,
     ) -> BatchReply:
-        """Write many pairs; the reply names those that were refused by their positions.
+        """Write many pairs; the reply lists refused pairs by position.
 
-        Pairs of one shard that go in one command are written together; others one after the other.
+        Pairs in the same command to a shard are written together; others one after the other.
         `ttl_ms` is that of pairs given as a mapping, or as a key and a value.
         """
         given = pairs.items() if isinstance(pairs, Mapping) else pairs
@@ -200,7 +200,7 @@ class Kv:
         min_revision: int = 0,
         timeout_s: float | None = None,
     ) -> KeyValue | None:
-        """Return a pair; None when there is none."""
+        """Return a pair; None if it does not exist."""
         request = pb.GetPairRequest(key=_bytes(key), stale=stale, min_revision=min_revision)
         response = await self._read("Get", request, pb.GetPairResponse, request.key, timeout_s)
         return _found(response, response.age_ms)
@@ -242,7 +242,7 @@ class Kv:
     async def list(
         self, prefix: Key = b"", **conditions: Unpack[Conditions]
     ) -> AsyncGenerator[KeyValue, None]:
-        """Yield the pairs with a prefix, and what `conditions` say, in the order of their keys."""
+        """Yield the pairs with a prefix that meet `conditions`, in the order of their keys."""
         async for page in self.scan(prefix, **conditions):
             for pair in page.pairs:
                 yield pair

@@ -59,7 +59,7 @@ class PendingCommand:
 
 @dataclass(slots=True, eq=False)
 class NodeCall:
-    """What one call carries."""
+    """The commands of one call."""
 
     commands: Sequence[PendingCommand]
     #: Whether it may have reached the node.
@@ -84,7 +84,7 @@ class NodeQueue:
         self._under_way: Final[dict[asyncio.Task[None], NodeCall]] = {}
         self._flushing = False
         self._closed = False
-        #: When the first deadline passes, and what looks at it.
+        #: The first deadline, and the timer that checks it.
         self._first = float("inf")
         self._timer: asyncio.TimerHandle | None = None
 
@@ -138,7 +138,7 @@ class NodeQueue:
                 call.add_done_callback(self._ended)
 
     def _next(self) -> list[PendingCommand]:
-        """Take the commands of one call; those that were given up meanwhile are left out.
+        """Take the commands of one call, without cancelled ones.
 
         Many are divided evenly over the free calls, so that a node works on one call while the
         answers of another are on their way. In one call all of them would wait for each step.
@@ -225,7 +225,7 @@ class NodeQueue:
         self._timer = self._loop.call_at(deadline, self._expire)
 
     def _expire(self) -> None:
-        """Fail commands whose deadline has passed, sent or not."""
+        """Fail commands after their deadline, sent or not."""
         now = self._loop.time()
         first = float("inf")
         waiting = [sent for sent in self._waiting if not sent.answer.done()]
@@ -258,7 +258,7 @@ def _fail(part: NodeCall, error: Exception) -> None:
 def _not_sent(address: str) -> AttemptError:
     return AttemptError(
         "safe",
-        DeadlineError(f"the time was over before {address} was asked; nothing was done"),
+        DeadlineError(f"the deadline passed before {address} was asked; nothing was done"),
         unreachable=True,
     )
 

@@ -43,7 +43,7 @@ Key = str | int | tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordChange(Generic[R]):
-    """What a watch saw of a row; `row` is None when it was deleted, and for a `RESYNC`."""
+    """A change of a row in a watch; `row` is None after a deletion, and for a `RESYNC`."""
 
     kind: ChangeKind
     #: The parts of the row's key.
@@ -54,7 +54,7 @@ class RecordChange(Generic[R]):
     revision: int = 0
     #: Resumes a watch after this change; empty while the current rows are given.
     token: bytes = b""
-    #: Of a `RESYNC`: what was missed.
+    #: Of a `RESYNC`: the reason.
     reason: str = ""
 
 
@@ -93,7 +93,7 @@ class Records(Generic[R]):
     async def update(
         self, rows: Any, /, *, fields: Iterable[str] = (), timeout_s: float | None = None
     ) -> Any:
-        """Change what is given of rows: what `fields` names, or else what is not empty."""
+        """Update the given fields of rows: those in `fields`, or else all that are not empty."""
         mask = FieldMask(paths=fields)
         return await self.do("Update", rows, mask=mask, timeout_s=timeout_s)
 
@@ -256,7 +256,7 @@ class Records(Generic[R]):
     async def watch(
         self, *leading: str | int, token: bytes = b"", changes_only: bool = False
     ) -> AsyncGenerator[RecordChange[R], None]:
-        """Yield the current rows whose keys begin with these parts, and then every change."""
+        """Yield the current rows with keys that begin with these parts, and then every change."""
         changes = self._q.watch(
             self._resource.family,
             prefix=keys.pack(*leading),
@@ -320,7 +320,7 @@ class Records(Generic[R]):
         return item
 
     def _named(self, kind: type[Message] | None, key: Any) -> Any:
-        """Return what names a row by its key, or by the row itself."""
+        """Return the message or value that names a row, from its key or from the row itself."""
         parts = self._parts(key)
         if kind is None:
             return parts[0]
@@ -401,7 +401,7 @@ class Records(Generic[R]):
         )
 
     def _inner(self, read: Read) -> type[Message] | None:
-        """Return what names one row in a request for many; None: text."""
+        """Return the type that names one row in a request for many; None: text."""
         if not read.many:
             return None
         kind: Any = read.request.DESCRIPTOR.fields_by_name[read.many].message_type

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: A shard forgets a session after this time without use.
 TTL_MS: Final = 60_000
-#: So far above its lowest unanswered operation a session may run.
+#: Maximum distance of a session's operations above its lowest unanswered one.
 WINDOW: Final = 1_024
 #: Closing is a courtesy, and takes no longer.
 _CLOSE_S: Final = 1.0
@@ -66,7 +66,7 @@ class Session:
         return Operation(self, sequence)
 
     def stamp(self, sequence: int) -> Stamp:
-        """Return what makes an operation known to the shard."""
+        """Return the stamp by which the shard recognizes an operation."""
         return Stamp(session=self.number, sequence=sequence, lowest_unanswered=self._lowest)
 
     def end(self, sequence: int) -> None:
@@ -90,7 +90,7 @@ class Operation:
         self.sequence: Final = sequence
 
     def stamp(self) -> Stamp:
-        """Return its stamp: the same operation, whatever was answered since it was first sent."""
+        """Return its stamp, which identifies the same operation in every attempt."""
         return self.session.stamp(self.sequence)
 
     def end(self) -> None:
@@ -108,7 +108,7 @@ class Sessions:
     async def begin(
         self, shard: ShardId, group: str, shard_key: bytes, deadline: float
     ) -> Operation:
-        """Begin an operation on a shard, in a session that is opened for it if there is none."""
+        """Begin an operation on a shard; opens a session for the shard if needed."""
         opening = self._opening.get(shard)
         if opening is None or (opening.done() and _failed(opening)):
             opening = asyncio.get_running_loop().create_task(self._open(group, shard_key, deadline))
@@ -118,7 +118,7 @@ class Sessions:
                 session = await asyncio.shield(opening)
         except TimeoutError:
             raise DeadlineError(
-                f"the time was over before a session of {shard} was opened; nothing was done, so "
+                f"the deadline passed before a session of {shard} was opened; nothing was done, so "
                 "trying again is safe"
             ) from None
         return await session.begin(deadline)
@@ -173,7 +173,7 @@ def _failed(opening: asyncio.Task[Session]) -> bool:
 
 
 class NamedSession:
-    """A session of one shard, whose operations are numbered by the caller."""
+    """A session of one shard; the caller numbers its operations."""
 
     def __init__(
         self, commands: Commands, number: int, group: str, shard_key: bytes, timeout_s: float
@@ -225,7 +225,7 @@ class NamedSessions:
     async def seal(
         self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
     ) -> Sequence[int]:
-        """Let a session carry out nothing more, and return the revisions of what it has."""
+        """Seal a session against further operations, and return the revisions it made."""
         request = pb.SealSessionRequest(group=group, shard_key=shard_key, name=name)
         sealed = await self._call("SealSession", request, pb.SealSessionResponse, timeout_s)
         return list(sealed.revisions)
@@ -233,7 +233,7 @@ class NamedSessions:
     async def close(
         self, group: str, shard_key: bytes, name: str, *, timeout_s: float | None = None
     ) -> None:
-        """Forget a session with its answers: what comes again under its name is carried out."""
+        """Close a session and forget its answers: operations repeated under its name run again."""
         session = await self.open(group, shard_key, name, timeout_s=timeout_s)
         request = pb.CloseSessionRequest(group=group, shard_key=shard_key, session=session.number)
         await self._call("CloseSession", request, pb.CloseSessionResponse, timeout_s)

@@ -19,20 +19,20 @@ _KEY: Final = "QUORATE_TLS_KEY"
 
 #: By words of OpenSSL and of the system: what is wrong, on which side.
 _REASONS: Final = (
-    ("certificate has expired", "its certificate has ended, and has to be replaced there"),
-    ("certificate is not yet valid", "its certificate begins later; compare both clocks"),
+    ("certificate has expired", "its certificate has expired, and must be replaced there"),
+    ("certificate is not yet valid", "its certificate is not valid yet; compare both clocks"),
     (
         "certificate in certificate chain",
         "the CA of its certificate is not in the file that is named here",
     ),
     ("self-signed certificate", "its certificate is self-signed, and not in the CA's file here"),
     ("local issuer certificate", "the CA of its certificate is not in the file that is named here"),
-    ("mismatch", "its certificate is not for this host; use a name that it is for"),
+    ("mismatch", "its certificate is not for this host; use a host name it is valid for"),
     (
         # TLS stood, and the node read the client's side of it afterwards.
         "the connection was closed",
         "it ended the connection: it asks for a certificate, or refuses the one of this client, "
-        "which may have ended or be of another CA",
+        "which may have expired or be of another CA",
     ),
     ("WRONG_VERSION_NUMBER", "it does not encrypt; leave out the CA, or correct the address"),
     ("Connection refused", "the connection was refused"),
@@ -62,7 +62,7 @@ class Tls:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str]) -> Self | None:
-        """Return what QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY say; None: nothing."""
+        """Return the files of QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY; None: unset."""
         ca, cert, key = (environment.get(name) or None for name in (_CA, _CERT, _KEY))
         if ca is not None:
             return cls(ca=ca, cert=cert, key=key)
@@ -73,7 +73,7 @@ class Tls:
         return None
 
     def context(self) -> ssl.SSLContext:
-        """Return what a connection is encrypted with, from the files as they are now.
+        """Return the TLS context of a connection, from the current files.
 
         Raises `InvalidError` for files that cannot be used.
         """
@@ -95,7 +95,7 @@ class Tls:
         return context
 
     def credentials(self) -> grpc.ChannelCredentials:
-        """Return what a channel of grpcio needs, for programs that call nodes with that.
+        """Return credentials for a grpcio channel, for programs that call nodes through grpcio.
 
         Raises `InvalidError` for files that cannot be used, which would end the process in gRPC.
         """
@@ -105,7 +105,7 @@ class Tls:
         return grpc.ssl_channel_credentials(*self.files())
 
     def files(self) -> Files:
-        """Return what the files hold; raises `InvalidError` if one cannot be read."""
+        """Return the contents of the files; raises `InvalidError` if one cannot be read."""
         return _read(self.ca), _read(self.key), _read(self.cert)
 
 
@@ -115,15 +115,15 @@ def why_refused(details: str) -> str:
 
 
 class PasswordError(Exception):
-    """A private key is encrypted; the text says which, and what to do."""
+    """A private key is encrypted; the text names the key and the fix."""
 
 
 def no_password(key: str | Path) -> Callable[[], str]:
-    """Return what OpenSSL asks for the password of a key, at the terminal otherwise."""
+    """Return a password callback that refuses: OpenSSL would otherwise ask at the terminal."""
 
     def refuse() -> str:
         raise PasswordError(
-            f"{key} has a password, which nobody can be asked for; write it without one: "
+            f"{key} has a password, which cannot be entered here; write it without one: "
             f"openssl pkey -in {key} -out FILE"
         )
 

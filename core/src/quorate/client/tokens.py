@@ -1,4 +1,4 @@
-"""The bearer token with which a client says who it is."""
+"""The bearer token that authenticates a client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from quorate.client.errors import InvalidError
 
 _TOKEN: Final = "QUORATE_TOKEN"
 _FILE: Final = "QUORATE_TOKEN_FILE"
-#: How long a file is not looked at again.
+#: Seconds between two reads of the file.
 _LOOK_S: Final = 1.0
 
 
@@ -40,7 +40,7 @@ class BearerToken:
         return cls(Path(file)) if file else None
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Return what goes with each call; raises `InvalidError` for a file without a token."""
+        """Return the metadata of each call; raises `InvalidError` for a file without a token."""
         if self._file is not None and (now := monotonic()) - self._looked_at >= _LOOK_S:
             self._metadata = _metadata(str(self._file), _read(self._file))
             self._looked_at = now
@@ -50,7 +50,7 @@ class BearerToken:
 def _metadata(where: str, token: str) -> tuple[tuple[str, str], ...]:
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise InvalidError("token", f"{where} holds no token: one word of letters and digits")
+        raise InvalidError("token", f"{where} contains no token: one word of letters and digits")
     return (("authorization", f"Bearer {token}"),)
 
 

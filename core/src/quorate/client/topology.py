@@ -1,4 +1,4 @@
-"""Where the shards are and who leads them, as far as this client knows."""
+"""The shards with their nodes and leaders, as known to this client."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Place:
     term: int
     #: Of the leader; empty while none is known.
     address: str = ""
-    #: The leader is what a node said that does not lead: newer than what is being asked.
+    #: A node that does not lead named this leader: newer than the topology on its way.
     hinted: bool = False
 
 
@@ -68,7 +68,7 @@ class Topology:
         self._asking: asyncio.Task[TopologyResponse] | None = None
         self._fresh_until = 0.0
         self._following: asyncio.Task[None] | None = None
-        #: Whether the stream of changes stands.
+        #: Whether the stream of changes is open.
         self._follows = False
         self._used_at = 0.0
         self._avoided: Final[dict[str, float]] = {}
@@ -79,7 +79,7 @@ class Topology:
     # Where to send.
 
     def owners(self, group: str) -> Sequence[Place | None] | None:
-        """Return who holds each slot of a group; None while nothing is known of the group."""
+        """Return the owner of each slot of a group; None while the group is unknown."""
         self._used_at = now = asyncio.get_running_loop().time()
         if now > self._fresh_until:
             if self._cluster_id and self._following is None:
@@ -98,17 +98,17 @@ class Topology:
         return len(self._addresses) > 1
 
     def any_address(self) -> str:
-        """Return the address of one node after the other, those that do not answer last."""
+        """Return an address to call, taking turns; nodes that do not answer come last."""
         return self.addresses()[0]
 
     async def address_of(self, node: str, timeout_s: float) -> str:
-        """Return the address of a node; raises `InvalidError` for one that is not known."""
+        """Return the address of a node; raises `InvalidError` for an unknown node."""
         if node not in self._addresses:
             await self.fresh(timeout_s)
         address = self._addresses.get(node)
         if address is None:
             known = ", ".join(sorted(self._addresses)) or "none"
-            raise InvalidError("node", f"{node!r} is no node of the cluster; there are: {known}")
+            raise InvalidError("node", f"{node!r} is not a node of the cluster; nodes: {known}")
         return address
 
     # What is known.
@@ -202,7 +202,7 @@ class Topology:
         raise failed or AttemptError("safe", self._silent())
 
     def _good_until(self) -> float:
-        """Return until when what is learned now need not be asked for."""
+        """Return the time until which a topology learned now is fresh."""
         now = asyncio.get_running_loop().time()
         return float("inf") if self._follows else now + _FRESH_S
 
@@ -297,7 +297,7 @@ def endpoints_of(text: str | None, environ: Mapping[str, str] = os.environ) -> t
         if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
             raise InvalidError(
                 "endpoints",
-                f"{address!r} in {text!r} is no address; write host:port,host:port,... as in "
+                f"{address!r} in {text!r} is not an address; write host:port,host:port,... as in "
                 f"{DEFAULT}",
             )
     return tuple(dict.fromkeys(addresses))

@@ -100,7 +100,7 @@ async def _end_others() -> None:
 
 
 class Blocking(Generic[T]):
-    """Something whose methods wait for those of its asynchronous twin.
+    """A blocking twin: its methods wait for the methods of its asynchronous twin.
 
     A twin is written down method by method, and keeps their signatures:
 

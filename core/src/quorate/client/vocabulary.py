@@ -1,4 +1,4 @@
-"""The commands that the installed plugins declare: what a client needs to route them."""
+"""The commands that the installed plugins declare, with their routes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
@@ -19,7 +19,7 @@ T = TypeVar("T", bound=Message | str | bytes)
 
 Vocabulary = Mapping[type[Message], Command[Any]]
 
-#: The most items, and bytes of them, of one command of a larger batch.
+#: Maximum number of items, and of their bytes, in one command of a larger batch.
 _AT_ONCE: Final = 1_000
 _BYTES_AT_ONCE: Final = 1 << 20
 
@@ -36,7 +36,7 @@ class InstalledCommands(Vocabulary):
     """
 
     def __getitem__(self, message: type[Message]) -> Command[Any]:
-        """Return what is declared of a command."""
+        """Return the declaration of a command."""
         found = _commands(_owners(message.__module__)).get(message)
         return _commands()[message] if found is None else found
 
@@ -50,7 +50,7 @@ class InstalledCommands(Vocabulary):
 
 
 def command_of(vocabulary: Vocabulary, message: Message) -> Command[Any]:
-    """Return what is declared of a command; raises `InvalidError` for what is none."""
+    """Return the declaration of a command; raises `InvalidError` for any other message."""
     command = vocabulary.get(type(message))
     if command is None:
         raise InvalidError("command", f"{_why_none(message)}, or use call() for a service's method")
@@ -75,7 +75,7 @@ def only_reply(reply: BatchReply, kind: type[R]) -> R:
 
 
 def item_error(error: InvalidError) -> InvalidError:
-    """Return what is wrong with a batch of one as the fault of its item."""
+    """Return an error of a batch of one as the error of its item."""
     return InvalidError(singles.field_of_item(error.field), error.reason)
 
 
@@ -96,7 +96,7 @@ _owners: Final = cache(owners_of)
 
 @cache
 def _declared(names: frozenset[str] | None = None) -> Sequence[Declared]:
-    """Return what plugins of some names declare; None: all of them."""
+    """Return the declarations of the plugins of these names; None: of all plugins."""
     return [declare(plugin) for plugin in installed(names)]
 
 
@@ -112,7 +112,7 @@ def _commands(names: frozenset[str] | None = None) -> Vocabulary:
 
 @cache
 def _replies(names: frozenset[str]) -> Mapping[type[Message], type[Message]]:
-    """Return what handlers say that they answer, by the message of their command."""
+    """Return the reply types of handlers, from their annotations, by command message."""
     replies: dict[type[Message], type[Message]] = {}
     for plugin in _declared(names):
         for route in plugin.routes:
@@ -129,7 +129,7 @@ def _replies(names: frozenset[str]) -> Mapping[type[Message], type[Message]]:
 
 
 def _why_none(message: Message) -> str:
-    """Say why a message cannot be executed, and what to do."""
+    """Return why a message cannot be executed, and the fix."""
     name, package = message.DESCRIPTOR.full_name, message.DESCRIPTOR.file.package
     messages = {each.message: plugin for plugin in _declared() for each in plugin.commands}
     owner = messages.get(type(message))
@@ -139,5 +139,5 @@ def _why_none(message: Message) -> str:
             "execute one of its public commands"
         )
     if any(each.DESCRIPTOR.file.package == package for each in messages):
-        return f"{name} is no command of the plugins that are installed; execute one of theirs"
-    return f"no plugin that is installed here declares {name}; install the one that does"
+        return f"{name} is not a command of the installed plugins; execute one of theirs"
+    return f"no plugin installed here declares {name}; install the one that does"

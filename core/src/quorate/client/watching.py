@@ -20,7 +20,7 @@ _METHOD: Final = "/quorate.v1.WatchService/Watch"
 
 
 class ChangeKind(StrEnum):
-    """What happened."""
+    """The kind of a change."""
 
     #: A row as it was when the watch began.
     ROW = "row"
@@ -57,7 +57,7 @@ class WatchedChange:
     #: Resumes a watch after this change, or a little before it: what one command changed may come
     #: again. Empty while the current rows are being given.
     token: bytes = b""
-    #: Of a `RESYNC`: what was missed.
+    #: Of a `RESYNC`: the reason.
     reason: str = ""
 
 
@@ -71,7 +71,7 @@ _MARKS: Final = frozenset({ChangeKind.LISTED, ChangeKind.BOOKMARK})
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A short name for a family whose rows are shown as what they hold."""
+    """A short name for a family; its rows are shown unwrapped."""
 
     family: str
     shown: Callable[[WatchedChange], WatchedChange]
@@ -110,7 +110,7 @@ class Watching:
         shards: Sequence[int] = (),
         until: bytes = b"",
     ) -> AsyncGenerator[WatchedChange, None]:
-        """Yield what happens to the families, without an end or up to the token `until`."""
+        """Yield the changes of the families, endlessly or up to the token `until`."""
         shown = {ALIASES[name].family: ALIASES[name].shown for name in names if name in ALIASES}
         wanted = [
             WatchedFamily(name=ALIASES[name].family if name in ALIASES else name, prefix=prefix)
@@ -156,7 +156,7 @@ class _Course:
     """How far a watch has come."""
 
     def __init__(self, token: bytes, changes_only: bool) -> None:
-        #: Where to go on; empty: from the beginning.
+        #: The token to resume from; empty: the beginning.
         self.token = token
         self.changes_only: Final = changes_only
         #: Rows were given, and not yet all of them.
@@ -164,7 +164,7 @@ class _Course:
         self._listed = bool(token)
 
     def changes(self, response: WatchResponse) -> list[WatchedChange]:
-        """Return what a response says, and advance the token."""
+        """Return the changes in a response, and advance the token."""
         changes = [
             WatchedChange(
                 kind=_KINDS.get(event.kind, ChangeKind.PUT),
@@ -195,7 +195,7 @@ class _Course:
         return changes
 
     def interrupted(self) -> WatchedChange | None:
-        """Return what a lost connection means for a reader of rows."""
+        """Return a restart of the rows if the connection was lost among them; else None."""
         if not self._listing:
             return None
         return self._restart("the connection was lost while the rows were being given")

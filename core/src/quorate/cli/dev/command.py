@@ -296,7 +296,7 @@ def alarms(before: Look | None, now: Look) -> Iterator[Event]:
 
 
 def changes(before: Look, now: Look) -> Iterator[Event]:
-    """Yield the changes between two looks: new leaders, nodes that fell silent or answer again, alarms."""
+    """Yield the events between two looks: new leaders, nodes silent or answering again, alarms."""
     for node in (each for each in now.silent if each not in before.silent):
         reason = now.silent[node]
         parts = {"event": "silent", "node": node, "reason": reason}
