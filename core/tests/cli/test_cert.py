@@ -138,7 +138,7 @@ def test_a_name_that_is_no_file_s_is_refused(run: Run, authority: Path, name: st
 def test_a_host_that_cannot_stand_in_a_certificate_is_refused(run: Run, authority: Path) -> None:
     ran = run("cert", "node", "n1", "--host", "käse.example")
     assert ran.code == 1
-    assert ran.err.startswith("error: a certificate cannot be for n1, käse.example: ")
+    assert ran.err.startswith("error: cannot make a certificate for n1, käse.example: ")
     assert ran.err.endswith("; write the names in ASCII, as in the DNS\n")
 
 

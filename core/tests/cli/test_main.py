@@ -241,8 +241,7 @@ def test_a_mistake_of_the_code_gives_a_message_and_no_traceback(run: Run, instal
 
     assert ran.code == 1
     assert ran.err == (
-        "error: KeyError: 'shelf'; this is a bug; run it again with --debug and report what that "
-        "shows\n"
+        "error: KeyError: 'shelf'; this is a bug; run it again with --debug and report the output\n"
     )
 
 

@@ -524,7 +524,7 @@ def test_a_merge_that_is_taken_back_says_why(
 
 
 def test_a_merge_is_taken_back(run: Run, sharded: FakeNode) -> None:
-    assert run("shard", "merge", "toy/1", "--cancel").out == "toy/1 stays as it is\n"
+    assert run("shard", "merge", "toy/1", "--cancel").out == "toy/1 is unchanged\n"
     assert sharded.asked == [CancelMergeRequest(shard="toy/1")]
 
 

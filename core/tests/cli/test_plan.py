@@ -93,7 +93,7 @@ def test_it_prints_what_is_needed_and_what_breaks(capsys: pytest.CaptureFixture[
     assert main(["plan", "--sessions", "100M", "--writes", "50k"]) == ExitCode.OK
     said = capsys.readouterr().out
     assert said.startswith("3 machines with 16 cores and 64 GB, [node] workers = 16, 96 shards")
-    assert f"{PLANNED:.0%} of each is planned with" in said
+    assert f"{PLANNED:.0%} of each may be used" in said
     assert "the first to break is processor, each machine" in said.replace("\n", " ")
 
 
@@ -114,9 +114,9 @@ def test_what_the_machines_do_not_carry_fails(capsys: pytest.CaptureFixture[str]
     ("options", "said"),
     [
         (["--writes", "many"], "'many' is not a number such as 50000, 50k or 1.5M"),
-        (["--writes", "-1"], "'-1' is no number like"),
-        (["--writes", "1kk"], "'1kk' is no number like"),
-        (["--writes", "nan"], "'nan' is no number like"),
+        (["--writes", "-1"], "'-1' is not a number such as"),
+        (["--writes", "1kk"], "'1kk' is not a number such as"),
+        (["--writes", "nan"], "'nan' is not a number such as"),
         (["--nodes", "2"], "3 replicas need as many machines, but --nodes is 2"),
         (["--nodes", "0"], "0 is not in the range"),
         (["--replicas", "10"], "10 is not in the range"),

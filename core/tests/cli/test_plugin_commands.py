@@ -269,7 +269,7 @@ def test_check_of_a_plugin_that_is_not_there_names_those_that_are(
     ran = run("plugin", "check", "nots")
 
     assert ran.code == 4
-    assert ran.err.startswith("error: no plugin nots is installed; install it; installed are ")
+    assert ran.err.startswith("error: no plugin nots is installed; install it; installed: ")
     assert "notes" in ran.err
 
 

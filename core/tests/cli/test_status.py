@@ -77,7 +77,7 @@ def test_without_a_leader_nothing_is_guessed() -> None:
     [shard] = seen.rows["shards"]
     assert (shard["leader"], shard["commit"], shard["lag"], shard["term"]) == (None, None, {}, 8)
     alarm = seen.rows["alarms"][0]
-    assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0: it takes no")
+    assert str(alarm["alarm"]).startswith("no node that answers leads metadata/0: it accepts no")
 
 
 def test_a_shard_that_opens_when_it_is_asked_for_is_no_alarm_while_most_nodes_answer() -> None:

@@ -173,7 +173,7 @@ def test_a_watch_goes_on_after_the_token_in_its_file(
     ("content", "options", "says"),
     [
         ("no token!", (), "is not a token; copy the token"),
-        ("", ("--token", "YQ=="), "--token and --token-file are both given; leave one"),
+        ("", ("--token", "YQ=="), "--token and --token-file are both given; omit one"),
     ],
 )
 def test_a_token_file_that_cannot_be_right(

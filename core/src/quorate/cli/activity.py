@@ -133,7 +133,7 @@ class Rates:
 
         before = read(self._before)
         now = read(self._now)
-        # A node that began anew counts from 0.
+        # A restarted node counts from 0.
         anew = any(value < before.get(key, 0.0) for key, value in now.items())
         grown = now if anew else {k: v - before.get(k, 0.0) for k, v in now.items()}
         return defaultdict(float, grown)

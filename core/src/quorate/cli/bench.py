@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Done = Callable[[int], None]
 
 _QUANTILES: Final = (50, 95, 99)
-#: What the reads go round in.
+#: The number of pairs that reads cycle through.
 _READ_PAIRS: Final = 10_000
 #: More of them would only wait for one another.
 _BATCHES_AT_ONCE: Final = 4

@@ -121,7 +121,7 @@ class Writer:
     ) -> None:
         # A table that is only created is worse than a resource that is put.
         self._binding: Final = binding
-        #: The verbs of the resource; "": there is none.
+        #: The verbs of the resource; "": no such verb.
         self._make, self._change = _verbs(binding, has_table=table is not None)
         self._table: Final = None if self._make else table
         self._catalog: Final = catalog
@@ -190,7 +190,7 @@ class Writer:
                     said[at] = str(error)
                     continue
                 if EXPECTED in item.DESCRIPTOR.fields_by_name:
-                    # What was written meanwhile stays.
+                    # Rows written meanwhile stay.
                     item.expected_revision = 0 if change.now is None else revision_of(change.now)
                 items.append((at, item))
             done = 0
@@ -231,7 +231,7 @@ class Writer:
         assert self._binding is not None
         verb, mask = self._make if new else self._change, None
         if verb == "Update":
-            # What is empty was empty.
+            # The mask has empty fields, too: they were empty in the row.
             kept = set(items[0].DESCRIPTOR.fields_by_name) - {UPDATE_MASK, *self._binding.fixed}
             mask = FieldMask(paths=sorted(kept))
         records = client.records(self._binding.resource)
@@ -418,7 +418,7 @@ def _verbs(binding: Binding | None, *, has_table: bool) -> tuple[str, str]:
     if put is not None and _takes_rows(binding, put):
         return "Create" if create is not None and create.item is put.item else "Put", "Put"
     update = binding.writes.get("Update")
-    # What is created and never updated is of somebody who lives.
+    # A row that is created and never updated belongs to a live client.
     if has_table or create is None or update is None:
         return "", ""
     takes = _takes_rows(binding, create) and _takes_rows(binding, update)

@@ -38,7 +38,7 @@ _SYNCS: Final = 100
 #: A node with many shards and connections opens more than the usual 1,024 files.
 _FILES: Final = 65_536
 
-#: The metrics that are looked at, by what their names begin with.
+#: Prefixes of the names of the metrics that are read.
 NAMES: Final = (
     *("quorate_tls_end_", "quorate_log_sync_", "process_open_fds", "process_max_fds"),
     *("quorate_loop_longest_", "quorate_rocksdb_write_stopped", "quorate_audit_lost_"),

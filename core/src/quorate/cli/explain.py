@@ -169,7 +169,7 @@ async def _command(client: AsyncClient, shard: str, revision: int) -> str:
     nodes: Mapping[str, list[Record]] = {}
     with suppress(QuorateError):
         nodes = await recorded.of_nodes(client, asked)
-    # One that was replaced by another leader's entry has a lower term.
+    # An entry that another leader's entry replaced has a lower term.
     records = [each for found in nodes.values() for each in found]
     newest = max(records, key=lambda each: int(each["term"]), default=None)
     if newest is None:

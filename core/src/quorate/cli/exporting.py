@@ -18,7 +18,7 @@ from quorate.v1 import admin_pb2, command_pb2, view_pb2, watch_pb2
 if TYPE_CHECKING:
     from quorate.plugin.declared import Declared
 
-#: The services that every node has, whatever its plugins.
+#: The services of every node, regardless of its plugins.
 _CORE: Final = (admin_pb2, command_pb2, view_pb2, watch_pb2)
 #: Every protobuf compiler brings these.
 _COMPILERS_OWN: Final = "google/protobuf/"

@@ -96,7 +96,7 @@ def of_client(error: QuorateError) -> Failure:
         exit_code = ExitCode.UNAVAILABLE
     elif isinstance(error, RejectedError):
         parts["code"] = error.code
-    # A refusal says what to do; of the others somebody may ask where the time went.
+    # A refusal names its fix; for other errors the id helps to find the time spent.
     explained = error.request and exit_code is ExitCode.UNAVAILABLE
     sentence = f"{error} (request {error.request})" if explained else str(error)
     return Failure(exit_code, [Problem(sentence, parts)])

@@ -21,7 +21,7 @@ M = TypeVar("M", bound=Message)
 
 _SERVICE: Final = "/quorate.v1.KvService"
 _PAGE: Final = 1_000
-#: A hundred years: what is to live longer needs no end.
+#: A hundred years: longer lives need no end.
 _LONGEST_S: Final = 100 * 365 * 86_400
 
 _hex = click.option(

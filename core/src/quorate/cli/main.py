@@ -212,7 +212,7 @@ def main(args: Sequence[str] | None = None, terminal: Terminal | None = None) ->
 
     A test gives a terminal of its own.
     """
-    # What the library under gRPC logs of closed connections is not for users.
+    # The log lines of gRPC's library about closed connections are not for users.
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     given = list(sys.argv[1:] if args is None else args)
     terminal = Terminal() if terminal is None else terminal

@@ -17,7 +17,7 @@ from quorate.v1 import admin_pb2 as pb
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
-#: What a node answers that has no such method.
+#: The status of a node without such a method.
 _NOT_DECLARED: Final = "NOT_DECLARED"
 
 

@@ -32,7 +32,7 @@ UP_TO_DATE = "up to date"
 NOT_CHECKED = f"not checked: {GENERATOR} is not installed"
 NO_SOURCES = "no sources here"
 
-#: The last is what earlier versions made; services are bound by their descriptors.
+#: Earlier versions made the last one; services are bound by their descriptors.
 _GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
 
 

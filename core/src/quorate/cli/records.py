@@ -39,7 +39,7 @@ _RANGES: Final = {
 }
 #: Fields of requests that options of their own stand for, or that nobody sets.
 _HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
-#: The field of a deletion that deletes what belongs to the row, too.
+#: The field of a deletion that also deletes rows that belong to the row.
 CASCADE: Final = "cascade"
 PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
 

@@ -162,7 +162,7 @@ def _supervise(
         from quorate.node.supervisor import REFUSED, Supervisor, WorkersEndedError
     except ModuleNotFoundError as error:
         raise not_installed(error, "a node") from error
-    # What every one of them would say.
+    # The errors that every worker would report.
     demand_startable(workers[0].settings, catalog, again=True)
     file = terminal.chosen_config()
     named = () if file is None else ("--config", str(file))

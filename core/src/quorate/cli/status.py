@@ -105,7 +105,7 @@ def view_of(
     unopened = {shard for status in said.values() for shard in status.unopened}
     leaderless = [
         f"no node that answers leads {row['shard']}: it accepts no writes until a majority of its "
-        "nodes runs and has elected one"
+        "nodes runs and elects a leader"
         for row in shards
         if row["leader"] is None and not (row["shard"] in unopened and _most_answer(row, said))
     ]
@@ -173,7 +173,7 @@ def _shard_row(
     name = name_of(place)
     reports = ((node, report_of(status, name)) for node, status in said.items())
     replicas = {node: report for node, report in reports if report is not None}
-    # Who says of itself that it leads, in the latest history and term.
+    # The node that reports to lead, in the latest history and term.
     leaders = [(each.epoch, each.term, node) for node, each in replicas.items() if leads(each)]
     leader = max(leaders)[2] if leaders else None
     leading = replicas[leader] if leader else None
@@ -195,7 +195,7 @@ def _absences(nodes: Sequence[Row], shards: Sequence[Row]) -> Iterator[Row]:
         if row["state"] == "ready":
             continue
         lack = ""
-        # One that answers has its replicas.
+        # A node that answers has its replicas.
         if row["hosts"] is None:
             hosted: Iterator[Any] = (shard["nodes"] for shard in shards)
             lacking = sum(row["node"] in hosts for hosts in hosted)

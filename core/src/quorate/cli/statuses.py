@@ -67,7 +67,7 @@ class Statuses:
         except AttemptError as failed:
             if isinstance(failed.error, UnansweredError):
                 return Silent(f"no answer within {PATIENCE_S:g} s")
-            # What gRPC says of a connection is about sockets, and long.
+            # gRPC's messages about connections are long and about sockets.
             return Silent("it cannot be reached" if failed.unreachable else failed.why)
 
 

@@ -36,7 +36,7 @@ DEFAULT_CONFIG = Path("quorate.toml")
 _PIPED_WIDTH: Final = 120
 #: How long a node may take to accept a connection.
 _LISTEN_S: Final = 1.0
-#: How long a call may take for which somebody waits; an election is over long before.
+#: Timeout of a call that a user waits for; an election takes far less.
 _PATIENCE_S: Final = 10.0
 
 
@@ -54,9 +54,9 @@ class Terminal:
         self.config_file: Path | None = None
         #: The values of `--tls-ca`, `--tls-cert` and `--tls-key`.
         self.tls_files: tuple[str | None, str | None, str | None] = (None, None, None)
-        #: What `--token-file` says.
+        #: The value of `--token-file`.
         self.token_file: Path | None = None
-        #: What `--endpoints` says; None: what the client takes without it.
+        #: The value of `--endpoints`; None: the client's default.
         self.endpoints: str | None = None
         self._warned: Final[set[str]] = set()
         self._client: Client | None = None

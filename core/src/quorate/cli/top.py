@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, object]
 Parts = Mapping[str, Sequence[Row]]
 
-#: Methods that are shown, of those that are called most.
+#: Maximum number of methods shown, the most called first.
 _METHODS: Final = 10
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Kinds = Mapping[str, type[Message]]
 
-#: Families whose keys are as users put them.
+#: Families with keys exactly as users put them.
 _UNPACKED: Final = {each.family for each in ALIASES.values()}
 
 
@@ -59,7 +59,7 @@ def command(
     resumes after any end: it skips no change, and may repeat the last ones.
     """
     family = next((alias for alias, each in ALIASES.items() if each.family == family), family)
-    # The target of an alias is shown by the client as what its users put there.
+    # The client unwraps the rows of an alias into the values that users put.
     kinds = {} if family in ALIASES else _kinds(terminal.plugins)
     start = bytes_of(prefix, "--prefix", in_hex)
     if token and token_file is not None:
@@ -73,7 +73,7 @@ def command(
         ):
             if change.kind not in (ChangeKind.LISTED, ChangeKind.BOOKMARK):
                 terminal.report(*_shown(change, kinds))
-            # A change before the end of its response has the token of what came before it.
+            # A change before the end of its response has the token of the change before it.
             if token_file is not None and change.token not in (b"", kept):
                 kept = change.token
                 _keep(token_file, kept)

@@ -116,8 +116,8 @@ class Attempts:
         if self._other is not None and not self._said:
             return self._other
         return DeadlineError(
-            "the deadline has passed and nothing was done, so trying again is safe; the last reason "
-            f"was: {why}"
+            "the deadline has passed and nothing was done, so trying again is safe; the last "
+            f"reason was: {why}"
         )
 
 

@@ -57,8 +57,8 @@ class Session:
                     await room
             except TimeoutError:
                 raise DeadlineError(
-                    f"{WINDOW} operations of a session wait for their answers, and the time was "
-                    "over before one came; nothing was done, so trying again is safe"
+                    f"{WINDOW} operations of a session wait for their answers, and the deadline "
+                    "passed before one came; nothing was done, so trying again is safe"
                 ) from None
         sequence = self._next
         self._next += 1

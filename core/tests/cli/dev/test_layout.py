@@ -115,7 +115,7 @@ def test_a_file_that_is_no_toml_is_named(home: Path) -> None:
     [node] = made(home, nodes=1)
     node.config.write_text("[")
 
-    with pytest.raises(Failure, match=r"node1\.toml is no TOML") as failed:
+    with pytest.raises(Failure, match=r"node1\.toml is not TOML") as failed:
         made(home)
     assert failed.value.exit_code is ExitCode.CONFIGURATION
 

@@ -35,7 +35,7 @@ _CONFIRMATION: Final = "confirmation"
 _NOW: Final = "now"
 _STATUS: Final = "/quorate.v1.AuthService/Status"
 
-#: What concerns the cluster and no plugin.
+#: The actions on the cluster itself, of no plugin.
 OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
     "drain": ConsoleAction(
         title="Drain a node",
@@ -43,7 +43,7 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
         plan=("node", "drain", "--plan", "{node}"),
     ),
     "undrain": ConsoleAction(
-        title="Let a node have replicas again",
+        title="Accept replicas on a node again",
         command=("node", "undrain", "{node}"),
         plan=("node", "list"),
     ),
@@ -63,7 +63,7 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
         plan=("shard", "split", "--plan", "--into={into}", "{shard}"),
     ),
     "cancel-split": ConsoleAction(
-        title="Take back a split",
+        title="Cancel a split",
         command=("shard", "split", "--cancel", "{shard}"),
         plan=("shard", "list"),
     ),
@@ -119,7 +119,7 @@ class Actions:
     def __init__(self, commands: Commands, actions: Mapping[str, ConsoleAction]) -> None:
         self._commands: Final = commands
         self._actions: Final = {f"actions/{path}": each for path, each in actions.items()}
-        #: By what their forms hold, the oldest first.
+        #: By the token in their forms, the oldest first.
         self._shown: Final[dict[str, _Confirmable]] = {}
         self._lock: Final = threading.Lock()
 
@@ -173,8 +173,8 @@ class Actions:
         found = client.call(_STATUS, auth_pb2.AuthStatusRequest(), auth_pb2.AuthStatus, read=True)
         if not found.enabled:
             text = (
-                "Everybody who reaches this node could act here: nothing can be done in the console"
-                " until the cluster asks callers who they are. See quorate auth enable."
+                "Every client that reaches this node could act here: the console offers no actions"
+                " until the cluster authenticates callers. See quorate auth enable."
             )
             return Page(title=action.title, tables=[], head=note(text), renewed=False)
         if request.form is None:
@@ -202,7 +202,7 @@ class Actions:
                 head += note(f"{line_of(plan)} shows nothing.")
             head += "".join(map(note, printed.sentences))
         command = escape(line_of(words.of(values)))
-        whom = escape(caller or "somebody without a name")
+        whom = escape(caller or "an unnamed caller")
         head += f"<p>This runs, as <strong>{whom}</strong>:</p><pre>{command}</pre>"
         confirmation = self._show(request.password, path, values)
         foot = confirmation_form({**values, _CONFIRMATION: confirmation})

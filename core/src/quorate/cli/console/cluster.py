@@ -38,7 +38,7 @@ _COLUMNS: Final = 12
 _TIMERS: Final = "quorate_timer_next_seconds"
 #: An alarm is about what has failed.
 _MORE: Final = "What to do lists quotas, certificates, disks and settings that want attention, too."
-#: What a replica reports, by the columns of its table.
+#: The fields of a replica's report, by the columns of its table.
 _REPLICA_COLUMNS: Final = {
     "role": "role",
     "applied": "applied_index",
@@ -161,7 +161,7 @@ class Cluster:
             {"where": each.where, "found": Bad(each.found), "what to do": each.advice}
             for each in of_cluster(client.thread.run(gather(client.asynchronous, NAMES)))
         ]
-        foot = "" if found else note("There is nothing to do.")
+        foot = "" if found else note("Nothing to do.")
         return Page(title="What to do", tables=[("", found)], foot=foot)
 
     def controllers(self, client: Client) -> Page:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What stands for a value in a word.
+#: The placeholder of a value in a word.
 _FIELD: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -98,7 +98,7 @@ class Words:
         fields = [each for each in given if _FIELD.search(each)]
         self._options: Final = {_name(each): each for each in fields if each.startswith("-")}
         self._arguments: Final = {_name(each): each for each in fields if not each.startswith("-")}
-        #: The names of what has to be given, and of what may be.
+        #: The names of required and of optional values.
         self.arguments: Final = tuple(self._arguments)
         self.options: Final = tuple(self._options)
         self.names: Final = (*self.arguments, *self.options)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROWS: Final = 100
 #: The field of a query that says where a page begins.
 _PAGE: Final = "page"
-#: Values of states that an operator has to look after.
+#: Values of states that need an operator's attention.
 _BAD: Final = frozenset({"failed", "error", "fenced", "offline", "unavailable", "lost"})
 
 

@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 Row = Mapping[str, object]
 
 ROOT: Final = "/console"
-#: A page runs what is of its own site, and nothing else.
+#: A page runs scripts of its own site only.
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self';"
     " connect-src 'self'; img-src data:; form-action 'self'; base-uri 'none';"
@@ -63,7 +63,7 @@ class ConsoleSite:
         self._tls: Final = tls
         self._activity: Final = ActivityPages()
         self._commands: Final = Commands(catalog)
-        #: By their tokens, the one that was used last at the end.
+        #: By their tokens, the most recently used one last.
         self._clients: Final[dict[str, Client]] = {}
         #: How many requests use each of them.
         self._uses: Final = Counter[str]()
@@ -134,7 +134,7 @@ class ConsoleSite:
             text = f"{type(error).__name__}: {error}; the log of this node says where"
             page = Page(title="This page failed", tables=[], foot=note(text))
         if request.form is not None:
-            # What a form has done is not asked for again.
+            # A refresh must not submit the form again.
             page = replace(page, renewed=False)
         text = document(page, self._menu(), ROOT, path)
         return Answer(status, text.encode(), "text/html; charset=utf-8", _HEADERS)

@@ -37,7 +37,7 @@ _RUNNING_S: Final = 0.5
 _AGAIN_S: Final = 0.5
 #: Exit codes of a node that was stopped; the signal itself if it came before or after its life.
 _IN_ORDER: Final = (0, -signal.SIGTERM, -signal.SIGINT)
-#: How often it is said what a start waits for.
+#: Seconds between reports of the conditions that a start waits for.
 _TELL_S: Final = 10.0
 
 
@@ -61,7 +61,7 @@ _TELL_S: Final = 10.0
     help=f"gRPC port of the first node; default: that in the directory, else {DEFAULT_PORT}. The "
     "next node has the next port, and HTTP is 100 above.",
 )
-@click.option("--tls", is_flag=True, help="Encrypt, with certificates that are made for it.")
+@click.option("--tls", is_flag=True, help="Encrypt with generated certificates.")
 @click.pass_obj
 def command(
     terminal: Terminal, nodes: int | None, directory: Path, port: int | None, tls: bool
@@ -136,7 +136,7 @@ class _Development:
     def _signalled(self) -> None:
         """End in order at the first signal, and at once at a later one."""
         now = asyncio.get_running_loop().time()
-        # Whatever passes a signal on may send one Ctrl-C twice.
+        # A wrapper that forwards signals may send one Ctrl-C twice.
         if self._stopping.is_set() and now > self._stopped_at + _AGAIN_S:
             for process in self._processes:
                 process.kill()

@@ -99,7 +99,7 @@ def prepare(
     if count != kept_nodes and (directory / "node1").exists():
         raise failure(
             f"{directory} holds a cluster of {kept_nodes} nodes, and {count} were asked for",
-            f"leave --nodes out, name another --dir, or remove {directory} with all its data",
+            f"omit --nodes, name another --dir, or remove {directory} with all its data",
             ExitCode.USAGE,
         )
     first = port or kept_port
@@ -140,8 +140,8 @@ def _kept(directory: Path) -> tuple[int, int]:
     if not file.exists():
         if any(directory.iterdir()):
             raise failure(
-                f"{directory} holds other things than a cluster of `quorate dev`",
-                "name an empty directory, or one that is not there yet, with --dir",
+                f"{directory} contains files that are not a cluster of `quorate dev`",
+                "name an empty directory, or a new one, with --dir",
                 ExitCode.USAGE,
             )
         return DEFAULT_NODES, DEFAULT_PORT
@@ -200,7 +200,9 @@ def _parsed(file: Path) -> Any:
     try:
         return tomlkit.parse(file.read_text(encoding="utf-8"))
     except (TOMLKitError, UnicodeDecodeError) as error:
-        raise failure(f"{file} is no TOML: {error}", "repair it", ExitCode.CONFIGURATION) from error
+        raise failure(
+            f"{file} is not TOML: {error}", "repair it", ExitCode.CONFIGURATION
+        ) from error
 
 
 def _loaded(directory: Path, name: str, models: PluginModels) -> DevNode:
@@ -248,7 +250,7 @@ class NodeProcess:
             process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "quorate.cli.dev.child", "serve", "--config"),
                 str(node.config),
-                # Nothing is written to it: the node ends when it is closed, by whatever end.
+                # Nothing is written to it: the node ends when it is closed in any way.
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,
                 stderr=log,
