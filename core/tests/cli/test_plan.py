@@ -94,7 +94,7 @@ def test_it_prints_what_is_needed_and_what_breaks(capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     assert said.startswith("3 machines with 16 cores and 64 GB, [node] workers = 16, 96 shards")
     assert f"{PLANNED:.0%} of each may be used" in said
-    assert "the first to break is processor, each machine" in said.replace("\n", " ")
+    assert "the first limit reached is processor, each machine" in said.replace("\n", " ")
 
 
 def test_in_json_it_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:

@@ -171,7 +171,7 @@ async def test_calls_to_one_node_go_there_and_to_no_other(
     await q.at("n3").call(GET, GetPairRequest(key=b"a"), GetPairResponse)
 
     assert [len(node.asked) for node in cluster.nodes.values()] == [0, 0, 1]
-    with pytest.raises(InvalidError, match="no node of the cluster; there are: n1, n2, n3"):
+    with pytest.raises(InvalidError, match="not a node of the cluster; nodes: n1, n2, n3"):
         await q.at("n4").call(GET, GetPairRequest(key=b"a"), GetPairResponse)
 
 

@@ -175,7 +175,7 @@ async def test_why_a_certificate_is_not_accepted_is_said(
     monkeypatch.setattr(authority, "timedelta", lambda **_: timedelta(seconds=0))
     sign(tmp_path, "node", ["127.0.0.1"])
     async with serving(tmp_path) as address:
-        assert "its certificate has ended" in await reason(tls, address)
+        assert "its certificate has expired" in await reason(tls, address)
 
 
 async def test_a_port_that_does_not_encrypt_is_named(tls: Tls) -> None:

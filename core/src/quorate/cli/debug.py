@@ -45,7 +45,7 @@ def command() -> None:
     "logs",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="The log of a node, of which the last 16 MiB are included; may be repeated.",
+    help="Include the last 16 MiB of this log of a node; may be repeated.",
 )
 @click.pass_obj
 def bundle(

@@ -101,7 +101,7 @@ def test_a_directory_with_other_things_is_left_alone(home: Path) -> None:
     home.mkdir()
     (home / "mine").write_text("mine")
 
-    with pytest.raises(Failure, match="holds other things"):
+    with pytest.raises(Failure, match="contains files that are not"):
         made(home)
     assert [path.name for path in home.iterdir()] == ["mine"]
 
