@@ -20,7 +20,7 @@ from quorate.cli.terminal import Terminal
 from quorate.storage.places import Place
 
 if TYPE_CHECKING:
-    from quorate.cli.beside import Found, Refused
+    from quorate.cli.restore_rows import Found, Refused
 
 #: How many refused rows are named.
 _NAMED: Final = 20
@@ -138,7 +138,7 @@ class _Beside:
         self, tenant: str, shard: str, group: str, *, plans: bool, replace: bool, delete: bool
     ) -> None:
         """Compare the restored rows with the cluster, and write the permitted changes."""
-        from quorate.cli.beside import Beside, Selection, slots_of
+        from quorate.cli.restore_rows import Beside, Selection, slots_of
         from quorate.node.directory import sandboxed
         from quorate.plugin.shard_id import ShardId
 

@@ -8,7 +8,7 @@ from typing import Any
 from google.protobuf.empty_pb2 import Empty
 from quorate.apply import slot_set
 from quorate.apply.slot_set import SlotSet
-from quorate.cli.beside import _finding
+from quorate.cli.restore_rows import _finding
 from quorate.plugin import ColumnFamily
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import BITMAP_BYTES
