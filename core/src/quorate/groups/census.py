@@ -1,4 +1,4 @@
-"""What the nodes of the cluster say of themselves: that they run, and what they lead."""
+"""Reports of the nodes of the cluster about themselves: their liveness and their leaderships."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class StoppedBeforeError(Exception):
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error says that what a replica has on disk is not what was written."""
+    """Whether an error reports that the files of a replica are damaged."""
     if isinstance(error, StoppedBeforeError):
         return error.damaged
     lies = (RowsDifferError, JournalDamagedError, DamagedError, MemoryLostError)
@@ -26,7 +26,7 @@ def is_damage(error: BaseException) -> bool:
 
 
 def is_of_node(error: BaseException) -> bool:
-    """Whether an error of one replica says that the whole directory is not what it was."""
+    """Whether an error of one replica reports that the whole directory has changed."""
     return isinstance(error, MemoryLostError)
 
 

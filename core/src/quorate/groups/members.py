@@ -65,7 +65,7 @@ class AskedStep:
 
 @dataclass(frozen=True, slots=True)
 class StepTaken:
-    """What was done, and whether the goal is reached."""
+    """The step that was taken, and whether the goal is reached."""
 
     status: str
     done: bool = False
@@ -88,7 +88,7 @@ class StepPort(Protocol):
     """Requests steps from other nodes."""
 
     async def change_member(self, node: str, asked: AskedStep) -> StepTaken:
-        """Have another node take a step with `MemberSteps.accept`, and raise what that raises.
+        """Have another node take a step with `MemberSteps.accept`, and raise its errors.
 
         Raises `NotProposedError` when nothing was sent, and `OutcomeUnknownError` when no answer
         came: the step may have been taken.

@@ -60,7 +60,7 @@ def rows_in(data: ShardData) -> int:
 
 
 def check_alike(base: Shard, other: Shard, common: int) -> None:
-    """Raise `Rejected` for what keeps two shards from being merged now.
+    """Raise `Rejected` if two shards cannot be merged now.
 
     `common` is the last entry that they have in common.
     """
@@ -95,7 +95,7 @@ class Merges(Steps):
     """
 
     def look_at(self, shard: Shard) -> None:
-        """Go on with the merge of a shard, or with what comes after it."""
+        """Continue the merge of a shard, or the work after it."""
         row = self._rows().get(shard.id)
         if row is None or self._closed:
             return
@@ -213,7 +213,7 @@ class Merges(Steps):
     # From the new shard to the end of the others.
 
     def _is_safe(self, shard: Shard, row: ShardRow) -> bool:
-        """Whether a majority has what a new shard began with: an entry stands on it."""
+        """Whether a majority has the initial state of a new shard: an entry stands on it."""
         return (
             row.HasField("union")
             and not row.union.settled

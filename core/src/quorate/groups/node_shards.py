@@ -75,7 +75,7 @@ _UNOPENED: Final = (EngineError, JournalDamagedError, ReplicaStoppedError, OSErr
 
 
 class ReleaseTooOldError(Exception):
-    """The release of this node does not support what is in force in its cluster."""
+    """The release of this node does not support the levels in force in its cluster."""
 
 
 class NodeShards:
@@ -291,7 +291,7 @@ class NodeShards:
         ]
 
     def heir(self, shard: ShardId) -> ShardId:
-        """Return what a shard was merged into in the end; itself if it was not."""
+        """Return the shard that a shard was finally merged into; itself if it was not merged."""
         return self._slot_map.heir(shard)
 
     def all(self) -> Iterable[Shard]:
@@ -327,7 +327,7 @@ class NodeShards:
         return self.levels.get(feature, levels.LOWEST)
 
     def check_levels(self, in_force: Mapping[str, int]) -> None:
-        """Raise `ReleaseTooOldError` unless this node supports what is in force."""
+        """Raise `ReleaseTooOldError` unless this node supports the levels in force."""
         why = levels.lacking(levels.by_feature(self.declaration.levels), in_force)
         if why is not None:
             raise ReleaseTooOldError(
@@ -336,14 +336,14 @@ class NodeShards:
             )
 
     def heard_levels(self, in_force: Mapping[str, int]) -> None:
-        """Take what another node knows to be in force; end this one if it does not support that."""
+        """Take the levels that another node knows; end this node if it does not support them."""
         try:
             self.check_levels(in_force)
         except ReleaseTooOldError as error:
             self._failed(error)
 
     def _is_declared(self) -> bool:
-        """Whether the cluster knows what this release can: until then it may count on another."""
+        """Whether the cluster knows the levels of this release: until then it may assume others."""
         stored = self._shards[METADATA].data.get(NODES, self.me.node.encode())
         if stored is None:
             return True
@@ -609,7 +609,7 @@ class NodeShards:
             return False
 
     def _open_later(self, shard: ShardId, asked: Asked | None) -> None:
-        """Open and start a replica that somebody asked for, or whose turn has come."""
+        """Open and start a replica on request, or in its turn."""
         try:
             self._open_now(shard, asked)
         except Exception as error:  # noqa: BLE001 - it would have ended the start of the node
@@ -746,7 +746,7 @@ class NodeShards:
         self._changing[shard] = self._loop.create_task(change)
 
     def _changed(self) -> None:
-        """Open and remove what that change was waited for with."""
+        """Open and remove the replicas that waited for a change."""
         self._open_in_turns()
         self._leave_moved()
 
@@ -769,7 +769,7 @@ class NodeShards:
         self._changed()
 
     def _leave_moved(self) -> None:
-        """Close and remove replicas that have moved to other nodes, and what is left of them."""
+        """Close and remove replicas that have moved to other nodes, and their remains."""
         for shard, row in self._rows.items():
             here = shard in self._shards or shard in self.unopened
             here = here or shard in self.broken or shard in self._leaving
@@ -899,7 +899,7 @@ class NodeShards:
         self._look_at_uncut(shard.id)
 
     def _look_at_uncut(self, shard: ShardId) -> None:
-        """Open what is made of a shard, if it can be now."""
+        """Open the shards that are made of a shard, if they can be opened now."""
         if shard in self._uncut:
             self._uncut.discard(shard)
             self._open_members()

@@ -1,4 +1,4 @@
-"""Plans where the replicas of shards are to be: a pure function of what is."""
+"""Plans the placement of replicas: a pure function of the current one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """The replicas of a shard; of one that is moving, those that it has afterwards."""
+    """The replicas of a shard; of a moving shard, the replicas after the move."""
 
     shard: ShardId
     nodes: tuple[str, ...]
@@ -56,7 +56,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The moves in the order of their urgency, and what cannot be planned, in sentences."""
+    """The moves in the order of their urgency, and a sentence for each unsolved problem."""
 
     moves: Sequence[Move] = ()
     problems: Sequence[str] = ()
@@ -170,7 +170,7 @@ class _Board:
     # What a shard needs.
 
     def add_missing(self, shard: Placed) -> None:
-        """Give a shard a replica that it lacks, in place of one that has to go, if any."""
+        """Add a missing replica to a shard, in place of a replica that has to go, if any."""
         staying = _staying(self, shard)
         target = self.pick(staying)
         if target is None:
@@ -206,7 +206,7 @@ class _Board:
     # Evenness.
 
     def even_counts(self) -> None:
-        """Move replicas from nodes with more of them to nodes with fewer, by two at the least."""
+        """Move replicas from nodes with more of them to nodes with fewer, by at least two."""
         donors = [(-count, node) for node, count in self._counts.items() if self._gives(node)]
         heapify(donors)
         while donors:
@@ -230,7 +230,7 @@ class _Board:
                 return
 
     def problems(self) -> list[str]:
-        """Say what could not be planned, and what would help."""
+        """Describe the problems that the plan leaves, and their remedies."""
         machines = len({site.machine for site in self.sites.values() if site.takes})
         found = [
             f"{shards} shard{'s' if shards > 1 else ''} of group {group} cannot have"

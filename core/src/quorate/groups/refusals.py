@@ -1,4 +1,4 @@
-"""Errors of writes and reads, classified by what the caller may do.
+"""Errors of writes and reads, classified by the caller's options.
 
 A handler's refusal is a normal outcome, raised as `quorate.plugin.Rejected`, and an invalid message
 as `quorate.plugin.Invalid`.

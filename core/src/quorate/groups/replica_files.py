@@ -92,7 +92,7 @@ class ReplicaFiles:
         return note.leaving or gone
 
     async def remove(self, loop: asyncio.AbstractEventLoop, shard: ShardId, left: Note) -> None:
-        """Remove the data and the log of a replica, and note what is left of it."""
+        """Remove the data and the log of a replica, and keep a note of it."""
         await loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
         failpoint("replica.destroyed")
         self._log.remove(replica_name(shard, left.epoch))

@@ -38,7 +38,7 @@ Submit = Callable[[ShardId, Message], Awaitable[object]]
 
 
 class Division(NamedTuple):
-    """What nodes declare of a group."""
+    """The declarations of a group by the nodes."""
 
     shards: int
     #: Of each shard; 0: one on every node.
@@ -50,7 +50,7 @@ Groups = Mapping[str, Division]
 
 
 class ShardCreation:
-    """Proposes on each `look` what is missing, without duplicates in flight.
+    """Proposes missing rows on each `look`, without duplicates in flight.
 
     Failures are retried. `rows` are those of `core.shards` on this node, and `shards` its replicas,
     including `metadata`.
@@ -82,7 +82,7 @@ class ShardCreation:
         self._closed = False
 
     def look(self) -> None:
-        """Propose what is missing anywhere."""
+        """Propose all missing rows."""
         metadata = self._metadata
         seen = metadata.applier.cluster_changes, metadata.leads, metadata.configuration
         if seen != self._seen:
@@ -172,7 +172,7 @@ class ShardCreation:
 def declared_alike(
     declarations: Mapping[Peer, NodeDeclaration | None],
 ) -> tuple[Groups, str | None]:
-    """Return what all nodes declare of each group, and how declarations differ.
+    """Return the declarations of each group that all nodes share, and the differences.
 
     There are no groups until all declarations agree; the difference is None while declarations are
     missing.

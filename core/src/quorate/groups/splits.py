@@ -110,7 +110,7 @@ class Splits(Steps):
             wait_s = min(_LATER * wait_s, shard.settings.timing.election_max_s)
 
     def _forgets(self, shard: Shard) -> bool:
-        """Whether the map says of a shard that is led here what the shard says itself.
+        """Whether the map agrees with a shard that is led here.
 
         And whether its parts are safe: until then its rows are the only other ones.
         """
@@ -125,7 +125,7 @@ class Splits(Steps):
         )
 
     def _are_safe(self, shard: Shard) -> bool:
-        """Whether a majority has what every part of a shard began with."""
+        """Whether a majority has the initial state of every part of a shard."""
         cut = shard.applier.cut
         if cut is None:
             return True

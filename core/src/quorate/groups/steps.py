@@ -26,7 +26,7 @@ STEP_S: Final = 5.0
 
 
 class Steps:
-    """Continues what the rows in metadata/0 say: any later leader goes on with it."""
+    """Continues the changes in the rows of metadata/0: any later leader resumes them."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Steps:
         task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
     def _flush_before(self, change: int, shard: Shard) -> None:
-        """Flush once, before a change, what commands would wait for."""
+        """Flush once before a change, so that commands need not wait for it."""
         if change not in self._flushed:
             self._flushed.add(change)
             self._begin(("flush", shard.id), self._flush(shard))

@@ -1,4 +1,4 @@
-"""Replicas of a node that open after its start: at once when somebody asks, else in their turn."""
+"""Replicas of a node that open after its start: at once on request, else in their turn."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +21,7 @@ _KEPT: Final = 8
 
 @dataclass(slots=True)
 class Asked:
-    """Who waits for a replica."""
+    """The callers that wait for a replica."""
 
     messages: list[Message] = field(default_factory=list)
     calls: list[asyncio.Future[None]] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Unopened:
         shards: Sequence[tuple[ShardId, str]],
         opens: Callable[[ShardId, Asked | None], None],
     ) -> None:
-        """Open these when somebody asks for them; messages have the given names for them.
+        """Open these on request; messages have the given names for them.
 
         `opens` gets who waits for a replica (None: nobody), and does not raise.
         """
@@ -69,19 +69,19 @@ class Unopened:
             self._names[name] = shard
 
     def open_all(self) -> None:
-        """Open from now on also those that nobody asks for, one after the other."""
+        """Open the others from now on too, one after the other."""
         self._in_turn = True
         self._go_on()
 
     def end(self) -> None:
-        """Open no more: those that are left stay as they are."""
+        """Open no more replicas; the rest stay as they are."""
         self._ended = True
         self._go_on()
         for shard in list(self._asked):
             self._pop(shard)
 
     def discard(self, shard: ShardId) -> Asked | None:
-        """Do not open one, or not here; return who waits for it. Calls go on, and look again."""
+        """Do not open a replica, or not here; return its callers. Calls go on, and look again."""
         if shard not in self._waiting:
             return None
         del self._waiting[shard]
@@ -113,13 +113,13 @@ class Unopened:
         await asyncio.wait([call], timeout=max(0.0, until - self._loop.time()))
 
     def want(self, shard: ShardId) -> Asked:
-        """Open one for somebody who needs a leader."""
+        """Open a replica for a caller that needs a leader."""
         asked = self.ask(shard)
         asked.wants_leader = True
         return asked
 
     def ask(self, shard: ShardId) -> Asked:
-        """Open one before those that nobody asks for."""
+        """Open a replica before those without a request."""
         if shard not in self._waiting or self._ended:
             return Asked()
         if shard not in self._asked:
@@ -140,7 +140,7 @@ class Unopened:
             self._next = self._loop.call_at(self._due, self._open_some)
 
     def _open_some(self) -> None:
-        """Open what was asked for, for a while, or else one other."""
+        """Open requested replicas for a while, or else one other."""
         self._next = None
         began = self._loop.time()
         if not self._asked and self._in_turn and self._waiting:

@@ -98,7 +98,7 @@ class FileSets:
     async def open(
         self, shard: ShardId, asked: pb.OpenFileSet, timeout_s: float
     ) -> pb.OpenFilesResponse:
-        """Open a file set, and return what is needed to make its rows."""
+        """Open a file set, and return the parameters for making its rows."""
         replica = self._leading(shard)
         route = self._catalog.routes.get(asked.command)
         if route is None or route.group != shard.group:

@@ -16,7 +16,7 @@ from quorate.v1.batch_pb2 import ItemRefusal
 
 
 class CommandAccess:
-    """Holds public commands against what their senders were granted.
+    """Checks public commands against the rights of their senders.
 
     Internal ones come from nodes alone, and the method that proposes them was asked for.
     """
@@ -84,7 +84,7 @@ class CommandAccess:
             raise denied(caller.name, f"write on {some}")
 
     def owner(self, caller: Caller) -> str:
-        """Return whose sessions a caller may end; "": anybody's."""
+        """Return the owner whose sessions a caller may end; "": any owner."""
         if caller.node:
             return ""
         administers = self._authority.rights(caller.name).covers(OPERATIONS, "admin")

@@ -163,7 +163,7 @@ async def admitted_rest(
     node: NodeApi,
     caller: Caller,
 ) -> tuple[Message, tuple[ItemRefusal, ...]]:
-    """Admit what is left of a command; return it whole, and which of its items are refused.
+    """Admit the rest of a command; return the whole command, and its refused items.
 
     An item that `admit` finds `Invalid` does not keep the others from being admitted.
     """

@@ -51,7 +51,7 @@ _Refused = tuple[Part, NotProposedError]
 
 
 class Delivery:
-    """Proposes here or one hop away, and retries what was surely not proposed."""
+    """Proposes here or one hop away, and retries commands that were surely not proposed."""
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ RUN_BYTES: Final = 1 << 20
 
 
 class Asked(NamedTuple):
-    """What a caller asked its node for, and was granted there."""
+    """The request of a caller, and the rights that its node granted."""
 
     caller: str
     #: The path of the method.

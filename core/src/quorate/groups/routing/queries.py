@@ -102,7 +102,7 @@ def query_of(catalog: Catalog, message: Message) -> Query[Any]:
 
 
 def declared(catalog: Catalog, name: str) -> Query[Any]:
-    """Return a query; raises `LookupError` for what no plugin declares."""
+    """Return a query; raises `LookupError` for an undeclared one."""
     query = catalog.queries.get(name)
     if query is None:
         raise LookupError(f"query {name} is not declared; return it from quorate_queries")
@@ -300,7 +300,7 @@ def _shard_key(family: ColumnFamily, asked: Any) -> bytes:
 def _explanation(
     catalog: Catalog, reader: Reader, asked: admin_pb2.ExplainKeyRequest
 ) -> Iterable[admin_pb2.ExplainKeyResponse]:
-    """Yield what a shard keeps about a key, if it is the key's shard."""
+    """Yield the records of a shard about a key, if it is the key's shard."""
     assert isinstance(reader, ShardReader)
     family = catalog.families[asked.family]
     timers = [each.name for each in catalog.timers.values() if each.group == family.group]

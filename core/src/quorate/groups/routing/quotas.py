@@ -1,4 +1,4 @@
-"""Quotas on this node: what each tenant and caller may have and do, and what it uses of it.
+"""Quotas on this node: the bounds of each tenant and caller, and their use.
 
 Each node counts rates on its own. So no call waits for another node, and a node is never
 asked for more than the quota; who calls several nodes gets as much from each.
@@ -37,7 +37,7 @@ _MOST_ACCOUNTS: Final = 10_000
 
 
 class Subject(NamedTuple):
-    """Whose quota it is."""
+    """The owner of a quota."""
 
     kind: str
     name: str
@@ -47,12 +47,12 @@ class Subject(NamedTuple):
 
 
 def subject_of(caller: Caller) -> Subject:
-    """Return whose quota a caller has: that of its name, or else of its address."""
+    """Return the subject of a caller's quota: its name, or else its address."""
     return Subject(IDENTITY, caller.name) if caller.name else Subject(ADDRESS, caller.address)
 
 
 class Rate:
-    """A token bucket: lets an amount through in a second, and what was left over of one before.
+    """A token bucket: admits an amount per second, and the remainder of the second before.
 
     It holds the tokens of a second. A caller that finds one may take as many as it needs, so that
     a large batch goes through, and the next ones wait until that is paid.
@@ -67,7 +67,7 @@ class Rate:
         self._second = self._count = self._before = 0
 
     def wait_ms(self, now: float) -> int:
-        """Return after how long something is let through; 0: now."""
+        """Return the seconds until an amount is admitted; 0: now."""
         self._tokens = min(self.per_s, self._tokens + (now - self._upto) * self.per_s)
         self._upto = now
         return 0 if self._tokens > 0 else 1 + int((-self._tokens / self.per_s) * 1_000)
@@ -79,7 +79,7 @@ class Rate:
         self._count += amount
 
     def last(self, now: float) -> int:
-        """Return what was let through in the last whole second."""
+        """Return the amount of the last whole second."""
         self._turn(now)
         return self._before
 
@@ -91,7 +91,7 @@ class Rate:
 
 
 class Account:
-    """What a tenant or a caller uses of its quota."""
+    """The use that a tenant or a caller makes of its quota."""
 
     def __init__(self, subject: Subject, quota: pb.Quota, now: float) -> None:
         self.subject: Final = subject
@@ -126,7 +126,7 @@ class Account:
             self._refuse(name, f"has sent its {rate.per_s} {what} a second to this node", wait_ms)
 
     def take(self, name: str, amount: int, now: float) -> None:
-        """Count what a rate bounds."""
+        """Count an amount against its rate."""
         rate = self._rates.get(name)
         if rate is not None:
             rate.take(amount, now)
@@ -162,7 +162,7 @@ class Account:
                 )
 
     def uses(self, stored: tuple[int, int], now: float) -> Iterator[tuple[str, int, int]]:
-        """Yield the name of each bound, the bound, and what is used of it."""
+        """Yield the name of each bound, the bound, and its use."""
         used = {
             **dict(zip(STORED, stored, strict=True)),
             **{name: rate.last(now) for name, rate in self._rates.items()},
@@ -322,7 +322,7 @@ class Quotas:
         return sum(rows for rows, _ in parts), sum(size for _, size in parts)
 
     def measured(self, shard: str) -> dict[str, tuple[int, int]]:
-        """Return what is known of the tenants in a shard."""
+        """Return the measured use of the tenants in a shard."""
         return {tenant: shards[shard] for tenant, shards in self._stored.items() if shard in shards}
 
     def has_own(self, subject: Subject) -> bool:

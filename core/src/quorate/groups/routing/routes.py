@@ -26,7 +26,7 @@ _SHOWN: Final = 200
 
 
 def declared(catalog: Catalog, name: str) -> Command[Any]:
-    """Return a command; raises `LookupError` for what no plugin declares."""
+    """Return a command; raises `LookupError` for an undeclared one."""
     command = catalog.commands.get(name)
     if command is None:
         raise LookupError(f"command {name} is not declared; return it from quorate_commands")
@@ -52,7 +52,7 @@ def refused_items(
     limits: LimitsSection,
     refused: tuple[ItemRefusal, ...] = (),
 ) -> tuple[ItemRefusal, ...]:
-    """Check a message, and return the items to leave out: `refused`, and those that are wrong.
+    """Check a message, and return the items to leave out: `refused`, and invalid ones.
 
     One bad item never hides the others. Raises `Invalid` for what is wrong as a whole, and for a
     batch of one: that is a single call.

@@ -88,11 +88,11 @@ class SlotMap:
         return found
 
     def first(self, group: str) -> ShardId:
-        """Return the first shard of a group, or what that was merged into."""
+        """Return the first shard of a group, or the shard that it was merged into."""
         return self.heir(ShardId(group, 0))
 
     def heir(self, shard: ShardId) -> ShardId:
-        """Return what a shard was merged into in the end; itself if it was not."""
+        """Return the shard that a shard was finally merged into; itself if it was not merged."""
         while shard in self.merged:
             shard = self.merged[shard]
         return shard

@@ -110,7 +110,7 @@ class Barrier:
         self._gather()
 
     def led(self) -> None:
-        """Ask at once what was not answered for want of a leader: one is known now."""
+        """Repeat the reads at once that failed for want of a leader: it is known now."""
         self._pause_s = self._retry_s
         if self._arriving and not self._asked:
             self._cancel()
@@ -172,7 +172,7 @@ class Barrier:
         self._asking, self._asking_at = self._loop.call_at(due, self._ask), due
 
     def _next_pause_s(self) -> float:
-        """Return the next pause: a short one for those who do not wait long for a leader."""
+        """Return the next pause: a short one for impatient readers."""
         if not all(reader.patient for reader in self._arriving):
             return self._retry_s
         pause_s, self._pause_s = self._pause_s, min(2 * self._pause_s, _LONGEST * self._retry_s)
@@ -257,7 +257,7 @@ class Staleness(NamedTuple):
 
 
 class Freshness:
-    """Tracks how old the applied state is, by what was committed when."""
+    """Tracks the age of the applied state, by the times of commits."""
 
     def __init__(self) -> None:
         #: The last moment whose committed entries are all applied here.

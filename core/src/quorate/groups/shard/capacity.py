@@ -1,4 +1,4 @@
-"""What shards of a node share: room in queues, space on the disk, the time of the loop."""
+"""Resources that the shards of a node share: queues, disk space, the time of the loop."""
 
 import logging
 import os
@@ -65,7 +65,7 @@ class Admission:
 
 
 class FairShare:
-    """A bound on what callers hold, of which each gets at most as much as it leaves free.
+    """A bound shared by callers, each of which gets at most as much as it leaves free.
 
     One caller alone may hold half of it. Of several that want more than there is, each gets the
     same, and as much again stays free for the next one. `setting` is where the bound is set.
@@ -104,7 +104,7 @@ class FairShare:
             self.total += amount
 
     def give(self, who: str, amount: int = 1) -> None:
-        """Take back what a caller had; it raises nothing, so that the end of a call stays as it is.
+        """Release a caller's amount; it raises nothing, so that the end of a call stays as it is.
 
         That more is given back than was had is a bug, which is logged.
         """
@@ -169,7 +169,7 @@ class FreeSpace:
 
 
 def free_bytes_of(path: Path) -> int:
-    """Return what is free on a path's file system for this process."""
+    """Return the free bytes of a path's file system for this process."""
     try:
         failpoint("disk.measured")
     except OSError:

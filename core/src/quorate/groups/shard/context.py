@@ -1,4 +1,4 @@
-"""What a replica is given when it is made: what the replicas of a node share, and their hooks."""
+"""The parameters of a replica: the parts that the replicas of a node share, and their hooks."""
 
 from __future__ import annotations
 

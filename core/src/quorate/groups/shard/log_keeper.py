@@ -78,7 +78,7 @@ class LogHold:
 
 
 class SyncTurns:
-    """Lets the shards of a node make durable what nobody waits for one after the other.
+    """Runs the background flushes of a node's shards one after the other.
 
     Hundreds of shards that were written to in the same seconds are due in the same seconds too:
     their syncs at once would keep the disk from the writes that somebody waits for.

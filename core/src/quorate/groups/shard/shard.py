@@ -77,7 +77,7 @@ class ShardClosedError(UnreadableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardStatus:
-    """What a shard's replica on this node is doing."""
+    """The state of a shard's replica on this node."""
 
     shard: ShardId
     replica: ReplicaStatus

@@ -113,7 +113,7 @@ def size_of(commands: Sequence[LoggedCommand]) -> int:
 
 @dataclass(slots=True, eq=False)
 class Flight:
-    """One entry in flight, what its writes are answered, and when it came how far."""
+    """One entry in flight, the results of its writes, and the times of its stages."""
 
     index: int
     writes: Sequence[Write]

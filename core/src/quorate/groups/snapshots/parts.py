@@ -17,7 +17,7 @@ _UNFINISHED: Final = ".new"
 
 
 class BackupError(Exception):
-    """A backup cannot be made, read or restored; the text says what to do."""
+    """A backup cannot be made, read or restored; the text names the remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -215,7 +215,7 @@ class SnapshotQueue:
         await pause(self._loop, begins - now)
 
     async def _caught_up(self, shard: Shard, peer: Peer, given_up: Callable[[], bool]) -> None:
-        """Wait until a follower holds what the log held when its snapshot was installed.
+        """Wait until a follower holds the log of the moment when its snapshot was installed.
 
         The log is kept until then: otherwise it might be cut before the entries after the snapshot
         were sent, and another snapshot would be needed.
@@ -309,7 +309,7 @@ class ShardReception:
         failpoint("snapshot.part_received")
 
     async def finish(self) -> None:
-        """Verify and install what was received, and return once data and log are durable.
+        """Verify and install the received snapshot, and return once data and log are durable.
 
         Raises `SnapshotRefusedError`.
         """
@@ -328,7 +328,7 @@ class ShardReception:
         failpoint("snapshot.durable")
 
     def abandon(self) -> None:
-        """Discard what was received, unless it was installed; may be called again."""
+        """Discard the received parts, unless they were installed; may be called again."""
         if self.ended:
             return
         self.ended = True

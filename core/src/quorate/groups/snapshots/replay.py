@@ -31,7 +31,7 @@ class _BeyondError(BackupError):
 
 
 def plan(archive: Archive, until_ms: int | None) -> tuple[Place, Onward]:
-    """Return the backup to restore, and what brings its shards to a moment; None: to the end.
+    """Return the backup to restore, and the log to replay up to a moment; None: to the end.
 
     The moment is one of the shards' logical time, which no write is answered before. Raises
     `BackupError` for a moment that the archive does not hold, as what is returned does.

@@ -82,10 +82,10 @@ class Reception(Protocol):
         """Write the next part; raises `SnapshotRefusedError`."""
 
     async def finish(self) -> None:
-        """Verify and install what was received; raises `SnapshotRefusedError`."""
+        """Verify and install the received snapshot; raises `SnapshotRefusedError`."""
 
     def abandon(self) -> None:
-        """Discard what was received, unless it was installed; may be called again."""
+        """Discard the received parts, unless they were installed; may be called again."""
 
 
 #: Begins a reception; raises `SnapshotRefusedError`.

@@ -72,7 +72,7 @@ class _Rounds:
             self._timer = self._loop.call_later(self._after_s, self._begin)
 
     def stop(self) -> None:
-        """Wake nobody any more."""
+        """Wake no feed any more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -100,7 +100,7 @@ class _Rounds:
 
 
 class Waking:
-    """The feeds of a replica, by what they select.
+    """The feeds of a replica, by their selections.
 
     An entry up to `upto` that has something for a feed was reported to it.
     """
@@ -135,7 +135,7 @@ class Waking:
     def add(
         self, feed: WokenFeed, selection: Mapping[str, bytes], *, listing: bool = False
     ) -> None:
-        """Wake a feed from now on; one that lists at every entry, until it is `listed`."""
+        """Wake a feed from now on; a listing feed at every entry, until it is `listed`."""
         if listing:
             self._listing[feed] = None
         for family, prefix in selection.items():
@@ -192,7 +192,7 @@ class Waking:
         self._read = None
 
     def close(self) -> None:
-        """Wake nobody any more: there are no feeds, or their database is closed or replaced."""
+        """Wake no feed any more: none is left, or their database is closed or replaced."""
         if self._ended:
             return
         self._ended = True

@@ -154,7 +154,7 @@ class Watch:
         return len(self._ready)
 
     def age_ms(self) -> int | None:
-        """Return the staleness of what was returned, or None if unknown."""
+        """Return the staleness of the returned events, or None if unknown."""
         if not self.listed or self.lost is not None or self.closed:
             return None
         ages = [feed.age_ms() for feed in self._feeds.values()]
