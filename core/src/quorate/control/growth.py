@@ -28,7 +28,7 @@ _SHARE: Final = 0.05
 #: Interval between attempts at a split that waits for another shard's.
 _AGAIN_S: Final = 5.0
 
-#: Begins to split a shard in two, unless its group has as many shards as given.
+#: Begins to split a shard in two, unless its group has the given number of shards.
 Split = Callable[[ShardId, int], Awaitable[object]]
 
 

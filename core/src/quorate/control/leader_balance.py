@@ -28,8 +28,8 @@ PLACED_S: Final = 3_600.0
 #: balanced because of it.
 BUSY_PER_S: Final = 20.0
 LONGEST_LOAD_S: Final = 600.0
-#: The least time between two looks; one more for each shard, since most of a look at many resting
-#: shards is for nothing; and the longest.
+#: The minimum interval between two looks; the time that each shard adds, since looking at many
+#: resting shards is mostly wasted; and the maximum interval.
 _TICK_S: Final = 1.0
 _SHARD_S: Final = 0.004
 _LONGEST_TICK_S: Final = 5.0
@@ -94,7 +94,7 @@ def _counts(leaderships: Collection[Leadership]) -> Counter[str]:
 
 
 def _has_most(me: str, leaderships: Collection[Leadership]) -> bool:
-    """Whether a node is the one to hand over: it has the most leaders, and two more than some."""
+    """Return whether a node is to transfer one: it has the most leaders, two more than another."""
     counts = _counts(leaderships)
     if not counts or min(counts, key=lambda node: (-counts[node], node)) != me:
         return False
@@ -116,8 +116,8 @@ def leadership_of(shard: Shard) -> Leadership:
 def ready_of(shard: Shard) -> frozenset[str]:
     """Return the voters of a shard led here that could take over at once.
 
-    There are some if its leader has applied, and the follower has, all committed entries, and no
-    operator recently handed it to its leader.
+    A voter is ready if it has, and the leader has applied, all committed entries. None is if an
+    operator recently placed the shard on its leader.
     """
     status = shard.replica.status()
     configuration = status.configuration
@@ -166,7 +166,7 @@ class _Loads:
 
 
 async def _in_turns(leaderships: Iterable[Leadership]) -> AsyncIterator[Leadership]:
-    """Yield them over several turns of the loop: a write must not wait for a thousand of them."""
+    """Yield leaderships over several turns of the loop, so that writes need not wait for all."""
     for number, each in enumerate(leaderships):
         if number % _A_TURN == _A_TURN - 1:
             await asyncio.sleep(0)

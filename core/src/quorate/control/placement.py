@@ -1,4 +1,4 @@
-"""Moves replicas to where the planner wants them, a few at a time."""
+"""Moves replicas to the nodes that the planner chooses, a few at a time."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _log = logging.getLogger(__name__)
 #: The name of the controller, by which it is paused.
 NAME: Final = "core.placement"
 _INTERVAL_S: Final = 1.0
-#: The moves under way to and from one node, and of the cluster.
+#: Maximum number of moves under way to and from one node, and in the cluster.
 _OF_A_NODE: Final = 2
 _AT_ONCE: Final = 32
-#: A plan is made again after this time although nothing has changed but loads.
+#: Interval after which a plan is made again, although only loads have changed.
 _LOADS_S: Final = 60.0
-#: A node that does not answer for this time is lost: its replicas are made again elsewhere.
+#: A node that does not answer for this time is lost: its replicas are rebuilt elsewhere.
 LOST_S: Final = 600.0
 #: A move to a node that does not answer for this time is taken back.
 _GIVEN_UP_S: Final = 60.0
 
 #: How long a change of the voters of metadata/0 may take.
 _STEP_S: Final = 5.0
-#: How long operators' questions wait for what was recorded before them.
+#: How long requests of operators wait for rows that were written before them.
 _CATCH_UP_S: Final = 2.0
 
 _REFUSED: Final = "FAILED_PRECONDITION"
@@ -81,7 +81,7 @@ class Places:
     unclear: Sequence[str] = ()
 
     def plan(self) -> Plan:
-        """Plan what is to move."""
+        """Return the moves to make, and the problems that prevent others."""
         made = plan(self.sites.values(), self.shards)
         unclear = [
             f"nodes declare different numbers of replicas of group {group}, and none of them moves:"
@@ -101,7 +101,7 @@ def _names(member: ShardMember | None, node: str) -> bool:
 
 
 class Placement:
-    """Knows where replicas are and have to go, on every node; moves them on metadata/0's leader."""
+    """Knows where replicas are and belong, on every node; moves them on metadata/0's leader."""
 
     def __init__(
         self, shards: NodeShards, census: Census, submit: Submit, *, lost_s: float = LOST_S
@@ -157,22 +157,22 @@ class Placement:
 
     @property
     def problems(self) -> Sequence[str]:
-        """What kept replicas from where they should be when this node planned last."""
+        """The problems that prevented moves in the last plan of this node."""
         return () if self._planned is None else self._planned[1].problems
 
     # For operators.
 
     async def catch_up(self) -> None:
-        """Wait until this node knows what was recorded before; not for long without a majority."""
+        """Wait until this node has applied earlier writes; without a majority, only briefly."""
         metadata = self._shards.get(METADATA)
         if metadata is not None:
             with suppress(UnreadableError):
                 await metadata.read_barrier(_CATCH_UP_S)
 
     def check_drain(self, node: str) -> tuple[int, list[Move]]:
-        """Return how many replicas a node would give away, and what would move now.
+        """Return the number of replicas that a node would lose, and the moves that would begin now.
 
-        Raises `Rejected` if it cannot.
+        Raises `Rejected` if the node cannot be drained.
         """
         places = self.places()
         if node not in places.sites:
@@ -194,7 +194,7 @@ class Placement:
         if found is None:
             raise Rejected(
                 _REFUSED,
-                f"shard {shard} is not there, or has a replica on every node: set"
+                f"shard {shard} does not exist, or has a replica on every node: set"
                 f" [groups.{shard.group}] replicas on every node to place its replicas",
             )
         if found.moving:
@@ -268,7 +268,7 @@ class Placement:
             _log.info("the voters of metadata/0 stay as they are for now: %s", error)
 
     def _next(self, places: Places) -> Iterator[MoveReplica]:
-        """Yield what is to begin now."""
+        """Yield the commands to submit now: moves to take back, and moves to begin."""
         busy = Counter[str]()
         for each in places.moving:
             busy.update(member.node for member in (each.source, each.target) if member is not None)
@@ -327,7 +327,7 @@ class Placement:
         return site_of(declaration, takes=answers and not drained, leaves=drained or lost)
 
     def _declarations(self) -> dict[str, NodeDeclaration]:
-        """Return what the members of the cluster declare, by their names."""
+        """Return the declarations of the cluster's members, by node."""
         metadata = self._shards.get(METADATA)
         configuration = None if metadata is None else metadata.configuration
         members = set(() if configuration is None else configuration.peers)

@@ -56,7 +56,7 @@ class ControllerStatus:
     #: Failures in a row, and the last one.
     failures: int
     error: str | None
-    #: How far it has come, as it told itself.
+    #: The last progress that the controller reported.
     progress: str = ""
 
 
@@ -139,7 +139,7 @@ class Runner:
 
     @property
     def paused(self) -> Sequence[str]:
-        """The controllers that are paused on this node, whether it leads their shards or not."""
+        """The controllers that are paused on this node, whether or not it leads their shards."""
         return [name for name, allowed in self._allowed.items() if not allowed.is_set()]
 
     def status(self) -> Sequence[ControllerStatus]:
@@ -236,7 +236,7 @@ class FencedNode:
         self._fence: Final = fence
         #: The observed metrics with their labels.
         self.observed: Final[set[tuple[str, frozenset[tuple[str, str]]]]] = set()
-        #: What the run last told of how far it has come.
+        #: The last progress that the run reported.
         self.told = ""
 
     def __getattr__(self, name: str) -> Any:
@@ -248,7 +248,7 @@ class FencedNode:
         return cast(NodeApi, self)
 
     def progress(self, text: str) -> None:
-        """Keep how far the run has come, for the status."""
+        """Store the progress of the run, for the status."""
         self.told = text
 
     def observe(self, metric: str, value: float, **labels: str) -> None:
@@ -307,7 +307,7 @@ class _Post:
 
     @property
     def failures(self) -> int:
-        """How many times in a row it has failed."""
+        """Number of failures in a row."""
         return self._backoff.failures
 
     def status(self) -> ControllerStatus:

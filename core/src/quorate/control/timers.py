@@ -22,8 +22,8 @@ _log = logging.getLogger(__name__)
 
 #: Interval of the check for due deadlines, which is their precision.
 TICK_S: Final = 0.1
-#: The longest interval of the check of a shard at rest; one whose next deadline is known to be
-#: earlier is looked at in time.
+#: Maximum interval between checks of a shard at rest; a shard with an earlier deadline is checked
+#: in time for it.
 REST_S: Final = 1.0
 #: Maximum number of batches of keys to skip at a time because they cannot be proposed yet.
 _BATCHES_READ: Final = 10
@@ -109,7 +109,7 @@ class Timers:
                 _log.exception("cannot read the deadlines of shard %s", name)
 
     def _follow(self, shards: Iterable[Shard]) -> None:
-        """End what is not led any more, or in another term."""
+        """Cancel the tasks of shards that are no longer led, or led in another term."""
         groups = {each.group for each in self._timers}
         led = {shard.id: shard for shard in shards if shard.leads and shard.id.group in groups}
         for name in [*self._terms]:
@@ -221,7 +221,7 @@ class _Term:
         return self._shard.leads and self._shard.term == self.ref.term
 
     async def _work(self, line: _Line) -> None:
-        """Propose what is due, batch by batch."""
+        """Propose due keys, batch by batch."""
         timer = line.timer
         while True:
             await self._calls_first()
@@ -266,7 +266,7 @@ class _Term:
     def _split(
         self, line: _Line, found: list[tuple[bytes, int]], now_ms: int
     ) -> tuple[list[tuple[bytes, int]], float]:
-        """Return the keys to propose now, and when the next of the others can be."""
+        """Return the keys to propose now, and when the next of the others is ripe."""
         ripe, next_ms = [], float("inf")
         for each in found:
             if each in line.unmoved:

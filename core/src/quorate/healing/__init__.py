@@ -1,1 +1,1 @@
-"""Finds damage on the disks of a node and wrong or slow answers, and has replicas rebuilt."""
+"""Finds damage on the disks of a node and wrong or slow answers, and rebuilds replicas."""

@@ -1,4 +1,4 @@
-"""Writes and reads a row of this node's own in every shard, as a client would."""
+"""Writes and reads a canary row of this node in every shard, as a client would."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 #: The least pause between two shards, whatever their number.
 _BREATH_S: Final = 0.5
-#: An answer that takes this many times the bound does not come.
+#: A probe is given up after this many times the bound for a slow answer.
 _GIVEN_UP: Final = 3
 
 
@@ -32,11 +32,11 @@ class WrongAnswerError(Exception):
 
 
 class Canary:
-    """Asks each shard once per period, and says which did not answer rightly or in time.
+    """Probes each shard once per period, and reports wrong, slow and missing answers.
 
-    A shard at rest is left out. What was wrong is said until the node ends. What was slow or failed
-    is asked again at once, as an election or a start explains it; when that is slow or fails, too,
-    it is said until the next good answer.
+    Skips shards at rest. A wrong answer is reported until the node stops. A slow or failed probe
+    is repeated at once, since an election or a start may explain it; if the repeated one is slow or
+    fails, too, the shard is reported until its next good answer.
     """
 
     def __init__(
@@ -60,25 +60,25 @@ class Canary:
         self._number = wall_ms()
         self._period_s: Final = period_s
         self._slow_s: Final = slow_s
-        #: What each shard answered last; none after a write whose outcome is not known.
+        #: The last number stored in each shard; absent after a write with an unknown outcome.
         self._stored: Final[dict[ShardId, int]] = {}
         self._wrong: Final[dict[ShardId, str]] = {}
-        #: What the last answer of a shard lacked, and the shards of which that is said.
+        #: The complaint about the last probe of a shard, and the shards that are reported.
         self._slow: Final[dict[ShardId, str]] = {}
         self._said: Final[set[ShardId]] = set()
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Ask from now on, unless the period is 0."""
+        """Start to probe, unless the period is 0."""
         if self._period_s:
             self._running = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Ask no more."""
+        """Stop probing."""
         await end(self._running)
 
     def alarms(self) -> Iterator[str]:
-        """Yield which shards answered wrongly, late or not at all."""
+        """Yield a text for each shard that answered wrongly, late or not at all."""
         yield from self._wrong.values()
         yield from (self._slow[shard] for shard in self._said)
 
@@ -88,7 +88,7 @@ class Canary:
             if self._shards.level(CORE) < CHECKED_FROM:
                 shards.clear()
             for shard in shards:
-                # What was asked a while ago itself may have come to rest, and is not to be woken.
+                # The shard may have come to rest since the list was made, and must not be woken.
                 if self._is_active(shard) and not await self.ask(shard):
                     await pause(self._loop, _BREATH_S)
                     await self.ask(shard)
@@ -97,14 +97,14 @@ class Canary:
                 await pause(self._loop, self._period_s)
 
     def _is_active(self, shard: ShardId) -> bool:
-        # Asking for one opens it.
+        # `get` would open it.
         replica = None if self._shards.is_unopened(shard) else self._shards.get(shard)
         if replica is not None:
             return not replica.resting
         return self._census.load(shard) > 0
 
     async def ask(self, shard: ShardId) -> bool:
-        """Ask one shard; return False when the answer was slow or did not come."""
+        """Probe one shard; return False if the answer was slow or did not come."""
         began = self._loop.time()
         before = self._stored.pop(shard, None)
         self._number += 1
@@ -134,7 +134,7 @@ class Canary:
         command: Message = PutCanary(node=self._shards.me.node, number=self._number)
         answer = await self._propose(shard, command, timeout_s=_GIVEN_UP * self._slow_s)
         found = PutCanaryReply.FromString(answer.reply).before
-        # A write that was carried out twice finds itself.
+        # A write that was applied twice finds its own number.
         if before is not None and found not in (before, self._number):
             raise WrongAnswerError(f"shard {shard} had {found} stored and not {before}")
         replica = self._shards.get(shard)

@@ -1,8 +1,8 @@
 """Bounds the events that the shards of a node keep for watches, in bytes.
 
-The leader counts them, and has its shard delete the oldest ones: a watch that needs them is told to
-list again. A bound by entries and by age alone let a few rows that were written again and again
-grow to hundreds of times their size.
+The leader counts them, and has its shard delete the oldest ones: a watch that needs those has to
+list again. Under bounds of entries and age alone, the events of a few rows that are written
+repeatedly grow to hundreds of times the size of the rows.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from quorate.v1.control_pb2 import TrimHistory
 
 _log = logging.getLogger(__name__)
 
-#: How often the leader looks at what came.
+#: Interval of the leader's count of new events.
 LOOK_S: Final = 1.0
 #: Events are deleted in runs of this part of the bound.
 _RUNS: Final = 64
-#: So much of the bound is kept when more has come: it is not trimmed at every look.
+#: Part of the bound that a trim keeps, so that not every count trims.
 _KEPT: Final = 7 / 8
-#: What is counted in one turn of the loop.
+#: Maximum bytes and entries to count in one turn of the loop.
 _TURN_BYTES: Final = 1 << 20
 _TURN_ENTRIES: Final = 1_000
 
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
 
-#: Has a shard carry out one of core's own commands.
+#: Proposes one of core's own commands to a shard.
 Submit = Callable[[ShardId, Message], Awaitable[object]]
 
 
@@ -54,14 +54,14 @@ class EventBytes:
         #: The last entry of each run, and its bytes.
         self._runs: Final[deque[tuple[int, int]]] = deque()
         self._open = 0
-        #: The next entry to count, and the bytes of all that are kept.
+        #: The next entry to count, and the bytes of all events that are kept.
         self.next = 0
         self.total = 0
-        #: The last entry of the shard when all were counted.
+        #: The last entry of the shard when all events had been counted.
         self.applied = 0
 
     def count(self, data: ShardData) -> bool:
-        """Count what came, as much as fits into a turn of the loop; True: that was all."""
+        """Count new events, up to the limit of one turn of the loop; True: all are counted."""
         oldest = oldest_entry(data.get(EVENTS, LOW_KEY))
         while self._runs and self._runs[0][0] < oldest:
             self.total -= self._runs.popleft()[1]
@@ -81,7 +81,7 @@ class EventBytes:
         return True
 
     def excess(self) -> int | None:
-        """Return the last entry whose events should go; None: all may stay."""
+        """Return the last entry whose events are to be deleted; None: within the bound."""
         if self.total <= self._most:
             return None
         left, last = self.total, None
@@ -93,7 +93,7 @@ class EventBytes:
 
 
 class EventHistories:
-    """Counts the events of the shards that the node leads, and trims what is too much."""
+    """Counts the events of the shards that the node leads, and trims those above the bound."""
 
     def __init__(
         self, shards: NodeShards, submit: Submit, loop: asyncio.AbstractEventLoop, most: int
@@ -102,22 +102,22 @@ class EventHistories:
         self._submit: Final = submit
         self._loop: Final = loop
         self._most: Final = most
-        #: Of the shards that are led here.
+        #: By shard that is led here.
         self.sizes: Final[dict[ShardId, EventBytes]] = {}
         self._looking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Look from now on, unless there is no bound."""
+        """Start to count and trim, unless there is no bound."""
         if self._most:
             look = every(self._loop, LOOK_S, self.look, "the history of events cannot be trimmed")
             self._looking = self._loop.create_task(look)
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop counting and trimming."""
         await end(self._looking)
 
     async def look(self) -> None:
-        """Count what came to each shard, and trim those that have too much."""
+        """Count the new events of each shard, and trim the shards above the bound."""
         led = {shard.id: shard for shard in self._shards.leading()}
         for gone in self.sizes.keys() - led.keys():
             del self.sizes[gone]
@@ -127,7 +127,7 @@ class EventHistories:
     async def _look_at(self, shard: Shard) -> None:
         size = self.sizes.setdefault(shard.id, EventBytes(self._most))
         applied = shard.data.applied
-        # Nothing was written since: so it is with a shard at rest, which is not woken.
+        # Nothing was written since; this also keeps a shard at rest from being woken.
         if size.applied == applied:
             return
         try:

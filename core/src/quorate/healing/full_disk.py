@@ -16,15 +16,16 @@ from quorate.groups.timing import end, every
 _log = logging.getLogger(__name__)
 
 _LOOK_S: Final = 0.25
-#: The most transfers that begin in one look.
+#: Maximum number of transfers to begin in one look.
 _AT_ONCE: Final = 100
 
 
 class FullDisk:
-    """Clients write elsewhere, instead of being refused here, as long as a majority has room.
+    """Transfers leaderships away from a full disk, as long as a majority has room.
 
-    `shortage` says why writes are refused here, if they are; `is_full` whether those of another
-    node would be. The leaders come back as leaders are balanced.
+    Clients then write elsewhere, instead of being refused here. `shortage` returns why this node
+    refuses writes, or None; `is_full` whether another node would refuse them. The balance of
+    leaders brings the leaderships back.
     """
 
     def __init__(
@@ -38,17 +39,17 @@ class FullDisk:
         self._shortage: Final = shortage
         self._is_full: Final = is_full
         self._loop: Final = loop
-        #: Whether it was short of space at the last look.
+        #: Whether the disk was short of space at the last look.
         self._short = False
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Look at the disk from now on."""
+        """Start to check the disk."""
         failed = "cannot hand over leaderships while the disk is nearly full; trying again"
         self._running = self._loop.create_task(every(self._loop, _LOOK_S, self._look, failed))
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop checking the disk."""
         await end(self._running)
 
     def _look(self) -> None:
@@ -62,11 +63,11 @@ class FullDisk:
         for shard in self._shards.leading():
             if begun == _AT_ONCE:
                 return
-            # Otherwise a new leader could commit nothing, and so not even answer reads.
+            # Without a majority with room a new leader could commit nothing, nor answer reads.
             if not shard.leads or not is_majority_without(shard, self._is_full):
                 continue
             if (heir := heir_of(shard, self._is_full)) is not None:
-                # A transfer is under way, or the heir is no voter any more.
+                # A transfer is under way, or the heir is not a voter any more.
                 with suppress(RefusedError):
                     shard.transfer(heir)
                     begun += 1

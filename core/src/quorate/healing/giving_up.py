@@ -1,7 +1,7 @@
-"""Gives up the directory of a node that is damaged as a whole: its log, or metadata/0.
+"""Gives up the directory of a node after damage to all of it: its log, or metadata/0.
 
-The node becomes another replica, which knows nothing, and says which one it was: the cluster then
-takes the lost replica out of every shard, and the new one in.
+The node becomes a new, empty replica and reports the one that it was: the cluster then removes the
+lost replica from every shard, and adds the new one.
 """
 
 import json
@@ -11,14 +11,14 @@ from typing import Final, NamedTuple
 
 from quorate.storage import durably
 
-#: What is moved away, and where.
+#: The entries of the directory that are moved away, and where.
 _OWN: Final = ("log", "witness", "notes", "shards", "files")
 _ASIDE: Final = "damaged"
 _LOST: Final = "lost.json"
 
 
 class Lost(NamedTuple):
-    """The replicas that a node was before, and why it is none of them any more."""
+    """The former replicas of a node, and the damage that it gave the last one up for."""
 
     replicas: tuple[int, ...] = ()
     what: str = ""
@@ -26,7 +26,7 @@ class Lost(NamedTuple):
 
 
 def lost(directory: Path) -> Lost:
-    """Return what a node has lost and the cluster may not have replaced yet."""
+    """Return the lost replicas of a node that the cluster may not have replaced yet."""
     try:
         kept = json.loads((directory / _LOST).read_bytes())
         return Lost(tuple(map(int, kept["replicas"])), str(kept["what"]), int(kept["found_at_ms"]))
@@ -44,9 +44,10 @@ def give_up(directory: Path, replica: int, what: str, now_ms: int) -> None:
 
 
 def finish(directory: Path) -> None:
-    """Move the databases of a lost replica away.
+    """Move the databases of a lost replica aside.
 
-    Those of the first one are kept until the cluster has another: a later one was only its copy.
+    The first replica's are kept until the cluster has a new one; later ones, mere copies, are
+    deleted.
     """
     aside = directory / _ASIDE
     first = not aside.exists() or len(lost(directory).replicas) == 1
@@ -63,7 +64,7 @@ def finish(directory: Path) -> None:
 
 
 def forget(directory: Path) -> None:
-    """Remove what was moved away: the cluster has the new replica; blocks."""
+    """Delete the databases moved aside, once the cluster has the new replica; blocks."""
     (directory / _LOST).unlink(missing_ok=True)
     durably.sync_directory(directory)
     shutil.rmtree(directory / _ASIDE, ignore_errors=True)

@@ -1,8 +1,8 @@
 """Rebuilds replicas whose data or log is damaged.
 
 A replica that lost acknowledged entries or its vote must not act as if it had them. It leaves its
-shard, which a majority of the others decides, and comes back as one that has nothing: a learner
-that votes once it has installed a snapshot.
+shard, as a majority of the others decides, and comes back empty: a learner that votes once it has
+installed a snapshot.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from quorate.v1.control_pb2 import MoveReplica, ShardMember, ShardRow
 
 _log = logging.getLogger(__name__)
 
-#: How often the next step of each repair is looked for.
+#: Interval between attempts at the next step of each repair.
 _LOOK_S: Final = 0.5
 
-#: What passes by itself.
+#: Transient errors.
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected)
 
 
 @dataclass(slots=True)
 class Damage:
-    """Damage that was found here, and what is done about it."""
+    """Damage that was found on this node, and the state of its repair."""
 
     #: None: the node as a whole.
     shard: ShardId | None
     found_at_ms: int
     what: str
     state: str
-    #: 0: it is not over.
+    #: 0: not healed yet.
     healed_at_ms: int = 0
 
     def __str__(self) -> str:
@@ -58,10 +58,10 @@ class Damage:
 
 
 class Repairs:
-    """Fences the damaged replicas of this node, and takes the steps of their repair.
+    """Fences the damaged replicas of this node, and repairs them step by step.
 
-    The row of a shard and the note about its replica are all that there is of a repair: a node that
-    is started again goes on with it. `record` gets a line for the audit log.
+    The row of a shard and the note about its replica hold the whole state of a repair: a node that
+    is started again continues it. `record` gets a line for the audit log.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Repairs:
         wall_ms: Callable[[], int],
         record: Callable[[Mapping[str, object]], None] = lambda fields: None,
     ) -> None:
-        #: What was found since the node started.
+        #: Damage found since the node started.
         self.damage: Final[list[Damage]] = []
         self._shards: Final = shards
         self._census: Final = census
@@ -91,15 +91,15 @@ class Repairs:
         shards.on_damage = self._stopped
 
     def start(self) -> None:
-        """Repair from now on."""
+        """Start to repair."""
         self._running = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Take no more steps."""
+        """Stop repairing; open repairs stay unfinished."""
         await end(self._running, *self._fencing.values())
 
     def found(self, shard: ShardId | None, what: str, state: str) -> Damage:
-        """Record what was found."""
+        """Record, log and return a new damage."""
         damage = Damage(shard, self._wall_ms(), what, state)
         self.damage.append(damage)
         _log.error("%s", damage, extra={} if shard is None else {"shard": str(shard)})
@@ -107,19 +107,19 @@ class Repairs:
         return damage
 
     def healed(self, damage: Damage, state: str) -> None:
-        """Record that it is over."""
+        """Record that a damage is healed."""
         damage.state, damage.healed_at_ms = state, self._wall_ms()
         _log.warning("%s", damage)
         self._tell(damage)
 
     def fence(self, shard: ShardId, error: Exception) -> None:
-        """Stop a replica for good, after another one leads in its place if it leads."""
+        """Stop a replica for good; if it leads, first try to transfer its leadership."""
         replica = self._shards.replica(shard)
         if replica is not None and shard not in self._fencing:
             self._fencing[shard] = self._loop.create_task(self._fence(replica, error))
 
     def alarms(self) -> Iterator[str]:
-        """Yield what is damaged."""
+        """Yield a text for each damage that is not healed, unless its replica votes again."""
         for each in self.damage:
             replica = None if each.shard is None else self._shards.replica(each.shard)
             votes = replica is not None and _votes(replica, self._shards.me)
@@ -155,7 +155,7 @@ class Repairs:
             shard.fail(error)
 
     def _stopped(self, shard: ShardId, error: Exception) -> None:
-        """Begin the repair of a replica that was stopped by damage, or cannot be opened."""
+        """Start the repair of a replica that damage has stopped, or that cannot be opened."""
         self._known.add(shard)
         if shard not in self._open and shard != METADATA:
             self._open[shard] = self.found(shard, str(error), "its replica here is fenced")
@@ -178,7 +178,7 @@ class Repairs:
             await until_beat(self._loop, _LOOK_S)
 
     def _look_at_note(self, shard: ShardId) -> None:
-        """Go on with a repair that was begun before this node started."""
+        """Continue a repair that began before this node started."""
         if shard in self._known or shard == METADATA:
             return
         self._known.add(shard)
@@ -204,7 +204,7 @@ class Repairs:
             elif not self._led_elsewhere(shard):
                 damage.state = "its replica here is fenced; the repair waits for a leader"
             else:
-                # The members of the shard count, and not what this replica says of them.
+                # The shard's own members count, not the ones that this replica knows.
                 await self._move(shard, "its replica here is fenced, and leaves", damage, out=mine)
         elif _votes(replica, me):
             self._over(shard, "its replica was rebuilt, and votes again")

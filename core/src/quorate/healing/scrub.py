@@ -1,8 +1,8 @@
-"""Reads all that the node has on disk, slowly and always, and compares rows with other replicas.
+"""Reads all files of the node, slowly and forever, and compares rows with other replicas.
 
-Files are compared with themselves, as they were read before; rows by digests. The leader has every
-replica digest the same range right after one entry, and each reports that to the shard: a replica
-that differs from a majority of all replicas fences itself.
+Files are compared with their sums from an earlier read; rows by digests. The leader has every
+replica digest the same range right after the same entry, and each reports its digest to the shard:
+a replica that differs from a majority of all replicas fences itself.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ from quorate.v1.control_pb2 import CheckRows, ReportRows
 
 _log = logging.getLogger(__name__)
 
-#: The rows that one check looks at, which it does in one turn of the loop.
+#: Bytes of rows that one check covers, in one turn of the loop.
 RANGE_BYTES: Final = 128 << 10
-#: The pause between two passes over the files, if they are few; a short file counts as this long.
+#: The pause between two passes over the files, and the bytes that a short file counts for.
 _PASS_S: Final = 2.0
 _SHORT_BYTES: Final = 128 << 10
 _TURN_BYTES: Final = 1 << 20
-#: How long the replicas of a shard may take for a check, and its command.
+#: How long a check waits for all replicas of a shard.
 _PATIENCE_S: Final = 30.0
 _STEP_S: Final = 5.0
 _LOOK_S: Final = 0.25
 
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
 
-#: Has a shard carry out one of core's own commands.
+#: Proposes one of core's own commands to a shard.
 Submit = Callable[[ShardId, Message], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Own:
-    """What this replica found in a check, and where the next one begins."""
+    """The digest of this replica in a check, and the start of the next check."""
 
     index: int
     digest: bytes
@@ -62,10 +62,10 @@ class _Own:
 
 
 class Scrub:
-    """Reads so many bytes per second of files, and checks so many of the rows that it leads.
+    """Scrubs the files of the node and the rows that it leads, each at a bounded rate.
 
-    Shards at rest are not woken: their files are read, and their rows when something is written.
-    `log_damaged` gets damage of the log that all shards share.
+    Shards at rest are not woken: their files are read, and their rows checked once they are
+    written again. `log_damaged` gets damage of the log that all shards share.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Scrub:
         row_bytes_per_s: int,
         log_damaged: Callable[[Exception], None],
     ) -> None:
-        #: Bytes of files that were read, how often all were, and checks of rows that were decided.
+        #: Bytes of files read, passes over all files, and checks of rows that were decided.
         self.file_bytes = 0
         self.passes = 0
         self.checks = 0
@@ -94,21 +94,21 @@ class Scrub:
         self._file_bytes_per_s: Final = file_bytes_per_s
         self._row_bytes_per_s: Final = row_bytes_per_s
         self._log_damaged: Final = log_damaged
-        #: Of open databases: another one may have other files of the same names.
+        #: By open database: another one may have different files of the same names.
         self._sums: Final = WeakKeyDictionary[Engine, FileSums]()
-        #: Checks that are not decided yet, and where the next one of each shard begins.
+        #: Checks that are not decided yet, and the start of the next one of each shard.
         self._own: Final[dict[ShardId, _Own]] = {}
         self._next: Final[dict[ShardId, tuple[str, bytes]]] = {}
         self._reporting: Final = set[asyncio.Task[None]]()
         self._tasks: Final[list[asyncio.Task[None]]] = []
 
     def start(self) -> None:
-        """Scrub from now on."""
+        """Start to scrub."""
         for work in (self._read_files(), self._check_rows()):
             self._tasks.append(self._loop.create_task(work))
 
     async def stop(self) -> None:
-        """Scrub no more."""
+        """Stop scrubbing."""
         await end(*self._tasks, *self._reporting)
 
     # Files.
@@ -123,7 +123,7 @@ class Scrub:
             await pause(self._loop, _PASS_S)
 
     async def _scan(self, engine: Engine, shard: Shard | None) -> None:
-        """Read the files of a database once; `shard` is whose rows it has."""
+        """Read the files of a database once; `shard` is the owner of its rows, None for the log."""
         reading, over = self._reading(engine, shard), False
         try:
             while not over:
@@ -140,7 +140,7 @@ class Scrub:
             _log.debug("files could not be read: %s", error)
 
     def _reading(self, engine: Engine, shard: Shard | None) -> Iterator[int]:
-        """Read the files as `FileSums` does, once it is known that they are all there."""
+        """Read the files through `FileSums`, after checking that none is missing."""
         tables = engine.tables()
         gone = next((path for path in tables if not path.exists()), None)
         # A compaction may have removed it.
@@ -202,7 +202,7 @@ class Scrub:
             _log.debug("shard %s does not learn what was found here: %s", shard, error)
 
     def _decide(self, name: ShardId) -> None:
-        """Compare the reports of a check, once there are enough of them."""
+        """Compare the reports of a check, once enough have arrived or the time is up."""
         own, shard = self._own[name], self._shards.replica(name)
         if shard is None or (configuration := shard.configuration) is None:
             del self._own[name]
@@ -240,12 +240,12 @@ class Scrub:
             self.problems.pop(name, None)
 
     def alarms(self) -> Iterator[str]:
-        """Yield which shards have replicas that differ, and nobody knows which is right."""
+        """Yield a text for each shard whose replicas differ without a majority that agrees."""
         return iter(self.problems.values())
 
 
 def _read_on(reading: Iterator[int]) -> tuple[int, int, bool]:
-    """Return the bytes that were read, what they count for, and whether that was all; it blocks.
+    """Return the bytes read, their weight for the rate, and whether all were read; blocks.
 
     A thread reads all files of a small database in one turn: waking one for each costs more.
     """

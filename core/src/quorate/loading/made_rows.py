@@ -1,4 +1,4 @@
-"""The rows that a batch command's handler makes where there are none."""
+"""Makes the rows of a batch command by running its handler without existing rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DuplicateKeyError(Exception):
 
 
 class _Facts:
-    """What handlers read that no row of the load changes."""
+    """The rows that handlers read and the load does not change."""
 
     def __init__(self, facts: Iterable[FactRow]) -> None:
         self._rows: Final[dict[str, dict[bytes, bytes]]] = {}
@@ -97,9 +97,9 @@ class RowMaker:
     def make_columns(
         self, load: ColumnLoad, shard_keys: list[bytes], columns: Sequence[Sequence[Any]]
     ) -> Mapping[str, int] | None:
-        """Make the rows of columns, and return how many there are of each name.
+        """Make the rows of columns, and return their number by name.
 
-        None: one may be refused, and nothing was made. Raises `DuplicateKeyError`.
+        None: a row was refused, and none was made. Raises `DuplicateKeyError`.
         """
         before, txn = self._made, self._txn()
         try:
@@ -128,9 +128,9 @@ class RowMaker:
         )
 
     def take(self) -> Mapping[str, MadeRows]:
-        """Return what was made, by family, and begin anew.
+        """Return the rows made so far, by family, and start afresh.
 
-        Raises `ValueError` when the handler did what files cannot hold.
+        Raises `ValueError` if the handler drew numbers or deleted rows, which files cannot hold.
         """
         taken: dict[str, MadeRows] = {}
         for family, table in self._layer.tables.items():

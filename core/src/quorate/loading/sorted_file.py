@@ -11,7 +11,7 @@ from quorate.storage.engine.rocks import write_file
 from quorate.storage.staged_files import digest_of
 from quorate.v1.files_pb2 import SortedFile
 
-#: The parts of a file of which a shard looks for other rows.
+#: Maximum number of key ranges of a file, in which a shard looks for other rows.
 _RANGES: Final = 256
 _RANGE_ROWS: Final = 4_096
 _SLICE: Final = 1 << 20
@@ -42,5 +42,5 @@ def write_sorted_file(path: Path, family: str, rows: MadeRows) -> SortedFile:
 
 
 def key_hashes(rows: MadeRows) -> bytes:
-    """Return a number of eight bytes for each key, by which equal keys are found."""
+    """Return a hash of eight bytes for each key, to find equal keys by."""
     return b"".join([blake2b(key, digest_size=_HASH_BYTES).digest() for key in rows])

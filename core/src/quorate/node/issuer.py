@@ -93,7 +93,7 @@ class Issuer:
                 options={"require": ["exp", "iss", "aud"]},
             )
         except jwt.ExpiredSignatureError:
-            raise _refused("it has ended: ask for a new one") from None
+            raise _refused("it has expired: ask for a new one") from None
         except jwt.PyJWTError as error:
             raise _refused(f"it is none of the issuer's for this cluster ({error})") from None
         return claims
@@ -161,4 +161,4 @@ def _keys_in(file: Path, content: bytes) -> Mapping[str, Any]:
 
 
 def _refused(why: str) -> Rejected:
-    return Rejected("UNAUTHENTICATED", f"the token is not taken: {why}")
+    return Rejected("UNAUTHENTICATED", f"the token is not accepted: {why}")

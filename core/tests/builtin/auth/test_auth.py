@@ -102,7 +102,7 @@ async def test_a_token_ends(site: Site) -> None:
     while time.time() * 1_000 < made.token.ends_at_ms:
         await asyncio.sleep(0)
 
-    with pytest.raises(Rejected, match="it has ended"):
+    with pytest.raises(Rejected, match="it has expired"):
         site.rows.owner_of(made.text)
 
 

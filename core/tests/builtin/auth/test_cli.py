@@ -62,7 +62,7 @@ def test_a_token_is_written_to_a_new_file_that_its_owner_alone_reads(tmp_path: P
 
     again = ran(FakeConsole(), "enable", "ada", "--file", str(file))
     assert again.exit_code == 2
-    assert "name a file that is not there yet" in again.stderr
+    assert "name a file that does not exist yet" in again.stderr
     assert file.read_text() == f"{TOKEN}\n"
 
 

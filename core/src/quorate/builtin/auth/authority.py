@@ -1,4 +1,4 @@
-"""What every node knows of identities: the rows of the domain, ready to be asked."""
+"""The identities, tokens and roles of the domain's rows, in memory on every node."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class _Rows:
 class AuthRows:
     """The cache of the domain's rows: the `Authority` of its node.
 
-    While it is rebuilt the rows of before count. It is not known whether callers are asked until
-    it was filled once.
+    While it is rebuilt, the previous rows stay in force. Whether callers must authenticate is
+    unknown until it has been filled once.
     """
 
     def __init__(self) -> None:
@@ -36,15 +36,15 @@ class AuthRows:
         self._filling: _Rows | None = None
         self._rights: dict[str, Rights] = {}
         self._built_in: Mapping[str, Sequence[Grant]] = roles.built_in(())
-        #: Whether callers are asked who they are; None: not known yet.
+        #: Whether callers must authenticate; None: not known yet.
         self.enabled: bool | None = None
-        #: What can be granted.
+        #: The domains of which rights can be granted.
         self.domains: Collection[str] = ()
-        #: Why callers' identities would protect nothing here, and what to do; "": they would.
+        #: Why authentication would protect nothing here, with the remedy; "": it would protect.
         self.obstacle = ""
 
     def host(self, plugins: Iterable[str], domains: Collection[str], obstacle: str) -> None:
-        """Record what the node serves, before it does."""
+        """Record the plugins, domains and obstacle of the node, before it serves."""
         self._built_in, self.domains = roles.built_in(plugins), domains
         self.obstacle = obstacle
         self._changed()
@@ -52,17 +52,17 @@ class AuthRows:
     # As a cache.
 
     def reset(self) -> None:
-        """Begin anew; the rows of before count until all have come."""
+        """Start a refill; the previous rows stay in force until `listed`."""
         self._filling = _Rows()
 
     def listed(self) -> None:
-        """Let the rows count that came since."""
+        """Put the rows received since `reset` in force."""
         if self._filling is not None:
             self._rows, self._filling = self._filling, None
         self._changed()
 
     def put(self, family: str, key: bytes, row: bytes) -> None:
-        """Take a row."""
+        """Store a row."""
         rows = self._rows if self._filling is None else self._filling
         parts = keys.unpack(key)
         name, second = str(parts[0]), str(parts[-1])
@@ -83,7 +83,7 @@ class AuthRows:
         self._changed()
 
     def delete(self, family: str, key: bytes) -> None:
-        """Forget a row."""
+        """Drop a row."""
         rows = self._rows if self._filling is None else self._filling
         parts = keys.unpack(key)
         name, second = str(parts[0]), str(parts[-1])
@@ -113,21 +113,21 @@ class AuthRows:
     # As an authority.
 
     def rights(self, name: str) -> Rights:
-        """Return what an identity was granted; nothing, for one that is unknown or disabled."""
+        """Return the rights of an identity; an unknown or disabled one has none."""
         found = self._rights.get(name)
         if found is None:
             found = self._rights[name] = Rights(name, tuple(self._grants(name)))
         return found
 
     def owner_of(self, token: str) -> str:
-        """Return whose a token is; raises `Rejected` (UNAUTHENTICATED)."""
+        """Return the user that owns a token; raises `Rejected` (UNAUTHENTICATED)."""
         rows, text = self._rows, tokens.parsed(token)
         known = rows.tokens.get(text.id) if text is not None else None
         secret = rows.secrets.get(text.id) if text is not None else None
         if known is None or secret is None or text is None or not tokens.proves(text, secret):
             raise _refused("it is unknown here, or was revoked: ask for a new one")
         if known.ends_at_ms and known.ends_at_ms <= time.time() * 1_000:
-            raise _refused("it has ended: ask for a new one")
+            raise _refused("it has expired: ask for a new one")
         user = rows.users.get(known.user)
         if user is None or user.disabled:
             raise _refused(f"its user {known.user} is disabled: ask an administrator")
@@ -142,11 +142,11 @@ class AuthRows:
             yield from roles.within(self.granted(role), tenants)
 
     def granted(self, role: str) -> Sequence[Grant]:
-        """Return what a role grants; nothing, for one that is unknown."""
+        """Return the grants of a role; an unknown one has none."""
         return self._built_in.get(role) or self._rows.roles.get(role, ())
 
 
-_WHAT: Final = "the token is not taken"
+_WHAT: Final = "the token is not accepted"
 
 
 def _refused(why: str) -> Rejected:

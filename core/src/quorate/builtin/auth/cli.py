@@ -1,4 +1,4 @@
-"""`quorate auth`: the switch, tokens, and who the caller is; the rest is derived."""
+"""`quorate auth`: the switch, tokens and the caller's identity; other commands are derived."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class _Lifetime(click.ParamType[int]):
             return value
         found = re.fullmatch(r"(\d+)([smhd])", value)
         if found is None:
-            self.fail(f"{value!r} is no time, such as 12h or 90d", param, ctx)
+            self.fail(f"{value!r} is not a duration such as 12h or 90d", param, ctx)
         return int(found[1]) * _UNITS[found[2]]
 
 
 _ttl = click.option(
-    "--ttl", type=_Lifetime(), default=0, metavar="TIME", help="How long it is good, such as 90d."
+    "--ttl", type=_Lifetime(), default=0, metavar="TIME", help="Lifetime of the token, such as 90d."
 )
 _file = click.option(
     "--file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write the token to this new file, which its owner alone may read, and not to the output.",
+    help="Write the token to this new file, readable by its owner alone, instead of the output.",
 )
 
 
 @click.group("auth")
 def command() -> None:
-    """Say who may do what."""
+    """Manage users, tokens and roles."""
 
 
 @command.command()
@@ -57,9 +57,9 @@ def command() -> None:
 @_file
 @click.pass_obj
 def enable(console: Any, administrator: str, ttl: int, file: Path | None) -> None:
-    """Ask callers who they are, from now on.
+    """Require callers to authenticate.
 
-    Makes the first administrator, and prints its token alone, which is kept nowhere else.
+    Creates the first administrator, and prints its token alone, which is stored nowhere else.
     """
     request = pb.EnableAuth(administrator=administrator, ttl_ms=ttl)
     with _handing_over(console, file) as hand_over:
@@ -69,14 +69,14 @@ def enable(console: Any, administrator: str, ttl: int, file: Path | None) -> Non
 @command.command()
 @click.pass_obj
 def disable(console: Any) -> None:
-    """Ask callers no more; what is stored stays."""
+    """Stop authenticating callers; users, tokens and roles stay stored."""
     _call(console.client(), "Auth/Disable", pb.DisableAuth(), Empty)
 
 
 @command.command()
 @click.pass_obj
 def status(console: Any) -> None:
-    """Show whether callers are asked, who you are, and what you may do."""
+    """Show whether callers must authenticate, your identity and your rights."""
     found = _call(console.client(), "Auth/Status", pb.AuthStatusRequest(), pb.AuthStatus)
     grants = [dict(columns_of(each)) for each in found.grants] or [{}]
     whole = {"enabled": found.enabled, "caller": found.caller}
@@ -90,12 +90,12 @@ def tokens() -> None:
 
 @tokens.command()
 @click.argument("user")
-@click.option("--description", default="", help="What it is for.")
+@click.option("--description", default="", help="Purpose of the token.")
 @_ttl
 @_file
 @click.pass_obj
 def create(console: Any, user: str, description: str, ttl: int, file: Path | None) -> None:
-    """Create one token, and print it alone: it is kept nowhere else."""
+    """Create a token, and print it alone: it is stored nowhere else."""
     request = pb.IssueToken(user=user, description=description, ttl_ms=ttl)
     with _handing_over(console, file) as hand_over:
         hand_over(_call(console.client(), "Token/Issue", request, pb.NewToken))
@@ -103,9 +103,9 @@ def create(console: Any, user: str, description: str, ttl: int, file: Path | Non
 
 @contextmanager
 def _handing_over(console: Any, file: Path | None) -> Iterator[Callable[[pb.NewToken], None]]:
-    """Give what hands a new token to the user: the token alone, whole and on one line.
+    """Yield a function that hands a new token to the user, alone and on one line.
 
-    A file is made before there is a token, which would be lost if it could not be.
+    A file is created before the token, which would be lost if the file could not be created.
     """
     if file is None:
         yield lambda made: _show(console, made)
@@ -114,7 +114,7 @@ def _handing_over(console: Any, file: Path | None) -> Iterator[Callable[[pb.NewT
         opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise click.UsageError(
-            f"{file} cannot be made: {error.strerror}; name a file that is not there yet"
+            f"cannot create {file}: {error.strerror}; name a file that does not exist yet"
         ) from None
 
     def write(made: pb.NewToken) -> None:
@@ -136,7 +136,7 @@ def _show(console: Any, made: pb.NewToken) -> None:
         console.print([{"user": made.token.user, "id": made.token.id, "token": made.text}])
         return
     # Standard output has the token alone: it can be piped into a file or a variable.
-    click.echo(f"{_named(made)}, which is kept nowhere else:", err=True)
+    click.echo(f"{_named(made)}, which is stored nowhere else:", err=True)
     click.echo(made.text)
 
 

@@ -1,4 +1,4 @@
-"""What the domain declares: users, tokens, roles and bindings, and the switch over them all."""
+"""Declarations of the domain: users, tokens, roles and bindings, and the switch over them all."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from quorate.plugin.access import EVERY, is_reserved
 from quorate.plugin.checking import check_count, check_description, check_longest, check_name
 from quorate.v1 import auth_pb2 as pb
 
-#: One shard has all of it: a change can look at whatever it depends on.
+#: One shard holds all rows: a change can read every row that it depends on.
 GROUP: Final = "metadata"
 MOST_GRANTS: Final = 100
 LONGEST_PREFIX: Final = 1_024
@@ -47,14 +47,14 @@ _THE_SWITCH: Final = keys.pack("switch")
 
 
 def check_user(user: pb.User | pb.UserChange, path: str) -> None:
-    """Refuse a name that is taken by the node itself."""
+    """Refuse a name reserved for nodes, and a description that is too long."""
     if is_reserved(user.name):
         raise Invalid(f"{path}name", f"{user.name} is reserved: use another name")
     check_description(f"{path}description", user.description)
 
 
 def check_role(role: pb.Role, path: str) -> None:
-    """Refuse grants that cannot be, and the name of a built-in role."""
+    """Refuse invalid grants, and the name of a built-in role."""
     _check_own_role(f"{path}name", role.name)
     check_description(f"{path}description", role.description)
     check_count(f"{path}grants", role.grants, MOST_GRANTS)
@@ -71,7 +71,7 @@ def check_role(role: pb.Role, path: str) -> None:
 
 
 def check_binding(binding: pb.Binding, path: str) -> None:
-    """Refuse tenants that cannot be."""
+    """Refuse too many tenants, and invalid names of tenants."""
     check_count(f"{path}tenants", binding.tenants, MOST_TENANTS)
     for position, tenant in enumerate(binding.tenants):
         check_name(f"{path}tenants[{position}]", tenant)
@@ -83,7 +83,7 @@ def _check_own_role(field: str, name: str) -> None:
 
 
 def user_changed(txn: Txn, before: pb.User | None, after: pb.User | None) -> None:
-    """Take a user's tokens and bindings along; keep the last administrator."""
+    """Delete a user's tokens and bindings with it; refuse to lose the last administrator."""
     if before is None or (after is not None and not after.disabled):
         return
     _keep_an_administrator(txn, lost=before.name)
@@ -94,7 +94,7 @@ def user_changed(txn: Txn, before: pb.User | None, after: pb.User | None) -> Non
 
 
 def role_changed(txn: Txn, before: pb.Role | None, after: pb.Role | None) -> None:
-    """Refuse to delete a role that somebody has."""
+    """Refuse to delete a role that a binding names."""
     if before is not None and after is None:
         for binding in _bindings(txn):
             if binding.role == before.name:
@@ -105,7 +105,7 @@ def role_changed(txn: Txn, before: pb.Role | None, after: pb.Role | None) -> Non
 
 
 def binding_changed(txn: Txn, before: pb.Binding | None, after: pb.Binding | None) -> None:
-    """Refuse a binding of what is not there; keep the last administrator."""
+    """Refuse a binding of a missing user or role, and the loss of the last administrator."""
     if after is not None:
         if txn.get(USERS, keys.pack(after.user)) is None:
             raise Rejected("NOT_FOUND", f"there is no user {after.user}: create it")
@@ -116,7 +116,7 @@ def binding_changed(txn: Txn, before: pb.Binding | None, after: pb.Binding | Non
 
 
 def keep_token(txn: Txn, command: pb.KeepToken) -> pb.Token:
-    """Keep a new token of a user."""
+    """Store a new token of a user."""
     token = pb.Token()
     token.CopyFrom(command.token)
     get_row(txn, USER, pb.UserChange(name=token.user))
@@ -150,10 +150,10 @@ def revoke_token(txn: Txn, command: pb.DeleteToken) -> pb.Token | None:
 
 
 def switch(txn: Txn, command: pb.SwitchAuth) -> None:
-    """Ask callers who they are from now on, or ask them no more."""
+    """Turn authentication on, with a first administrator, or turn it off."""
     if command.enabled:
         if _enabled(txn):
-            raise Rejected("ALREADY_EXISTS", "callers are asked who they are already")
+            raise Rejected("ALREADY_EXISTS", "authentication is already enabled")
         name = command.administrator.token.user
         user = find_row(txn, USER, pb.UserChange(name=name)) or pb.User(
             name=name, created_at_ms=txn.proposed_at_ms
@@ -167,7 +167,7 @@ def switch(txn: Txn, command: pb.SwitchAuth) -> None:
 
 
 def check_switch(command: pb.SwitchAuth) -> None:
-    """Refuse a switch without an administrator."""
+    """Refuse to turn authentication on without a valid administrator."""
     if command.enabled:
         check_name("administrator.token.user", command.administrator.token.user)
         check_user(pb.User(name=command.administrator.token.user), "administrator.token.")
@@ -182,8 +182,8 @@ def _keep_an_administrator(txn: Txn, *, lost: str) -> None:
     if _enabled(txn) and set(_administrators(txn)) == {lost}:
         raise Rejected(
             "FAILED_PRECONDITION",
-            f"{lost} is the last administrator: make another one first, or nobody could let "
-            "anyone in",
+            f"{lost} is the last administrator: create another one first, or no caller could "
+            "grant access",
         )
 
 
@@ -309,7 +309,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         ),
         CliCommand(
             name="auth",
-            help="Say who may do what.",
+            help="Manage users, tokens and roles.",
             load=lambda: import_module("quorate.builtin.auth.cli").command,
         ),
     ]

@@ -1,4 +1,4 @@
-"""Roles: the built-in ones, and what rows of others grant."""
+"""Roles: the built-in ones, and the grants in the rows of others."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ ADMIN: Final = "admin"
 
 _READER: Final = (
     Grant(right="read", domain=EVERY),
-    # What nodes and controllers do is no secret.
+    # The work of nodes and controllers is no secret.
     Grant(right="read", domain=OPERATIONS),
 )
-#: The builtin domains that brokers, and what loads data, write.
+#: The built-in domains that brokers and loaders write.
 _BROKERS: Final = ("cluster", "kv")
 _LOADS: Final = ("kv",)
 
-#: By name, with what each is for.
+#: By name, with the purpose of each.
 BUILT_IN: Final[Mapping[str, str]] = {
     ADMIN: "may do everything",
     "operator": "reads everything, writes tenants and settings, and carries out operations",
     "reader": "reads everything",
-    "broker": "reads everything, registers in clusters, and writes pairs and what plugins keep",
-    "loader": "reads everything, and writes pairs and what plugins keep",
+    "broker": "reads everything, registers in clusters, and writes pairs and rows of plugins",
+    "loader": "reads everything, and writes pairs and rows of plugins",
 }
 
 _RIGHTS: Final[Mapping[pb.GrantedRight, Right]] = {
@@ -39,7 +39,7 @@ _WORDS: Final = {right: number for number, right in _RIGHTS.items()}
 
 
 def built_in(plugins: Iterable[str]) -> Mapping[str, Sequence[Grant]]:
-    """Return what the built-in roles grant where these plugins are served beside the domains."""
+    """Return the grants of the built-in roles on a node that serves these plugins."""
     kept = tuple(plugins)
     return {
         ADMIN: (Grant(right="admin", domain=EVERY),),
@@ -51,7 +51,7 @@ def built_in(plugins: Iterable[str]) -> Mapping[str, Sequence[Grant]]:
 
 
 def grants_of(role: pb.Role) -> Sequence[Grant]:
-    """Return what a role's row grants; what a later release wrote there grants nothing here."""
+    """Return the grants in a role's row, but those of rights from a later release."""
     return tuple(
         Grant(
             right=_RIGHTS[each.right],
@@ -65,7 +65,7 @@ def grants_of(role: pb.Role) -> Sequence[Grant]:
 
 
 def within(grants: Sequence[Grant], tenants: Sequence[str]) -> Iterator[Grant]:
-    """Yield what is left of grants in some tenants; without any, all of it."""
+    """Yield grants restricted to some tenants; without tenants, all of them as they are."""
     if not tenants:
         yield from grants
         return

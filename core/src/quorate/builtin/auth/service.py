@@ -1,4 +1,4 @@
-"""What the services of the domain do by themselves: tokens are made, and proposed as hashes."""
+"""The methods that are not derived: they make tokens, propose their hashes, turn the switch."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from quorate.plugin.access import EVERY, all_rights
 from quorate.plugin.checking import check_description, check_name
 from quorate.v1 import auth_pb2 as pb
 
-#: A hundred years: what is to live longer needs no end.
+#: A hundred years: a token that is to live longer needs no end.
 LONGEST_MS: Final = 100 * 365 * 86_400 * 1_000
 
 
 class TokenServicer:
-    """Makes tokens; what else is done with them is derived."""
+    """Issues tokens; the other methods of the service are derived."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
     async def Issue(self, request: pb.IssueToken, context: object) -> pb.NewToken:
-        """Make a token of a user, and show it once."""
+        """Issue a token to a user, and return its text this once."""
         check_name("user", request.user)
         kept, text = _made(request.user, request.description, request.ttl_ms)
         stored = await self._node.propose(kept, pb.Token)
@@ -34,13 +34,13 @@ class TokenServicer:
 
 
 class AuthServicer:
-    """The switch, and what a caller may do."""
+    """Turns authentication on and off, and reports the rights of a caller."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
     async def Enable(self, request: pb.EnableAuth, context: object) -> pb.NewToken:
-        """Ask callers who they are, from now on; return the first administrator's token."""
+        """Turn authentication on; return the first administrator's token."""
         check_name("administrator", request.administrator)
         if obstacle := self._rows().obstacle:
             raise Rejected("FAILED_PRECONDITION", obstacle)
@@ -49,13 +49,13 @@ class AuthServicer:
         return pb.NewToken(token=kept.token, text=text)
 
     async def Disable(self, request: pb.DisableAuth, context: object) -> Empty:
-        """Ask callers no more."""
+        """Turn authentication off."""
         if not self._rows().enabled:
             return Empty()
         return await self._node.propose(pb.SwitchAuth(), Empty)
 
     async def Status(self, request: pb.AuthStatusRequest, context: object) -> pb.AuthStatus:
-        """Return the identity of the caller, and what it was granted."""
+        """Return the identity and the grants of the caller."""
         rows, caller = self._rows(), self._node.caller()
         rights = all_rights(caller.name) if caller.node else rows.rights(caller.name)
         return pb.AuthStatus(

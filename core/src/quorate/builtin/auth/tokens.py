@@ -1,4 +1,4 @@
-"""Bearer tokens: random text, of which the cluster keeps no more than a salted hash."""
+"""Bearer tokens: random text, of which the cluster stores only a salted hash."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ class TokenText(NamedTuple):
 
 
 def new_token() -> TokenText:
-    """Return a token that nobody can guess."""
+    """Return a new token, too random to guess."""
     return TokenText(secrets.token_hex(_ID_BYTES), secrets.token_hex(_SECRET_BYTES))
 
 
 def parsed(text: str) -> TokenText | None:
-    """Return the parts of a token; None for what is none of ours."""
+    """Return the parts of a token; None for text that is not one of ours."""
     parts = text.split("_")
     return TokenText(*parts[1:]) if len(parts) == 3 and parts[0] == _PREFIX else None
 
 
 def kept(token: TokenText) -> pb.TokenSecret:
-    """Return what a token is compared with from now on."""
+    """Return the salted hash to store, which `proves` compares a token with."""
     salt = secrets.token_bytes(_SALT_BYTES)
     return pb.TokenSecret(salt=salt, hash=_hash(salt, token.secret))
 
 
 def proves(token: TokenText, secret: pb.TokenSecret) -> bool:
-    """Whether a token is the one that was kept."""
+    """Return whether a token matches a stored hash."""
     return hmac.compare_digest(_hash(secret.salt, token.secret), secret.hash)
 
 

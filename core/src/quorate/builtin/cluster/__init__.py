@@ -1,1 +1,1 @@
-"""The built-in domain of the brokers: who serves, under which epoch, until when."""
+"""The built-in domain of brokers: their registrations, epochs and deadlines."""

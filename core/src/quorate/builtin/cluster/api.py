@@ -1,4 +1,4 @@
-"""What other plugins read of brokers: copies of their rows, in every shard that reads them.
+"""Brokers for other plugins: copies of their rows, in every shard that reads them.
 
 A copy may lag, and never goes back: a registration that it has shown, and shows no more, has ended.
 """
@@ -20,7 +20,7 @@ UNKNOWN: Final = "BROKER_UNKNOWN"
 
 
 def registered(reader: Reader, role: str = "") -> Iterator[Broker]:
-    """Yield the brokers that are alive, by name: all, or those with a role."""
+    """Yield the live brokers by name: all, or the ones with a role."""
     for row in read_range(reader, BROKERS, *keys.prefix()):
         broker = Broker.FromString(row.value)
         if not role or role in broker.roles:
@@ -34,14 +34,14 @@ def epoch_of(reader: Reader, name: str, role: str = "") -> int:
 
 
 def fence(reader: Reader, name: str, epoch: int, role: str = "", *, ended: str) -> None:
-    """Refuse the process of a broker whose registration is not the one that stands.
+    """Refuse the process of a broker unless it holds the current registration.
 
     `ended` is the message for a process whose registration has ended.
     """
     found = epoch_of(reader, name, role)
     if found == epoch:
         return
-    # Epochs grow over all brokers: who is known with a larger one has registered later.
+    # Epochs grow over all brokers: a broker with a larger one has registered later.
     if found > epoch or any(broker.epoch > epoch for broker in registered(reader)):
         raise Rejected(FENCED, ended)
     reader.refresh(BROKERS)

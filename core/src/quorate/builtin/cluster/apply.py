@@ -14,12 +14,12 @@ from quorate.plugin import Rejected, Txn, still_due
 from quorate.v1 import cluster_pb2 as pb
 from quorate.v1.batch_pb2 import BatchReply
 
-#: What a registration that names no TTL has meant in every log: it stays as it is.
+#: The TTL of a registration without one: existing logs rely on it, so it never changes.
 DEFAULT_TTL_MS: Final = 10_000
 
 
 def register(txn: Txn, command: pb.RegisterBroker) -> pb.Broker:
-    """Register a broker under the next epoch; its former process is known no more."""
+    """Register a broker under the next epoch; its former registration ends."""
     key = broker_key(command.name)
     former = txn.get(BROKERS, key)
     if former is not None:
@@ -40,7 +40,7 @@ def register(txn: Txn, command: pb.RegisterBroker) -> pb.Broker:
 
 
 def unregister(txn: Txn, command: pb.UnregisterBroker) -> None:
-    """Remove a broker, if it is the process that registered last."""
+    """Remove a broker, if the caller is the process that registered last."""
     if command.missing_ok and txn.get(BROKERS, broker_key(command.name)) is None:
         return
     broker = _registered(txn, command.name, command.epoch)
@@ -49,15 +49,15 @@ def unregister(txn: Txn, command: pb.UnregisterBroker) -> None:
 
 
 def take_heartbeat(txn: Txn, command: pb.SendHeartbeat) -> None:
-    """Move the deadline of a broker, and nothing else."""
+    """Extend the deadline of a broker, and change nothing else."""
     _prolong(txn, _registered(txn, command.name, command.epoch))
 
 
 def expire(txn: Txn, command: pb.ExpireBrokers) -> BatchReply:
-    """Remove the brokers whose deadlines stand and have come.
+    """Remove the brokers of the keys that are still due.
 
-    A key names one registration, and its deadline goes with it: who has registered again since is
-    untouched, and who has sent a heartbeat since has a later deadline.
+    A key names one registration, and its deadline ends with it: a broker that has registered again
+    since is untouched, and one that has sent a heartbeat since has a later deadline.
     """
     for key in still_due(txn, LIVENESS, command.keys):
         txn.delete(BROKERS, broker_of_life(key))

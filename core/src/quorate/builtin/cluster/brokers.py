@@ -1,4 +1,4 @@
-"""Brokers: who is registered and lives, and the one read that is not derived."""
+"""Brokers: their registrations, which expire, and the one read that is not derived."""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -21,7 +21,7 @@ from quorate.plugin import (
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 from quorate.v1 import cluster_pb2 as pb
 
-#: Brokers that a list yields at most: the largest page, and one that shows that there are more.
+#: Maximum number of brokers in a list: the largest page, and one that shows that more follow.
 LONGEST_LIST: Final = LARGEST_PAGE + 1
 
 
@@ -50,7 +50,7 @@ class BrokerPages:
         self._node: Final = node
 
     async def List(self, request: pb.ListBrokersRequest, context: object) -> pb.ListBrokersResponse:
-        """List a page of the brokers that fit."""
+        """List a page of the matching brokers."""
         validation.check_list(request)
         size = min(request.page_size or PAGE, LARGEST_PAGE)
         query = pb.ListBrokers(
@@ -74,12 +74,12 @@ class BrokerPages:
 
 LIST: Final = Query(message=pb.ListBrokers, group=GROUP, run=list_brokers, shard_key=constant_key)
 
-#: A new leader hears heartbeats for a whole TTL before anybody's life has ended.
+#: A new leader hears heartbeats for a whole TTL before it ends any registration.
 LIFE: Final = Timer(
     name=LIVENESS, group=GROUP, due=lambda due: pb.ExpireBrokers(keys=due), liveness=True
 )
 
-#: There are few, and all of them lie in one shard.
+#: Brokers are few, and all of them lie in one shard.
 BROKER: Final = Resource(
     family=BROKERS,
     row=pb.Broker,

@@ -18,11 +18,11 @@ def broker_key(name: str) -> bytes:
 
 
 def life_key(name: str, epoch: int) -> bytes:
-    """Return the key of a registration's deadline: that of another one of the name differs."""
+    """Return the key of a registration's deadline: each registration of a name has its own."""
     return keys.pack(name, epoch)
 
 
 def broker_of_life(key: bytes) -> bytes:
-    """Return the key of the row of the broker whose life this is."""
+    """Return the key of a broker's row from the key of its deadline."""
     name, _ = keys.unpack(key)
     return keys.pack(name)

@@ -1,4 +1,4 @@
-"""What the domain declares: brokers with their lives, and which of them coordinate what."""
+"""Declarations of the domain: brokers with their deadlines, and coordinators of keys."""
 
 from __future__ import annotations
 

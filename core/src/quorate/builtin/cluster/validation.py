@@ -1,4 +1,4 @@
-"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+"""Checks that need no rows: they refuse an invalid request before it is logged."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -15,7 +15,7 @@ LONGEST_TTL_MS: Final = 3_600_000
 
 
 def check_registration(command: pb.RegisterBroker, path: str) -> None:
-    """Refuse a registration that is too large, or has a TTL beyond reason."""
+    """Refuse a registration with invalid fields, a TTL out of range, or too many bytes."""
     check_text(f"{path}cluster_name", command.cluster_name)
     _check_roles(f"{path}roles", command.roles)
     check_labels(f"{path}labels", command.labels)
@@ -35,13 +35,13 @@ def check_registration(command: pb.RegisterBroker, path: str) -> None:
 
 
 def check_epoch(command: pb.UnregisterBroker | pb.SendHeartbeat, path: str) -> None:
-    """Refuse what names no registration of a broker."""
+    """Refuse a command without the epoch of a registration."""
     if command.epoch == 0:
-        raise Invalid(f"{path}epoch", "must be the epoch that the registration was answered with")
+        raise Invalid(f"{path}epoch", "must be the epoch in the reply to the registration")
 
 
 def check_list(request: pb.ListBrokersRequest) -> None:
-    """Refuse a list of what no broker can have."""
+    """Refuse a name, role, label or page token that no broker can have."""
     check_wanted("cluster_name", request.cluster_name)
     check_wanted("role", request.role)
     check_labels("labels", request.labels)
@@ -56,7 +56,7 @@ def check_text(field: str, text: str) -> None:
 
 
 def check_wanted(field: str, text: str) -> None:
-    """Refuse a text, which may be empty, that no broker can have."""
+    """Refuse a text that is too long, or cannot be shown in one line; it may be empty."""
     check_longest(field, text, LONGEST_TEXT)
     if not text.isprintable():
         raise Invalid(field, "must not hold control characters or line breaks")
@@ -70,7 +70,7 @@ def _check_roles(field: str, roles: Sequence[str]) -> None:
 
 
 def check_labels(field: str, labels: Mapping[str, str]) -> None:
-    """Refuse labels without a name, and what no label can be."""
+    """Refuse labels without a name, and invalid names and values of labels."""
     for label, value in labels.items():
         check_text(field, label)
         check_wanted(f"{field}[{label}]", value)

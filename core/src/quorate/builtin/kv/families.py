@@ -1,4 +1,4 @@
-"""Where the pairs are, which of them lie together, and when they expire."""
+"""The column family of pairs, their shard keys and their expiry."""
 
 from typing import Final
 
@@ -24,12 +24,12 @@ def shard_of(key: bytes) -> bytes:
 FAMILY: Final = ColumnFamily(
     name=PAIRS, group=GROUP, row=pb.Pair, shard_key=shard_of, place=lambda key: ("", key)
 )
-#: A touch renews it: a new leader first waits for those that it has not seen.
+#: A touch renews it: a new leader first waits for touches that it has not seen.
 EXPIRY: Final = Timer(
     name=TTL, group=GROUP, due=lambda due: pb.ExpirePairs(keys=due), liveness=True
 )
 
 
 def quoted(key: bytes) -> str:
-    """Return a key for a sentence: alike on every replica, whichever Python it runs."""
+    """Quote a key for a message, alike on every replica and every version of Python."""
     return repr(key).removeprefix("b")

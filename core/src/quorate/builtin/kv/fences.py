@@ -1,4 +1,4 @@
-"""Fences whose tokens callers choose themselves: their names share the space of keys."""
+"""Fences with tokens that callers choose: their names share the space of keys."""
 
 from typing import Final
 

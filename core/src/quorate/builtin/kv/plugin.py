@@ -1,4 +1,4 @@
-"""What the domain declares."""
+"""The declarations of the domain."""
 
 from __future__ import annotations
 

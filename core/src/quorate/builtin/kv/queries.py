@@ -9,17 +9,17 @@ from quorate.plugin import Reader, Splice, keys, read_range, read_spliced
 from quorate.plugin.splicing import embedded, head, number, spliced
 from quorate.v1 import kv_pb2 as pb
 
-#: The most pairs of a page.
+#: Maximum number of pairs in a page.
 LARGEST_PAGE: Final = 1_000
 #: A page ends after the pair that fills it.
 PAGE_BYTES: Final = 1 << 20
-#: Where GetPairResponse, ListedPair and ListPairsResponse have a pair: what shards answer is joined
-#: to what the service does.
+#: The field of a pair in GetPairResponse, ListedPair and ListPairsResponse: the service joins the
+#: answers of shards into its own.
 PAIR: Final = pb.ListedPair.PAIR_FIELD_NUMBER
-#: How a ListedPair begins after which more follow.
+#: The first bytes of a ListedPair that more pairs follow.
 MORE: Final = number(pb.ListedPair.MORE_FIELD_NUMBER, True)
 
-#: What a KeyedPair has beside its row, whose fields have the same numbers.
+#: The fields of a KeyedPair besides those of its row, which have the same numbers.
 SPLICE: Final = Splice(pb.KeyedPair.KEY_FIELD_NUMBER, pb.KeyedPair.REVISION_FIELD_NUMBER)
 _RESPONSES: Final = pb.GetPairsResponse.RESPONSES_FIELD_NUMBER
 #: A GetPairsResponse whose one response has no pair.
@@ -46,9 +46,9 @@ def get_pairs(reader: Reader, query: pb.GetPairs) -> Iterator[bytes]:
 
 
 def list_pairs(reader: Reader, query: pb.ListPairs) -> Sequence[bytes]:
-    """Return a page of this shard's pairs as ListedPairs; its last one says whether there are more.
+    """Return a page of this shard's pairs as ListedPairs; the last one says whether more follow.
 
-    That stands in front.
+    The flag comes before the pair.
     """
     limit = min(query.limit or LARGEST_PAGE, LARGEST_PAGE)
     page: list[bytes] = []

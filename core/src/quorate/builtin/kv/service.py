@@ -118,7 +118,7 @@ class KvServicer:
                 break
             pairs = [each for each in pairs if readable(listed_key(each))]
             if pairs or not token:
-                # A token that named a pair of others would disclose it.
+                # A token with a pair that the caller may not read would disclose it.
                 token = token and listed_key(pairs[-1])
                 break
             query.after = token
@@ -127,10 +127,10 @@ class KvServicer:
 
 
 def _page_of(found: Sequence[bytes], limit: int) -> tuple[list[bytes], bytes]:
-    """Return a page of what all shards gave, and the token of the next one.
+    """Return a page of the pairs of all shards, and the token of the next one.
 
-    It ends where any shard has more to give: after that, the others' pairs are not all there are.
-    A pb.ListPairsResponse has its pairs where a ListedPair has its one.
+    It ends where any shard has more pairs: beyond that, pairs of that shard would be missing. A
+    pb.ListPairsResponse has its pairs in the field in which a ListedPair has its one.
     """
     page: list[bytes] = []
     room = PAGE_BYTES
@@ -146,7 +146,7 @@ def _page_of(found: Sequence[bytes], limit: int) -> tuple[list[bytes], bytes]:
 
 
 def _with_age(response: type[Any], found: Answers[bytes]) -> bytes:
-    """Return what is in all answers, and their age."""
+    """Return the bytes of all answers, joined, and their age."""
     rows = found.rows
     if found.age_ms:
         rows = [*rows, response(age_ms=found.age_ms).SerializeToString()]

@@ -14,7 +14,7 @@ _USUAL_VALUE: Final = 64 << 10
 
 
 def to_item(key: bytes, value: bytes, ttl_ms: int | None) -> pb.PutPair:
-    """Return the put of a pair, whatever is there."""
+    """Return an unconditional put of a pair."""
     ttl_ms = ttl_ms or 0
     if not 0 < len(key) <= LONGEST_KEY or not 0 <= ttl_ms <= LONGEST_TTL_MS:
         _refuse(key, ttl_ms)
@@ -22,7 +22,7 @@ def to_item(key: bytes, value: bytes, ttl_ms: int | None) -> pb.PutPair:
 
 
 def to_insert(key: bytes, value: bytes, ttl_ms: int | None) -> pb.PutPair:
-    """Return the put of a pair that is not there."""
+    """Return the put of a pair that must not exist yet."""
     put = to_item(key, value, ttl_ms)
     put.expected_revision = 0
     return put
@@ -40,7 +40,7 @@ def to_key(key: bytes = b"") -> bytes:
 
 
 def to_removal(key: bytes, revision: int) -> pb.DeletePair:
-    """Return the deletion of a pair as it was written at a revision."""
+    """Return the deletion of a pair that must still have a revision."""
     return pb.DeletePair(key=key, expected_revision=revision)
 
 
@@ -65,7 +65,7 @@ def make(
     values: Sequence[bytes],
     __: Sequence[int | None],
 ) -> Mapping[str, int]:
-    """Write pairs that are not there, and return how many they are."""
+    """Write pairs that do not exist yet, and return their number."""
     txn.put_each(PAIRS, dict(zip(pairs, new_rows(txn, values), strict=True)))
     return {"": len(pairs)}
 

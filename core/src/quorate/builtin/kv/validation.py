@@ -1,4 +1,4 @@
-"""What is wrong with a command or a read whatever the rows say."""
+"""Checks of commands and reads that need no rows."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ from quorate.plugin import Invalid
 from quorate.plugin.checking import check_bytes, check_most
 from quorate.v1 import kv_pb2 as pb
 
-#: Ten years: a deadline must fit into 64 bits, and a longer life is none with an end.
+#: Ten years: a deadline must fit into 64 bits, and a longer life needs no end.
 LONGEST_TTL_MS: Final = 10 * 366 * 24 * 3_600 * 1_000
 #: Comparisons and operations of one transaction.
 MOST_STEPS: Final = 128
@@ -24,33 +24,33 @@ def check_key(key: bytes, field: str = "key") -> None:
 
 
 def check_put(command: pb.PutPair, path: str = "") -> None:
-    """Refuse a put without a key, or with a time to live that is none."""
+    """Refuse a put with an invalid key, or with a time to live that is too long."""
     check_key(command.key, f"{path}key")
     check_most(f"{path}ttl_ms", command.ttl_ms, LONGEST_TTL_MS)
 
 
 def check_puts(command: pb.PutPairs) -> None:
-    """Refuse a batch with a wrong put, and say which one it is."""
+    """Refuse a batch with an invalid put, and name the put."""
     for position, pair in enumerate(command.pairs):
-        # Most are right, and paths for all of them take longer than to look at them.
+        # Most puts are valid, and building paths for all of them takes longer than checking them.
         if not 0 < len(pair.key) <= LONGEST_KEY or pair.ttl_ms > LONGEST_TTL_MS:
             check_put(pair, f"pairs[{position}].")
 
 
 def check_named(command: pb.DeletePair | pb.TouchPair) -> None:
-    """Refuse to delete or touch what has no key."""
+    """Refuse a delete or a touch with an invalid key."""
     check_key(command.key)
 
 
 def check_all_named(command: pb.DeletePairs | pb.TouchPairs) -> None:
-    """Refuse a batch with an item that has no key, and say which one it is."""
+    """Refuse a batch with an item that has an invalid key, and name the item."""
     pairs: Sequence[pb.DeletePair | pb.TouchPair] = command.pairs
     for position, pair in enumerate(pairs):
         check_key(pair.key, f"pairs[{position}].key")
 
 
 def check_commit(command: pb.CommitPairs, path: str = "") -> None:
-    """Refuse a transaction that does nothing, too much, one thing twice, or spans shard keys."""
+    """Refuse a transaction that is empty, too long, changes a key twice, or spans shard keys."""
     steps = len(command.comparisons) + len(command.operations)
     if not command.operations:
         raise Invalid(f"{path}operations", "must not be empty")
@@ -84,13 +84,13 @@ def check_commit(command: pb.CommitPairs, path: str = "") -> None:
 
 
 def check_commits(command: pb.CommitPairsBatch) -> None:
-    """Refuse a batch with a wrong transaction, and say which one it is."""
+    """Refuse a batch with an invalid transaction, and name the transaction."""
     for position, transaction in enumerate(command.transactions):
         check_commit(transaction, f"transactions[{position}].")
 
 
 def check_keys(keys: Sequence[bytes]) -> None:
-    """Refuse to read too many keys at once, or one that cannot be there."""
+    """Refuse a read of too many keys, or of an invalid one."""
     if len(keys) > MOST_KEYS:
         raise Invalid("keys", f"{len(keys)} keys; at most {MOST_KEYS} allowed; read several times")
     for position, key in enumerate(keys):
@@ -99,7 +99,7 @@ def check_keys(keys: Sequence[bytes]) -> None:
 
 
 def check_list(request: pb.ListPairsRequest) -> None:
-    """Refuse a list that is bounded by what no key can be, or that ends before it starts."""
+    """Refuse a list with a bound longer than any key, or with its end before its start."""
     check_bytes("prefix", request.prefix, LONGEST_KEY)
     check_bytes("start", request.start, LONGEST_KEY)
     check_bytes("end", request.end, LONGEST_KEY)
@@ -109,7 +109,7 @@ def check_list(request: pb.ListPairsRequest) -> None:
 
 
 def _changed(operation: pb.PairOperation, path: str) -> tuple[str, bytes]:
-    """Return the field of the key that an operation changes, and the key; checks what is put."""
+    """Return the field of the key that an operation changes, and the key; check a put."""
     kind = operation.WhichOneof("operation")
     if kind is None:
         raise Invalid(path, "must be one of put, delete, touch")

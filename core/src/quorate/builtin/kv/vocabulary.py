@@ -1,4 +1,4 @@
-"""The words for changing and reading pairs: all that a client needs to know of the domain."""
+"""The commands, routes and queries of pairs: all that a client needs of the domain."""
 
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
@@ -67,7 +67,7 @@ def _shard_of(pair: pb.PutPair | pb.TouchPair | pb.DeletePair) -> bytes:
 
 
 def _touched(command: pb.CommitPairs) -> Iterator[Place]:
-    """Yield the keys of a transaction: since a comparison reveals its pair."""
+    """Yield all keys of a transaction, also the compared ones: a comparison reveals its pair."""
     for comparison in command.comparisons:
         yield "", comparison.key
     for operation in command.operations:
@@ -93,7 +93,7 @@ def _single(message: type[Message], shard_key: Any, validate: Any, *examples: Me
 
 
 def _batch(message: Any, field: str, shard_key: Any, validate: Any, *examples: Any) -> Any:
-    """Return a command of many items; of pairs it names each once."""
+    """Return a command of many items; one of pairs names each key once."""
     return Command(
         message=message,
         group=GROUP,

@@ -1,1 +1,1 @@
-"""Configuration by path: what operators set at run time, and plugins read."""
+"""Configuration by path: operators set it at run time, and plugins read it."""

@@ -1,4 +1,4 @@
-"""What the domain declares: one resource, configuration by path whose values are opaque."""
+"""Declarations of the domain: one resource, configuration by path with opaque values."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _PATH: Final = re.compile(r"[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*")
 
 
 def check_path(field: str, path: str) -> None:
-    """Refuse a path that is none."""
+    """Refuse a path that is empty, too long or malformed."""
     if not path:
         raise Invalid(field, "must not be empty")
     check_longest(field, path, LONGEST_PATH)
@@ -30,7 +30,7 @@ def check_value(put: pb.PutResource, path: str) -> None:
     check_bytes(f"{path}value", put.value, LARGEST_VALUE)
 
 
-#: Configuration changes seldom, and who follows it wants to know what has changed.
+#: Configuration changes seldom, and watches of it show the previous value.
 RESOURCES: Final = Resource(
     family="resource.resources",
     row=pb.Resource,

@@ -1,4 +1,4 @@
-"""The verbs that take thought: a definition becomes a version, and what is bound stays."""
+"""The handlers of schemas: a definition becomes a version, and a bound schema stays."""
 
 from typing import Final
 
@@ -26,13 +26,13 @@ def create(txn: Txn, command: pb.CreateSchema) -> pb.Schema:
     """Create a schema, with its first version."""
     if txn.get(SCHEMAS, schema_key(command.tenant, command.name)) is not None:
         raise Rejected(
-            "ALREADY_EXISTS", f"schema {command.name} of {command.tenant} is there already"
+            "ALREADY_EXISTS", f"schema {command.name} of {command.tenant} already exists"
         )
     return _new(txn, command)
 
 
 def update(txn: Txn, command: pb.UpdateSchema) -> pb.Schema:
-    """Change what is given, if the newest version is the one that is expected."""
+    """Change the given fields, if the newest version is the expected one."""
     schema = _there(txn, command.tenant, command.name)
     if command.expected_version not in (0, schema.version):
         raise Rejected(
@@ -51,7 +51,7 @@ def update(txn: Txn, command: pb.UpdateSchema) -> pb.Schema:
 
 
 def put(txn: Txn, command: pb.PutSchema) -> pb.Schema:
-    """Create a schema, or replace what is said of it; the same definition is no new version."""
+    """Create or replace a schema; an unchanged definition adds no version."""
     stored = txn.get(SCHEMAS, schema_key(command.tenant, command.name))
     if stored is None:
         return _new(txn, command)
@@ -60,7 +60,7 @@ def put(txn: Txn, command: pb.PutSchema) -> pb.Schema:
         raise Rejected(
             "FAILED_PRECONDITION",
             f"schema {command.name} of {command.tenant} is of kind "
-            f"{pb.SchemaKind.Name(schema.kind)}, which stays: put another schema",
+            f"{pb.SchemaKind.Name(schema.kind)}, which cannot change: put another schema",
         )
     schema.description = command.description
     schema.compatibility = command.compatibility or schema.compatibility
@@ -84,7 +84,7 @@ def changed(txn: Txn, before: pb.Schema | None, after: pb.Schema | None) -> None
 
 
 def bind(txn: Txn, command: pb.BindSchema) -> None:
-    """Bind a schema to a resource; a binding that there is stays as it is."""
+    """Bind a schema to a resource; an existing binding stays as it is."""
     _there(txn, command.tenant, command.name)
     tenant_there(txn, command.tenant)
     key = binding_key(command.tenant, command.resource, command.name)
@@ -97,7 +97,7 @@ def bind(txn: Txn, command: pb.BindSchema) -> None:
 
 
 def unbind(txn: Txn, command: pb.UnbindSchema) -> None:
-    """Take a schema off a resource."""
+    """Unbind a schema from a resource."""
     key = binding_key(command.tenant, command.resource, command.name)
     if txn.get(BINDINGS, key) is None:
         if command.missing_ok:
@@ -155,7 +155,7 @@ def _add_version(
         raise Rejected(
             "RESOURCE_EXHAUSTED",
             f"schema {schema.name} of {schema.tenant} has {MOST_VERSIONS} versions, "
-            "the most there can be: create another schema",
+            "the maximum: create another schema",
         )
     schema.version += 1
     version = pb.SchemaVersion(

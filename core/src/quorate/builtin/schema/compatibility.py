@@ -1,7 +1,7 @@
-"""Whether a new version of a schema fits the one before, by the rules of each kind.
+"""Compares a new version of a schema with the one before, by the rules of each kind.
 
-BACKWARD: the new version reads what was written with the one before. FORWARD: the one before reads
-what is written with the new one. FULL: both.
+BACKWARD: the new version reads data written with the one before. FORWARD: the one before reads
+data written with the new one. FULL: both.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from google.protobuf.message import DecodeError
 from quorate.builtin.schema import json_reading, protobuf_reading
 from quorate.v1 import schema_pb2 as pb
 
-#: The modes in which nothing is checked.
+#: The modes without a check.
 UNCHECKED: Final = frozenset({pb.SCHEMA_COMPATIBILITY_UNSPECIFIED, pb.SCHEMA_COMPATIBILITY_NONE})
 #: Number of differences that a refusal names.
 _NAMED: Final = 5
-#: Yields why a reader's definition cannot read what is written with a writer's.
+#: Yields why a reader's definition cannot read data written with a writer's.
 Reading = Callable[[bytes, bytes], Iterator[str]]
 
 
 class UnreadableDefinitionError(ValueError):
-    """A definition is none of its kind, or cannot be judged here."""
+    """A definition is invalid for its kind, or cannot be compared on this node."""
 
 
 def difference(
@@ -32,7 +32,7 @@ def difference(
 ) -> str:
     """Return why a definition must not follow another one, in words; "": it may.
 
-    Without one before, it only has to be a definition. Raises `UnreadableDefinitionError`.
+    Without one before, it only has to be valid. Raises `UnreadableDefinitionError`.
     """
     reading = _READINGS[kind]
     found: list[str] = []
@@ -40,9 +40,9 @@ def difference(
         list(reading(after, after))
     else:
         if mode in (pb.SCHEMA_COMPATIBILITY_BACKWARD, pb.SCHEMA_COMPATIBILITY_FULL):
-            found += (f"it cannot read what was written: {each}" for each in reading(after, before))
+            found += (f"it cannot read existing data: {each}" for each in reading(after, before))
         if mode in (pb.SCHEMA_COMPATIBILITY_FORWARD, pb.SCHEMA_COMPATIBILITY_FULL):
-            found += (f"what is written cannot be read: {each}" for each in reading(before, after))
+            found += (f"its data cannot be read: {each}" for each in reading(before, after))
     more = f"; and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
     return "; ".join(found[:_NAMED]) + more
 
@@ -60,7 +60,7 @@ def _avro(reader: bytes, writer: bytes) -> Iterator[str]:
         read, written = parse(reader.decode()), parse(writer.decode())
         result = ReaderWriterCompatibilityChecker().get_compatibility(read, written)
     except (AvroException, ValueError, RecursionError) as error:
-        raise UnreadableDefinitionError(f"it is no Avro schema: {error}") from None
+        raise UnreadableDefinitionError(f"it is not an Avro schema: {error}") from None
     if result.compatibility is not SchemaCompatibilityType.compatible:
         places = ", ".join(sorted(result.locations))
         yield f"{', '.join(sorted(result.messages))} at {places}"
@@ -70,7 +70,7 @@ def _json(reader: bytes, writer: bytes) -> Iterator[str]:
     try:
         yield from json_reading.obstacles(json.loads(reader), json.loads(writer))
     except (ValueError, RecursionError) as error:
-        raise UnreadableDefinitionError(f"it is no JSON Schema: {error}") from None
+        raise UnreadableDefinitionError(f"it is not a JSON Schema: {error}") from None
 
 
 def _protobuf(reader: bytes, writer: bytes) -> Iterator[str]:
@@ -78,8 +78,8 @@ def _protobuf(reader: bytes, writer: bytes) -> Iterator[str]:
         yield from protobuf_reading.obstacles(reader, writer)
     except DecodeError:
         raise UnreadableDefinitionError(
-            "it is no FileDescriptorSet, as `protoc --include_imports --descriptor_set_out` writes"
-            " it: text of a .proto file is not compared"
+            "it is not a FileDescriptorSet, as `protoc --include_imports --descriptor_set_out`"
+            " writes it: text of a .proto file is not compared"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""JSON Schema: whether what one schema allows is allowed by another one.
+"""JSON Schema: whether one schema allows every value that another one allows.
 
 The keywords that constrain a value are compared one by one, as Confluent's registry does; one that
 is not known here must be the same in both.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-#: They say something of a value, and forbid none.
+#: They describe a value, and forbid none.
 _ANNOTATIONS: Final = frozenset(
     {"$schema", "$id", "$comment", "$defs", "definitions", "title", "description", "default"}
     | {"examples", "deprecated", "readOnly", "writeOnly", "format", "contentMediaType"}
@@ -26,7 +26,7 @@ _DEEPEST: Final = 64
 
 
 def obstacles(reader: Any, writer: Any) -> Iterator[str]:
-    """Yield what a writer's schema allows and a reader's does not; raises `ValueError`."""
+    """Yield why a reader's schema forbids values that a writer's allows; raises `ValueError`."""
     yield from _Comparison(reader, writer).of(reader, writer, "#", 0)
 
 
@@ -101,7 +101,7 @@ class _Comparison:
             if read is False:
                 yield f"{name} at {at} is not allowed"
             elif name not in given and written is True and read not in (True, {}):
-                yield f"{name} at {at} is new, and what was written may have it as anything"
+                yield f"{name} at {at} is new, and the other schema allows any value for it"
             else:
                 yield from self.of(read, written, inner, depth + 1)
         for name in ("additionalProperties", "items"):

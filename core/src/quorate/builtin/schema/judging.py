@@ -15,7 +15,7 @@ _Item = pb.CreateSchema | pb.UpdateSchema | pb.PutSchema
 
 
 async def judge(node: NodeApi, _: Caller, command: C) -> C:
-    """Return the command with what is found of each item: the handler refuses by it.
+    """Return the command with a verdict on each item, by which the handler refuses it.
 
     A verdict that a client sends is dropped.
     """

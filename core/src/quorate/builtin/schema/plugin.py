@@ -1,4 +1,4 @@
-"""What the domain declares: schemas in numbered versions, and what they are bound to."""
+"""Declarations of the domain: schemas in numbered versions, and their bindings to resources."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -31,10 +31,10 @@ _JSON: Final = pb.SCHEMA_KIND_JSON
 
 
 def _newest(schema: pb.Schema, stored: Stored) -> pb.PutSchema:
-    """Return what makes a schema with the newest one of its definitions."""
+    """Return the put that creates a schema with its newest definition."""
     version = stored(VERSIONS, version_key(schema.tenant, schema.name, schema.version))
     if version is None:
-        raise Invalid("version", f"{schema.version} of {schema.name} is not there")
+        raise Invalid("version", f"{schema.version} of {schema.name} does not exist")
     return pb.PutSchema(
         tenant=schema.tenant,
         name=schema.name,
@@ -104,7 +104,7 @@ SCHEMA: Final = Resource(
 
 
 def unbind(_: NodeApi, bindings: Sequence[bytes]) -> pb.UnbindSchemas:
-    """Return what unbinds these: those of a tenant that is being deleted."""
+    """Return the command that deletes bindings of a tenant that is being deleted."""
     parts = (map(str, keys.unpack(key)) for key in bindings)
     return pb.UnbindSchemas(
         bindings=[

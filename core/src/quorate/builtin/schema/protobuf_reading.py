@@ -10,7 +10,7 @@ from google.protobuf.descriptor_pb2 import (
 )
 from google.protobuf.message import DecodeError
 
-#: Types that are written alike on the wire; each other one stands for itself.
+#: Types with the same encoding on the wire; any other type matches only itself.
 _ALIKE: Final = (
     {Field.TYPE_INT32, Field.TYPE_INT64, Field.TYPE_UINT32, Field.TYPE_UINT64, Field.TYPE_BOOL}
     | {Field.TYPE_ENUM},
@@ -23,7 +23,7 @@ _NAMED: Final = (Field.TYPE_MESSAGE, Field.TYPE_GROUP)
 
 
 def obstacles(reader: bytes, writer: bytes) -> Iterator[str]:
-    """Yield what keeps a reader from the messages of a writer; raises `DecodeError`."""
+    """Yield why a reader cannot read the messages of a writer; raises `DecodeError`."""
     read, written = (dict(_messages(each)) for each in (reader, writer))
     for name, message in written.items():
         if name not in read:

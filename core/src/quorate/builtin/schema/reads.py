@@ -24,7 +24,7 @@ PAGE_BYTES: Final = 4 * 1024 * 1024
 
 
 def get_schema(reader: Reader, query: pb.GetSchema) -> Iterator[pb.SchemaVersion]:
-    """Yield the version, if there is one."""
+    """Yield the version, or the newest one if none is given, if it exists."""
     version = query.version
     if not version:
         stored = reader.get(SCHEMAS, schema_key(query.tenant, query.name))

@@ -1,4 +1,4 @@
-"""What is wrong with a request whatever the rows say; it is refused before it is logged."""
+"""Checks that need no rows: they refuse an invalid request before it is logged."""
 
 from typing import Final
 
@@ -24,25 +24,25 @@ LARGEST_DEFINITION: Final = 64 * 1024
 
 
 def check_new(command: pb.CreateSchema | pb.PutSchema, path: str) -> None:
-    """Refuse a schema without a kind that is known, or without a definition."""
+    """Refuse a schema of an unknown kind, or without a definition."""
     check_choice(f"{path}kind", command.kind, pb.SchemaKind)
     _check_said(command, path)
 
 
 def check_update(command: pb.UpdateSchema, path: str) -> None:
-    """Refuse what gives nothing, or what no schema can be."""
+    """Refuse an update without a field, or with an invalid one."""
     UPDATES.check(command, path, whole=_check_said)
     if not UPDATES.given(command).paths:
         raise Invalid(f"{path}definition", "must not be empty, unless a description is given")
 
 
 def check_resource(field: str, resource: str) -> None:
-    """Refuse what cannot be the name of a topic, nor of anything else."""
+    """Refuse a name that no topic or other resource can have."""
     check_text(field, resource, LONGEST_RESOURCE)
 
 
 def check_get(request: pb.GetSchema) -> None:
-    """Refuse what names no schema."""
+    """Refuse a request without a valid tenant and name."""
     check_name("tenant", request.tenant)
     check_name("name", request.name)
 
@@ -83,7 +83,7 @@ def _check_said(command: pb.CreateSchema | pb.PutSchema | pb.UpdateSchema, path:
 
 
 def _check_of_tenant(tenant: str, **restrictions: object) -> None:
-    """Refuse what restricts the list of one tenant alone in that of all."""
+    """Refuse, in a list of all tenants, the restrictions that need one tenant."""
     if tenant:
         check_name("tenant", tenant)
         return
@@ -94,5 +94,5 @@ def _check_of_tenant(tenant: str, **restrictions: object) -> None:
 
 def _check_page(limit: int, token: bytes, *, has_after: bool) -> None:
     if len(token) > LONGEST_KEY or (token and has_after):
-        raise Invalid("page_token", "must be that of the page before, and without `after`")
+        raise Invalid("page_token", "must be the token of the previous page, and without `after`")
     check_page_size("limit", limit)

@@ -1,1 +1,1 @@
-"""Tenants: whose data the rows of other domains are, and how much of it there may be."""
+"""Tenants, which own rows of other domains, and quotas of tenants and callers."""

@@ -1,4 +1,4 @@
-"""What `quorate tenant` has besides the commands of its resources."""
+"""The commands of `quorate tenant` besides those of its resources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quorate.plugin import Console
 from quorate.v1 import admin_pb2 as pb
 
 USAGE: Final = "/quorate.v1.AdminService/QuotaUsage"
-#: What counts in the whole cluster; the rest does on each node by itself.
+#: Quotas of the whole cluster; each node counts the others for itself.
 _OF_CLUSTER: Final = ("rows", "bytes")
 
 
@@ -27,14 +27,14 @@ def tenant() -> None:
     type=click.Choice(("tenant", "identity", "address", "all")),
     default="tenant",
     show_default=True,
-    help="Whose quotas.",
+    help="Kind of the quotas.",
 )
 @click.pass_obj
 def usage(console: Console, name: str, kind: str) -> None:
-    """Show what is used of quotas, and how often they refused something.
+    """Show the usage of quotas, and how often they refused a request.
 
-    Every node is asked. Rates are those of the last second. Rows and bytes are those of the whole
-    cluster, as they were counted last.
+    Queries every node. Rates are those of the last second. Rows and bytes are those of the whole
+    cluster, at the last count.
     """
     client = console.client()
     request = pb.QuotaUsageRequest(kind="" if kind == "all" else kind, name=name)
@@ -46,7 +46,7 @@ def usage(console: Console, name: str, kind: str) -> None:
 
 
 def usage_rows(answers: Mapping[str, pb.QuotaUsageResponse]) -> Iterator[Mapping[str, Any]]:
-    """Return what is used of quotas by what each node says of it."""
+    """Yield the usage of each quota, from the responses of all nodes."""
     of_cluster: dict[tuple[str, str, str], dict[str, Any]] = {}
     rows = []
     for node, answer in answers.items():

@@ -1,4 +1,4 @@
-"""What the domain declares: tenants, whose deletion waits for what other plugins hold of them."""
+"""Declarations of the domain: tenants, which are deleted after their rows in other plugins."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -32,12 +32,12 @@ from quorate.v1.batch_pb2 import BatchReply
 #: The sequence of the tenants' ids.
 IDS: Final = "tenant.ids"
 MOST_LIMITS: Final = 64
-#: Each may ask every cascade whether it holds something.
+#: Each may ask every cascade whether it holds rows of the tenant.
 MOST_DELETIONS: Final = 100
 
 
 def check_tenant(tenant: pb.CreateTenant | pb.PutTenant | pb.UpdateTenant, path: str) -> None:
-    """Refuse more words or limits than a row may have."""
+    """Refuse a description that is too long, too many limits, and invalid names of limits."""
     check_description(f"{path}description", tenant.description)
     check_most(f"{path}limits", len(tenant.limits), MOST_LIMITS)
     for name in sorted(tenant.limits):
@@ -45,7 +45,7 @@ def check_tenant(tenant: pb.CreateTenant | pb.PutTenant | pb.UpdateTenant, path:
 
 
 def check_mark(mark: pb.MarkTenant, path: str) -> None:
-    """Refuse cascades that are none, or not in their order."""
+    """Refuse invalid names of cascades, and names that are repeated or out of order."""
     for position, cascade in enumerate(mark.cascades):
         check_name(f"{path}cascades[{position}]", cascade)
     if list(mark.cascades) != sorted(set(mark.cascades)):
@@ -53,9 +53,9 @@ def check_mark(mark: pb.MarkTenant, path: str) -> None:
 
 
 def check_finish(finish: pb.FinishTenantCascade, path: str) -> None:
-    """Refuse a cascade that is none, and an id that no tenant has."""
+    """Refuse an invalid name of a cascade, and the id zero."""
     if finish.id == 0:
-        raise Invalid(f"{path}id", "must be that of the tenant")
+        raise Invalid(f"{path}id", "must be the id of the tenant")
     check_name(f"{path}cascade", finish.cascade)
 
 
@@ -68,7 +68,7 @@ def change(txn: Txn, before: pb.Tenant | None, after: pb.Tenant | None) -> None:
 
 
 def mark(txn: Txn, command: pb.MarkTenant) -> pb.Tenant:
-    """Mark a tenant for deletion with what is to be done before; with nothing, delete it."""
+    """Mark a tenant for deletion with the cascades that come first; without any, delete it."""
     if command.missing_ok and find_row(txn, TENANTS, command) is None:
         return pb.Tenant()
     tenant = get_row(txn, TENANTS, command)
@@ -81,7 +81,7 @@ def mark(txn: Txn, command: pb.MarkTenant) -> pb.Tenant:
 
 
 def finish_cascade(txn: Txn, command: pb.FinishTenantCascade) -> None:
-    """Take a name off a tenant that is being deleted; the last one takes the tenant along."""
+    """Remove a finished cascade from a tenant being deleted; the last one deletes the tenant."""
     tenant = find_row(txn, TENANTS, command)
     if tenant is not None and tenant.id == command.id and command.cascade in tenant.cascades:
         tenant.cascades.remove(command.cascade)
@@ -105,26 +105,26 @@ class Deletions:
         )
 
     async def Delete(self, request: pb.DeleteTenantRequest, context: object) -> pb.Tenant:
-        """Mark one tenant for deletion, or refuse to while it holds something."""
+        """Mark a tenant for deletion; without `cascade`, refuse to while it holds rows."""
         check_name("name", request.name)
         return await self._node.propose(await self._mark(request), pb.Tenant)
 
     async def DeleteBatch(self, request: pb.DeleteTenantsRequest, context: object) -> BatchReply:
-        """Mark many tenants for deletion in one proposal, but those that are refused."""
+        """Mark many tenants for deletion in one proposal; each is refused on its own."""
         _check_deletions(request)
         checked = CheckedItems[pb.MarkTenant](len(request.deletions))
         for position, deletion in enumerate(request.deletions):
             try:
                 checked.valid[position] = await self._mark(deletion)
             except Rejected as refusal:
-                # A new one: that which was raised holds the frames, and they the request.
+                # A new exception: the raised one holds its frames, and they hold the request.
                 checked.refusals[position] = Rejected(refusal.code, refusal.message)
         return await checked.execute(
             lambda marks: self._node.propose(pb.MarkTenants(tenants=marks), BatchReply)
         )
 
     async def _mark(self, request: pb.DeleteTenantRequest) -> pb.MarkTenant:
-        """Return the mark, with every cascade: what comes in meanwhile is deleted as well."""
+        """Return the mark with every cascade: rows written meanwhile are deleted as well."""
         names = sorted(self._cascades)
         if not request.cascade:
             holders = [
@@ -156,7 +156,7 @@ _DONE: Final = tuple(
     pb.FinishTenantCascade(name="acme", id=1, cascade=each) for each in ("offset", "mqtt")
 )
 
-#: Whose data the rows of other domains are; the host copies them to the shards that read them.
+#: Tenants own rows of other domains; the host copies them to the shards that read them.
 TENANTS: Final = Resource(
     family=FAMILY,
     row=pb.Tenant,

@@ -1,4 +1,4 @@
-"""Quotas and what is measured against them: rows that every node keeps at hand."""
+"""Quotas, and the usage measured against them: rows that every node keeps at hand."""
 
 from typing import Final
 
@@ -7,34 +7,34 @@ from quorate.plugin.checking import LARGEST_PAGE, check_name, check_text
 from quorate.plugin.resource.tenants import EVERYONE, QUOTAS as FAMILY, USAGES as USAGE_FAMILY
 from quorate.v1 import quota_pb2 as pb
 
-#: What callers do not have, by the kind of a quota.
+#: Limits that a kind of quota does not have.
 _KINDS: Final = {"tenant": (), "identity": ("rows", "bytes"), "address": ("rows", "bytes")}
 LONGEST_NAME: Final = 256
 
 
 def check_kind(field: str, kind: str) -> None:
-    """Refuse what has no quotas."""
+    """Refuse an unknown kind of quota."""
     if kind not in _KINDS:
         raise Invalid(field, f"must be one of {', '.join(_KINDS)}, not {kind[:128]!r}")
 
 
 def check_whose(field: str, name: str) -> None:
-    """Refuse a name that nobody can have."""
+    """Refuse an invalid name of a tenant or a caller."""
     if name != EVERYONE:
         check_text(field, name, LONGEST_NAME)
 
 
 def check_quota(quota: pb.Quota, path: str) -> None:
-    """Refuse bounds of what this kind does not have."""
+    """Refuse limits that this kind of quota does not have."""
     if quota.kind == "tenant" and quota.name != EVERYONE:
         check_name(f"{path}name", quota.name)
     for name in _KINDS.get(quota.kind, ()):
         if getattr(quota, name):
-            raise Invalid(f"{path}{name}", f"is not counted of a quota of kind {quota.kind}")
+            raise Invalid(f"{path}{name}", f"does not apply to a quota of kind {quota.kind}")
 
 
 def report(txn: Txn, usage: pb.TenantUsage) -> pb.TenantUsage:
-    """Record what was measured."""
+    """Store the measured usage; delete its row when no rows are left."""
     if usage.rows:
         return write_row(txn, USAGES, usage)
     if find_row(txn, USAGES, usage) is not None:
@@ -54,7 +54,7 @@ QUOTAS: Final[Resource[pb.Quota]] = Resource(
     check=check_quota,
     check_key={"kind": check_kind, "name": check_whose},
     table=False,
-    # Who may write rows must not lift what bounds them.
+    # A caller that may write rows must not lift the limits on them.
     verbs={verb: Verb(access=_ADMIN) for verb in ("Create", "Update", "Put", "Delete")},
     examples=(
         pb.Quota(kind="tenant", name="acme", rows=100_000, bytes=1 << 30, commands_per_s=5_000),

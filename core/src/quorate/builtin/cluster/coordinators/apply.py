@@ -1,4 +1,4 @@
-"""The verbs of coordinators: a key is given to a live broker, moved when that is gone, released."""
+"""The verbs of coordinators: assign a key to a live broker, move it from a lost one, release it."""
 
 from functools import partial
 
@@ -16,12 +16,12 @@ from quorate.v1.batch_pb2 import BatchReply
 
 
 def assign_each(txn: Txn, command: pb.AssignCoordinators) -> BatchReply:
-    """Give each key a coordinator that has none."""
+    """Assign a coordinator to each key that has none."""
     return answer_each(txn, command.coordinators, partial(_assign, live=LiveBrokers(txn)))
 
 
 def move_each(txn: Txn, command: pb.MoveCoordinators) -> BatchReply:
-    """Give each key whose broker is gone to another; what has changed since stays as it is."""
+    """Move the keys of lost brokers to others; an assignment that has changed since stays."""
     live = LiveBrokers(txn)
     for assignment in command.assignments:
         if txn.get(ASSIGNMENTS, assignment) is not None:
@@ -60,7 +60,7 @@ def _assign(txn: Txn, wanted: pb.AssignCoordinator, live: LiveBrokers) -> pb.Coo
 
 
 def release(txn: Txn, named: pb.ReleaseCoordinator) -> None:
-    """Forget a key."""
+    """Delete the coordinator of a key, if it has the given epoch; zero is any epoch."""
     key = row_key(named)
     value = txn.get(COORDINATORS, key)
     if value is None:
@@ -82,6 +82,6 @@ def _move(txn: Txn, assignment: Assignment, live: LiveBrokers) -> None:
         return
     row = pb.Coordinator.FromString(value)
     broker = chosen(row, live)
-    # What has no broker, and finds none, is as it was.
+    # A key without a broker that finds none stays as it is.
     if broker is not None or row.broker_epoch:
         assign(txn, row, broker)

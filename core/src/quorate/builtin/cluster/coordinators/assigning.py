@@ -1,4 +1,4 @@
-"""Who coordinates a key: of the live brokers that may, the one that hashing gives it to."""
+"""Chooses the coordinator of a key among its live candidates, by hashing."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -33,21 +33,21 @@ class LiveBrokers:
         return {broker.epoch: broker for broker in brokers}
 
     def include(self, broker_epoch: int) -> bool:
-        """Return whether a registration stands."""
+        """Return whether a registration is live."""
         return broker_epoch in self._by_epoch
 
     def among(self, candidates: Candidates) -> Sequence[Broker]:
-        """Return those that may coordinate."""
+        """Return the live brokers among the candidates."""
         if candidates not in self._among:
             self._among[candidates] = list(filter(candidates.include, self._by_epoch.values()))
         return self._among[candidates]
 
 
 def chosen(row: Coordinator, live: LiveBrokers) -> Broker | None:
-    """Return the broker that is to coordinate a key; None: there is none that may.
+    """Return the broker to coordinate a key; None: no live broker is a candidate.
 
-    By rendezvous hashing: a broker that goes gives its keys to all others, one that registers again
-    gets its own back, and nothing else moves.
+    By rendezvous hashing: a broker that leaves gives its keys to all others, one that registers
+    again gets its own back, and no other key moves.
     """
     key = row_key(row)
 
@@ -58,7 +58,7 @@ def chosen(row: Coordinator, live: LiveBrokers) -> Broker | None:
 
 
 def assign(txn: Txn, row: Coordinator, broker: Broker | None) -> None:
-    """Give a key to a broker, or to none, in place of the one that has it."""
+    """Assign a key to a broker, or to none, under a new epoch and in place of its current one."""
     txn.delete(ASSIGNMENTS, Assignment.of(row).packed())
     row.broker, row.broker_epoch = (broker.name, broker.epoch) if broker is not None else ("", 0)
     row.epoch, row.assigned_at_ms = txn.next_id(EPOCHS), txn.proposed_at_ms

@@ -1,4 +1,4 @@
-"""What runs on the leader: it moves what brokers coordinated that are gone."""
+"""The controller on the leader that moves the keys of lost brokers."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from quorate.v1.batch_pb2 import BatchReply
 
 
 async def move(node: NodeApi, shard: ShardRef) -> None:
-    """Move what is to be moved, until nothing is left."""
+    """Move keys of lost brokers, and waiting keys, until none is left to move."""
     while True:
         query = pb.FindCoordinatorMoves(limit=MOST_MOVES)
         found = [each.assignment async for each in node.query(query, pb.CoordinatorMove)]

@@ -19,7 +19,7 @@ MOST_MOVES: Final = 200
 
 
 def find_coordinators(reader: Reader, query: pb.FindCoordinators) -> Iterator[pb.Coordinator]:
-    """Yield the coordinators that stand as they are asked for."""
+    """Yield the requested coordinators that are live and have the requested candidates."""
     live = LiveBrokers(reader)
     values = read_values(reader, COORDINATORS, [row_key(each) for each in query.coordinators])
     for wanted, value in zip(query.coordinators, values, strict=True):
@@ -31,7 +31,7 @@ def find_coordinators(reader: Reader, query: pb.FindCoordinators) -> Iterator[pb
 
 
 def find_moves(reader: Reader, query: pb.FindCoordinatorMoves) -> Iterator[pb.CoordinatorMove]:
-    """Yield what is to be moved; a broker's assignments are looked at together."""
+    """Yield the assignments to move; all of one broker are checked together."""
     live = LiveBrokers(reader)
     left = min(query.limit or MOST_MOVES, MOST_MOVES)
     start, end = keys.prefix()

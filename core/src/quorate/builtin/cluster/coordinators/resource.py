@@ -1,4 +1,4 @@
-"""Coordinators: one live broker for each key. Those that stand are read, and not assigned again."""
+"""Coordinators: one live broker for each key. A live coordinator is read, not assigned again."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -30,7 +30,7 @@ LARGEST_CANDIDATES: Final = 1_024
 
 
 def check_assignment(wanted: pb.AssignCoordinator, path: str = "") -> None:
-    """Refuse what names no key or no role, or more labels than fit."""
+    """Refuse an assignment without key or role, or with more labels than fit."""
     check_text(f"{path}role", wanted.role)
     check_key(f"{path}key", wanted.key)
     check_wanted(f"{path}cluster_name", wanted.cluster_name)
@@ -44,13 +44,13 @@ def check_assignment(wanted: pb.AssignCoordinator, path: str = "") -> None:
 
 
 def check_assignments(command: pb.AssignCoordinators) -> None:
-    """Refuse a batch that is too long, or has a wrong item, and say which one it is."""
+    """Refuse a batch that is too long or has an invalid item, and name the item."""
     check_count("coordinators", command.coordinators, MOST_ASSIGNMENTS)
     check_each("coordinators", command.coordinators, check_assignment)
 
 
 def check_key(field: str, key: str) -> None:
-    """Refuse what cannot be coordinated."""
+    """Refuse a key that is empty, too long or not printable."""
     if not key:
         raise Invalid(field, "must not be empty")
     if not key.isprintable():
@@ -59,18 +59,18 @@ def check_key(field: str, key: str) -> None:
 
 
 class CoordinatorReads:
-    """The methods that are not derived: most of their calls find what stands and write nothing."""
+    """The methods that are not derived: most calls find a live coordinator and write nothing."""
 
     def __init__(self, node: NodeApi) -> None:
         self._node: Final = node
 
     async def Get(self, request: pb.AssignCoordinator, context: object) -> pb.Coordinator:
-        """Return the coordinator of a key, which is assigned first if there is none."""
+        """Return the coordinator of a key; assign one first if it has none."""
         check_assignment(request)
         return pb.Coordinator.FromString(only_reply(await self._get([request])))
 
     async def GetBatch(self, request: pb.AssignCoordinators, context: object) -> BatchReply:
-        """Return those of many keys; one that is refused does not keep the others from it."""
+        """Return the coordinators of many keys; a refused key does not affect the others."""
         check_count("coordinators", request.coordinators, MOST_ASSIGNMENTS)
         if not request.coordinators:
             return BatchReply()
@@ -99,17 +99,17 @@ QUERIES: Final[tuple[Query[Any], ...]] = tuple(
 
 
 def check_broker(request: pb.ListCoordinatorsRequest) -> None:
-    """Refuse to look for what no broker can be called."""
+    """Refuse a name that no broker can have."""
     check_wanted("broker", request.broker)
 
 
-#: They lie with the brokers, and are assigned to none that is not there.
+#: The rows lie with those of the brokers: a key is assigned only to a registered one.
 COORDINATOR: Final = Resource(
     family=COORDINATORS,
     row=pb.Coordinator,
     service=pb.DESCRIPTOR.services_by_name["CoordinatorService"],
     servicer=CoordinatorReads,
-    # What is asked for is assigned when it is not yet.
+    # A read assigns a key that has no coordinator yet.
     access={
         "Get": Access(right="write", domain=COORDINATORS, key="role"),
         "GetBatch": Access(right="write", domain=COORDINATORS, items="coordinators", key="role"),

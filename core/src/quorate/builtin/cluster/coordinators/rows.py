@@ -1,4 +1,4 @@
-"""Where the rows are: the coordinators, and an index of what each registration coordinates."""
+"""The rows and keys of coordinators, and of an index of the keys of each registration."""
 
 from typing import Final, NamedTuple, Self
 
@@ -14,7 +14,7 @@ EPOCHS: Final = "cluster.coordinator_epochs"
 
 
 class Candidates(NamedTuple):
-    """Which brokers may coordinate."""
+    """The brokers that may coordinate a key: their role, cluster name and labels."""
 
     role: str
     cluster_name: str
@@ -22,18 +22,18 @@ class Candidates(NamedTuple):
 
     @classmethod
     def of(cls, choosing: pb.Coordinator | pb.AssignCoordinator) -> Self:
-        """Return what is asked for."""
+        """Return the candidates that a row or a request names."""
         labels = tuple(sorted(choosing.labels.items()))
         return cls(choosing.role, choosing.cluster_name, labels)
 
     @classmethod
     def unpacked(cls, packed: bytes) -> Self:
-        """Return what was packed."""
+        """Return the candidates that `packed` encoded."""
         role, cluster_name, *labels = map(str, keys.unpack(packed))
         return cls(role, cluster_name, tuple(zip(labels[::2], labels[1::2], strict=True)))
 
     def packed(self) -> bytes:
-        """Return the same as bytes: equal ones have equal bytes."""
+        """Return the candidates as bytes: equal ones have equal bytes."""
         return keys.pack(
             self.role, self.cluster_name, *(part for each in self.labels for part in each)
         )
@@ -48,22 +48,22 @@ class Candidates(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """What is given to one registration of a broker; of one that waits for a broker, epoch 0."""
+    """A key that one registration of a broker coordinates; epoch 0: it waits for a broker."""
 
     broker_epoch: int
-    #: The packed `Candidates`: those that wait are looked at by whom they wait for.
+    #: The packed `Candidates`: waiting keys are grouped by the brokers that they wait for.
     candidates: bytes
     #: The key of the row.
     row: bytes
 
     @classmethod
     def of(cls, row: pb.Coordinator) -> Self:
-        """Return what stands for a row."""
+        """Return the assignment of a row."""
         return cls(row.broker_epoch, Candidates.of(row).packed(), row_key(row))
 
     @classmethod
     def unpacked(cls, key: bytes) -> Self:
-        """Return what a key of the index stands for."""
+        """Return the assignment that a key of the index encodes."""
         broker_epoch, candidates, row = keys.unpack(key)
         assert isinstance(broker_epoch, int)
         assert isinstance(candidates, bytes)
@@ -76,5 +76,5 @@ class Assignment(NamedTuple):
 
 
 def row_key(named: pb.Coordinator | pb.AssignCoordinator | pb.ReleaseCoordinator) -> bytes:
-    """Return the key of a row: those of a role lie together, by key."""
+    """Return the key of a row: the rows of a role lie together, by key."""
     return keys.pack(named.role, named.key)
