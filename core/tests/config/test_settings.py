@@ -73,15 +73,15 @@ FAULTS: dict[str, tuple[str, list[tuple[int | None, str, str, str]]]] = {
     ),
     "members with one address": (
         '[cluster.initial_members]\na = "h:1"\nb = "h:1"\n',
-        [(3, "cluster.initial_members.b", "a and b have one address", "of its own")],
+        [(3, "cluster.initial_members.b", "a and b have the same address", "of its own")],
     ),
     "joined members with one address": (
         '[cluster.join]\na = "h:1"\nb = "h:1"\n',
-        [(3, "cluster.join.b", "a and b have one address", "of its own")],
+        [(3, "cluster.join.b", "a and b have the same address", "of its own")],
     ),
     "founding and joining": (
         '[cluster]\ninitial_members = { a = "h:1" }\njoin = { b = "h:2" }\n',
-        [(3, "cluster.join", "founds a cluster or joins one", "take out join")],
+        [(3, "cluster.join", "founds a cluster or joins one", "remove join")],
     ),
     "secret of a wrong type": (
         "[cluster]\ntoken = 12345\n",

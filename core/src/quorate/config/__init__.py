@@ -1,7 +1,7 @@
 """Configuration: one TOML file, overridden by the environment, checked as a whole.
 
 `load` returns frozen `Settings` or raises one `ConfigError` that lists every problem. The caller
-hands in the sections of the installed plugins, so that nothing here knows what a plugin is.
+passes in the sections of the installed plugins, so that nothing here depends on plugins.
 """
 
 from quorate.config.addresses import is_loopback, join_address, split_address

@@ -1,4 +1,4 @@
-"""Hosts, ports and addresses, as settings and commands have them."""
+"""Hosts, ports and addresses in settings and commands."""
 
 import ipaddress
 from typing import Annotated

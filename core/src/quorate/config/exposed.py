@@ -11,11 +11,11 @@ from pydantic import BaseModel
 
 from quorate.config.settings import Settings
 
-#: End the names of settings whose files hold nothing but a secret.
+#: Endings of the names of settings whose files hold only a secret.
 _SECRET: Final = ("key_file", "token_file")
 #: A certificate may have its key in the same file.
 _KEY: Final = b"PRIVATE KEY"
-#: Keys are smaller; what comes after this is not looked at.
+#: Keys are smaller; content beyond this is not searched.
 _LOOKED_AT: Final = 1 << 20
 
 
@@ -40,7 +40,7 @@ def exposed(settings: Settings, file: Path | None = None) -> Iterator[tuple[str,
 
 
 def _is_open(path: Path) -> bool:
-    """Whether users that neither own a file nor are in its group can read it."""
+    """Return whether users other than a file's owner and group can read it."""
     try:
         path = path.absolute()
         readable = path.stat().st_mode & stat.S_IROTH

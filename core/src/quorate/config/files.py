@@ -1,10 +1,10 @@
-"""How many files and sockets this process may open."""
+"""The limit of files and sockets that this process may open."""
 
 import resource
 from contextlib import suppress
 from typing import Final
 
-#: More are of no use, and some systems know no bound.
+#: More are of no use, and some systems have no limit.
 _MOST: Final = 1 << 20
 
 
@@ -15,11 +15,11 @@ def open_files() -> int:
 
 
 def raise_open_files() -> None:
-    """Let this process open as many files as the system allows, and not only at first."""
+    """Raise the soft limit of open files to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft == resource.RLIM_INFINITY or soft >= most:
         return
-    # Some systems allow less than they say.
+    # Some systems allow less than their hard limit.
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

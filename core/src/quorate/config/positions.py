@@ -1,4 +1,4 @@
-"""Where every key of a TOML document stands."""
+"""The line of every key in a TOML document."""
 
 import re
 
@@ -10,15 +10,15 @@ from tomlkit.items import AoT, Array, InlineTable, Item, Key, Null, Table
 #: Keys and array indices from the root of the document to a value.
 Path = tuple[str | int, ...]
 
-#: What can stand between two entries: space, separators, comments.
+#: Text between two entries: space, separators, comments.
 _GAP = re.compile(r"(?:[\s,]|#[^\n]*)*")
 
 
 def lines(text: str) -> dict[Path, int]:
     """Return the line, counted from 1, of every table, key and array element of the document.
 
-    A table stands where its header is, or else where its first key is. What tomlkit cannot read
-    has no lines, whatever other parsers say to it.
+    The line of a table is that of its header, or else of its first key. A document that tomlkit
+    cannot read has no lines, even if other parsers accept it.
     """
     try:
         document = tomlkit.parse(text)
@@ -30,7 +30,7 @@ def lines(text: str) -> dict[Path, int]:
 
 
 class _Walk:
-    """Goes through text and parsed document in step; both have the same order."""
+    """Walks through text and parsed document in step; both have the same order."""
 
     def __init__(self, text: str) -> None:
         self.lines: dict[Path, int] = {}
@@ -39,7 +39,7 @@ class _Walk:
         self._line = 1
 
     def container(self, container: Container, path: Path, dotted: int = 0) -> None:
-        """Visit the entries; `dotted` is the length of what precedes each key on its line."""
+        """Visit the entries; `dotted` is the length of the prefix of each key on its line."""
         for key, item in container.body:
             if key is not None and not isinstance(item, Null):
                 self._entry(key, item, (*path, key.key), dotted)
@@ -66,7 +66,7 @@ class _Walk:
             self._value(item, path)
 
     def _seen(self, path: Path) -> int:
-        """Count the elements seen of an array of tables, which may go on after other tables."""
+        """Count the elements seen of an array of tables, which may continue after other tables."""
         return sum(1 for known in self.lines if known[:-1] == path and isinstance(known[-1], int))
 
     def _header(self, path: Path) -> None:

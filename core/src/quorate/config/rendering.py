@@ -1,4 +1,4 @@
-"""Configuration as TOML to read and to keep, and its JSON schema."""
+"""Renders the configuration as commented TOML, and its JSON schema."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -19,8 +19,8 @@ _WIDTH = 98
 def render(settings: Settings) -> str:
     """Return the settings as a commented file that loads to equal ones.
 
-    Secrets and what is not set stand in comments: a masked value that is loaded again would be
-    taken for the secret.
+    Secrets and unset settings are in comments: a masked value that is loaded again would be taken
+    for the secret.
     """
     blocks: list[str] = []
     for name, field in CoreSections.model_fields.items():
@@ -80,7 +80,7 @@ def schema(sections: PluginModels) -> dict[str, Any]:
 
 
 def _or_in_a_file(schema: Any) -> Any:
-    """Let a table with the name of a file stand for each secret in a schema."""
+    """Allow a table with the name of a file in place of each secret in a schema."""
     if isinstance(schema, list):
         return [_or_in_a_file(each) for each in schema]
     if not isinstance(schema, dict):
@@ -144,7 +144,7 @@ def _comment(text: str) -> str:
 
 
 def _inline(value: Any) -> str:
-    """Write a value on one line; TOML has no null, so that tables go without it."""
+    """Write a value on one line; TOML has no null, so that tables omit it."""
     if isinstance(value, Mapping):
         pairs = (
             f"{tomlkit.key(str(key)).as_string()} = {_inline(item)}"

@@ -1,4 +1,4 @@
-"""Settings that are secrets: read from files that hold nothing else, and never shown."""
+"""Settings that are secrets: read from files of their own, and never shown."""
 
 from collections.abc import Iterator
 from pathlib import Path as FilePath
@@ -11,9 +11,9 @@ from quorate.config.validation import ConfigProblem, Origins
 
 #: The key of the table that replaces a secret.
 FILE: Final = "file"
-#: More is no secret, but another file.
+#: A larger file is a wrong file, not a secret.
 _LARGEST: Final = 64 << 10
-#: Anything shorter occurs in ordinary words, and is no secret.
+#: Shorter text occurs in ordinary words, and is not treated as a secret.
 _SHORTEST: Final = 4
 
 
@@ -52,7 +52,7 @@ def read_files(
 
 
 def secrets_of(section: BaseModel) -> Iterator[str]:
-    """Yield the secrets of a section and of those in it, but for what everybody knows."""
+    """Yield the secrets of a section and of the sections in it, except defaults and short ones."""
     for name, field in type(section).model_fields.items():
         value = getattr(section, name, None)
         if isinstance(value, BaseModel):
@@ -64,7 +64,7 @@ def secrets_of(section: BaseModel) -> Iterator[str]:
 
 
 def _is_secret(annotation: object) -> bool:
-    """Return whether a setting is a secret, or is left out."""
+    """Return whether a setting is a secret, required or optional."""
     kinds = get_args(annotation) or (annotation,)
     return any(each in (SecretStr, SecretBytes) for each in kinds)
 
@@ -75,7 +75,7 @@ def _content(path: object) -> str:
     content = FilePath(path).read_bytes()
     if len(content) > _LARGEST:
         raise ValueError(f"{path} has more than {_LARGEST} bytes")
-    # Most editors end a file with a line.
+    # Most editors end a file with a line break.
     secret = content.decode().removesuffix("\n").removesuffix("\r")
     if not secret:
         raise ValueError(f"{path} is empty")

@@ -1,4 +1,4 @@
-"""The core sections of the file: what may be set, its unit, its default and its limits."""
+"""The core sections of the file: the settings with their units, defaults and limits."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ HTTP_PORT_DISTANCE: Final = 100
 SLOTS: Final = 1024
 #: More replicas of a shard make writes slower and nothing safer.
 MOST_REPLICAS: Final = 9
-#: Each has ports of its own, before those at `HTTP_PORT_DISTANCE`.
+#: Each worker has ports of its own, below those at `HTTP_PORT_DISTANCE`.
 MOST_WORKERS: Final = 64
 #: As many workers as there are cores.
 AUTO: Final = "auto"
@@ -38,7 +38,7 @@ CLASH: Final = "clash"
 
 
 def clash(what: str, fix: str, *keys: tuple[str, ...]) -> PydanticCustomError:
-    """Make the error of settings that contradict each other.
+    """Return the error for settings that contradict each other.
 
     `keys` are relative to the model that raises; the first one that the user has set is blamed.
     """
@@ -51,7 +51,7 @@ def _check_workers(workers: object) -> object:
     return workers
 
 
-#: Known to everybody: it keeps clusters apart, and no stranger out.
+#: Public: it keeps clusters apart, but no intruder out.
 DEFAULT_TOKEN: Final = "quorate"
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=64)]
@@ -61,13 +61,13 @@ Workers = Annotated[int | Literal["auto"], BeforeValidator(_check_workers)]
 
 
 class Section(BaseModel):
-    """What every core section shares: it does not change, and refuses what it does not know."""
+    """The base of every core section: frozen, and without unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class NodeSection(Section):
-    """This process: its name, where it listens, where it keeps what it must not lose."""
+    """This process: its name, its addresses and its data directory."""
 
     name: Name = Field(default="node1", description="Name of this node, unique in the cluster.")
     host: Host = Field(
@@ -76,43 +76,42 @@ class NodeSection(Section):
     )
     port: Port = Field(
         default=7401,
-        description="TCP port of gRPC: the address that clients and other nodes are given.",
+        description="TCP port of gRPC, for clients and other nodes.",
     )
     http_port: Port = Field(
         default=7401 + HTTP_PORT_DISTANCE,
-        description="TCP port of metrics and health over HTTP; follows `port` at a distance of "
-        f"{HTTP_PORT_DISTANCE} when it is not set.",
+        description="TCP port of metrics and health over HTTP. Not set: `port` plus "
+        f"{HTTP_PORT_DISTANCE}.",
     )
     peer_port: Annotated[int, Field(ge=0, le=65535)] = Field(
         default=0,
-        description="TCP port of the connections from other nodes, which learn it over gRPC; 0: any"
-        " free one. Set it where a firewall stands between the nodes.",
+        description="TCP port for connections from other nodes, which learn it over gRPC; 0: any "
+        "free port. Set it if there is a firewall between the nodes.",
     )
     reflection: bool = Field(
         default=False,
-        description="Tell callers over gRPC which services and messages there are, for tools such "
-        "as grpcurl.",
+        description="Serve gRPC reflection, which tools such as grpcurl need.",
     )
     dir: Path = Field(
         default=Path("quorate-data"),
-        description="Directory of the log and the shards' databases; a relative path is taken "
-        "from the working directory.",
+        description="Directory of the log and the shards' databases; a relative path starts at the "
+        "working directory.",
     )
     machine: Name | None = Field(
         default=None,
-        description="Name of the machine that the node runs on: of the groups with `replicas`, no "
-        "two replicas of a shard are on one machine. Not set: a machine of its own.",
+        description="Name of the machine that the node runs on: in groups with `replicas`, no two "
+        "replicas of a shard are placed on one machine. Not set: a machine of its own.",
     )
     zone: Name | None = Field(
         default=None,
-        description="Name of what fails together with the machine, such as a rack or a data "
-        "centre: the replicas of a shard are spread over zones.",
+        description="Failure domain of the machine, such as a rack or a data centre: the replicas "
+        "of a shard are spread over zones.",
     )
     workers: Workers = Field(
         default=1,
-        description="Processes of this machine, each a member of the cluster with a core and ports "
-        f'of its own, behind `port`; "{AUTO}": one for each core. The same on every machine that '
-        "founds the cluster.",
+        description="Processes on this machine, each a member of the cluster with a core and ports "
+        f'of its own, behind `port`; "{AUTO}": one per core. Must be the same on every machine '
+        "that founds the cluster.",
     )
 
     @model_validator(mode="before")
@@ -164,17 +163,17 @@ class NodeSection(Section):
 
     @property
     def address(self) -> str:
-        """Where gRPC listens, as `host:port`."""
+        """The address that gRPC listens on, as `host:port`."""
         return join_address(self.host, self.port)
 
     @property
     def http_address(self) -> str:
-        """Where HTTP listens, as `host:port`."""
+        """The address that HTTP listens on, as `host:port`."""
         return join_address(self.host, self.http_port)
 
     @property
     def peer_address(self) -> str:
-        """Where other nodes connect, as `host:port`."""
+        """The address that other nodes connect to, as `host:port`."""
         return join_address(self.host, self.peer_port)
 
 
@@ -189,14 +188,14 @@ class ClusterSection(Section):
     )
     initial_members: Mapping[Name, Address] = Field(
         default_factory=dict,
-        description='Nodes that found the cluster, each as name = "host:port"; the same on all of '
-        "them. Read once, when the cluster is founded.",
+        description='Nodes that found the cluster, each as name = "host:port"; the same on every '
+        "one of them. Read once, when the cluster is founded.",
     )
     join: Mapping[Name, Address] = Field(
         default_factory=dict,
-        description="Nodes of a cluster that is there already, each as name = "
-        '"host:port": a node with an empty directory waits to be added to it with `quorate member '
-        "add`, and never founds one. Not beside `initial_members`.",
+        description='Nodes of an existing cluster, each as name = "host:port": a node with an '
+        "empty directory waits until `quorate member add` adds it, and never founds a cluster. "
+        "Cannot be combined with `initial_members`.",
     )
 
     @field_validator("join")
@@ -205,7 +204,7 @@ class ClusterSection(Section):
         if join and info.data.get("initial_members"):
             raise clash(
                 "a node founds a cluster or joins one",
-                "take out join, or initial_members for a node that is added to a running cluster",
+                "remove join, or initial_members if the node is added to an existing cluster",
                 ("join",),
                 ("initial_members",),
             )
@@ -221,7 +220,7 @@ class ClusterSection(Section):
             first = owner.setdefault(split_address(address), name)
             if first != name:
                 raise clash(
-                    f"{first} and {name} have one address, {address}",
+                    f"{first} and {name} have the same address, {address}",
                     "give every member an address of its own",
                     (str(info.field_name), name),
                 )
@@ -229,44 +228,44 @@ class ClusterSection(Section):
 
 
 class GroupSection(Section):
-    """A Raft group: into how many shards it is divided, and on how many nodes each of them is."""
+    """A Raft group: its number of shards, and the replicas of each."""
 
     shards: Annotated[int, Field(ge=1, le=SLOTS)] | None = Field(
         default=None,
-        description="Shards that the group is founded with; later the replicated slot map counts. "
-        "Not set: those that its plugin declares.",
+        description="Shards that the group is founded with; later the replicated slot map decides. "
+        "Not set: the number that its plugin declares.",
     )
     replicas: Annotated[int, Field(ge=1, le=MOST_REPLICAS)] | None = Field(
         default=None,
-        description="Replicas of each shard, on as many machines; the same on every node. Not set: "
-        "a replica on every node.",
+        description="Replicas of each shard, each on another machine; the same on every node. Not "
+        "set: a replica on every node.",
     )
     split_above_rows: PositiveInt | None = Field(
         default=None,
-        description="A shard with more rows is split by itself. This and the following settings "
-        "should be the same on every node. Not set: not for its rows.",
+        description="Split a shard with more rows automatically. This and the following settings "
+        "should be the same on every node. Not set: no limit.",
     )
     split_above_bytes: PositiveInt | None = Field(
         default=None,
-        description="A shard whose rows have more bytes is split by itself. Not set: not for them.",
+        description="Split a shard with more bytes of rows automatically. Not set: no limit.",
     )
     split_above_writes: PositiveInt | None = Field(
         default=None,
-        description="A shard with more writes per second, over `split_pause_s`, is split by "
-        "itself. Not set: not for its writes.",
+        description="Split a shard with more writes per second, averaged over `split_pause_s`, "
+        "automatically. Not set: no limit.",
     )
     split_pause_s: Annotated[float, Field(gt=0)] = Field(
         default=300,
-        description="Time between two looks at the rows and writes of a shard, and so between two "
-        "splits of it.",
+        description="Interval in seconds between checks of the rows and writes of a shard, and so "
+        "between its automatic splits.",
     )
     most_shards: Annotated[int, Field(ge=1, le=SLOTS)] = Field(
-        default=64, description="No shard is split by itself when the group has as many."
+        default=64, description="Shards of the group at which automatic splits stop."
     )
 
 
 class StorageSection(Section):
-    """Memory and disk of the node's databases; each number is for the whole node."""
+    """Memory and disk of the node's databases; each value is for the whole node."""
 
     block_cache_bytes: PositiveInt = Field(
         default=64 * MIB, description="Memory for blocks read from disk, shared by all databases."
@@ -280,41 +279,42 @@ class StorageSection(Section):
         default=10_000, description="Applied log entries that a shard keeps for replicas that lag."
     )
     log_tail_bytes: PositiveInt = Field(
-        default=256_000_000, description="Bytes of applied log entries that a shard keeps at most."
+        default=256_000_000, description="Limit on bytes of applied log entries that a shard keeps."
     )
     history_bytes: NonNegativeInt = Field(
         default=128 * MIB,
-        description="Bytes of events that a shard keeps for watches, about and at most, even if "
-        "they are younger than five minutes; it is the leader's setting that counts. 0: no bound.",
+        description="Approximate limit on bytes of events that a shard keeps for watches, even of "
+        "events younger than five minutes; the leader's setting applies. 0: no limit.",
     )
 
 
 class ScrubSection(Section):
-    """How fast the node looks for damage on its disk, which it always does."""
+    """The rates at which the node continuously checks its disk for damage."""
 
     file_bytes_per_s: PositiveInt = Field(
         default=4 * MIB,
-        description="Bytes of files that are read per second and compared with what they were.",
+        description="Bytes of files to read per second and compare with their earlier checksums.",
     )
     row_bytes_per_s: PositiveInt = Field(
         default=64 * KIB,
-        description="Bytes of rows of the shards that the node leads that are compared per second "
-        "with the other replicas.",
+        description="Bytes of rows, of the shards that the node leads, to compare per second with "
+        "the other replicas.",
     )
 
 
 class CanarySection(Section):
-    """A write and a read in every shard that does not rest, as a client would make them."""
+    """Probes of every shard that does not rest: a write and a read, as of a client."""
 
     period_ms: int = Field(
         default=30_000,
         ge=0,
-        description="Time in which each shard is asked once, in ms; at most two are asked per "
-        "second. 0: none is.",
+        description="Interval in ms in which each shard is probed once; at most two shards are "
+        "probed per second. 0: no probes.",
     )
     slow_ms: PositiveInt = Field(
         default=2_000,
-        description="Time of a write and a read together after which an alarm is raised, in ms.",
+        description="Duration of a probe, its write and read together, above which an alarm is "
+        "raised, in ms.",
     )
 
 
@@ -325,42 +325,41 @@ class RecorderSection(Section):
         default=16 * MIB,
         ge=0,
         description="Size of the flight recorder in bytes; its oldest records are overwritten. 0: "
-        "there is none.",
+        "no recorder.",
     )
 
 
 class TracesSection(Section):
-    """Traces for OpenTelemetry: where the time of single calls goes, over all nodes."""
+    """Traces for OpenTelemetry: the time that single calls take, over all nodes."""
 
     endpoint: str | None = Field(
         default=None,
         pattern=r"^https?://[^/\s]+$",
-        description="The collector that gets the spans by OTLP over gRPC: http://127.0.0.1:4317, "
-        "or https:// for TLS. Without it nothing is traced.",
+        description="The collector that receives the spans by OTLP over gRPC, such as "
+        "http://127.0.0.1:4317, or https:// for TLS. Not set: no traces.",
     )
     ratio: float = Field(
         default=0.01,
         ge=0,
         le=1,
-        description="Share that is traced of the calls whose callers do not say whether they are "
-        "to be.",
+        description="Share of calls to trace among those without a caller's sampling decision.",
     )
     callers: bool = Field(
         default=True,
-        description="Trace the calls whose callers say so, and not those whose callers say no. "
-        "Otherwise the share is of all calls.",
+        description="Follow the sampling decisions of callers. If false, `ratio` applies to all "
+        "calls.",
     )
     waiting_spans: PositiveInt = Field(
         default=4_096,
-        description="Most spans that wait for the collector; more are dropped, and counted.",
+        description="Limit on spans that wait for the collector; more are dropped, and counted.",
     )
 
 
 class TimingSection(Section):
-    """The clockwork of Raft and of the write path."""
+    """The timing of Raft and of the write path."""
 
     heartbeat_ms: PositiveInt = Field(
-        default=100, description="Time between two heartbeats of a leader, in milliseconds."
+        default=100, description="Interval between heartbeats of a leader, in milliseconds."
     )
     election_min_ms: PositiveInt = Field(
         default=500,
@@ -376,17 +375,17 @@ class TimingSection(Section):
         default=200,
         ge=0,
         description=(
-            "Time without commands and reads after which a shard rests, in ms: it has no "
-            "heartbeats of its own, and wakes with the next of them. 0: shards never rest."
+            "Time without commands and reads after which a shard rests, in ms: it sends no "
+            "heartbeats of its own until the next command or read. 0: shards never rest."
         ),
     )
     max_linger_ms: int = Field(
         default=3,
         ge=0,
         description=(
-            "Longest time that a write waits for others to share its entry when none is in flight, "
-            "a read for others to share its question, and a commit index for an entry to carry "
-            "them, in ms."
+            "Longest time, in ms, that a write waits for others to share its entry when none is in "
+            "flight, a read for others to share its round of confirmation, and a commit index for "
+            "an entry to carry it."
         ),
     )
     max_behind_ms: int = Field(
@@ -394,12 +393,12 @@ class TimingSection(Section):
         ge=0,
         description=(
             "Longest time that a write waits for the entry in flight before its own is made, in "
-            "ms. A busy shard then makes few entries; more helps where messages between nodes take "
-            "longer than that."
+            "ms. A busy shard thus makes fewer entries; a larger value helps if messages between "
+            "nodes take longer."
         ),
     )
     write_timeout_ms: PositiveInt = Field(
-        default=30_000, description="Time after which a write is given up, in milliseconds."
+        default=30_000, description="Time after which a write times out, in milliseconds."
     )
     slow_write_ms: PositiveInt = Field(
         default=1_000, description="Time after which a write is reported as slow, in milliseconds."
@@ -434,22 +433,22 @@ class TimingSection(Section):
 
     @property
     def caution(self) -> str | None:
-        """What an accepted but tight pair of heartbeat and election costs; None for a sound one."""
+        """A warning for a valid but tight pair of heartbeat and election timeouts, or None."""
         if self.election_min_ms >= 3 * self.heartbeat_ms:
             return None
         return (
             f"timing.election_min_ms ({self.election_min_ms}) is under three heartbeats "
-            f"(timing.heartbeat_ms is {self.heartbeat_ms}): a replica asks for an election after "
+            f"(timing.heartbeat_ms is {self.heartbeat_ms}): a replica calls an election after "
             "one or two late heartbeats; pre-votes keep the leader in place, but each one costs "
             "messages, and a leader that lost its majority leads until three heartbeats passed"
         )
 
 
-#: Limits in bytes that hold one of another limit.
+#: Limits in bytes that must hold the largest item of another limit.
 _HOLDS: Final = {
     "effects_bytes": (
         "command_bytes",
-        "{} bytes of effects cannot hold what the largest command brings, {} bytes",
+        "{} bytes of effects cannot hold the largest command, {} bytes",
     ),
     "grpc_message_bytes": (
         "command_bytes",
@@ -462,18 +461,18 @@ _HOLDS: Final = {
 }
 
 
-#: Most connections of clients by default, where the process may open files enough.
+#: Default limit on connections of clients, if the process may open enough files.
 CONNECTIONS: Final = 10_000
-#: Bytes of requests and answers by default: enough for four of the largest messages. In memory
-#: they take about five times as much.
+#: Default limit on bytes of requests and answers: enough for four of the largest messages. In
+#: memory they take about five times as much.
 _INFLIGHT_BYTES: Final = 64 * MIB
 _INFLIGHT_MESSAGES: Final = 4
 
 
 class LimitsSection(Section):
-    """The largest things that the node takes; more is refused before it is logged.
+    """Limits on sizes and numbers; larger requests are refused before they are logged.
 
-    Of what clients hold of the node, 0 is no bound.
+    For the resources that clients hold on the node, 0 is no limit.
     """
 
     key_bytes: PositiveInt = Field(default=4 * KIB, description="Longest key, in bytes.")
@@ -489,62 +488,62 @@ class LimitsSection(Section):
     effects_bytes: PositiveInt = Field(
         default=16 * MIB,
         validate_default=True,
-        description="All that one command writes, in bytes; a command that writes more is refused.",
+        description="Largest total write of one command, in bytes; a command that writes more is "
+        "refused.",
     )
     reply_bytes: PositiveInt = Field(
         default=4 * MIB,
-        description="Largest answer of one command, in bytes; a command that answers more is "
+        description="Largest answer of one command, in bytes; a command with a larger one is "
         "refused, and writes nothing.",
     )
-    batch_items: PositiveInt = Field(default=10_000, description="Most items in one batch.")
+    batch_items: PositiveInt = Field(default=10_000, description="Maximum number of batch items.")
     stream_commands: PositiveInt = Field(
         default=10_000,
-        description="Most commands of one CommandService.Stream that wait for their answers; "
-        "beyond it the stream is not read on.",
+        description="Limit on commands of one CommandService.Stream that wait for their answers; "
+        "at the limit, the stream is not read any further.",
     )
     stream_bytes: PositiveInt = Field(default=16 * MIB, description="The same, in bytes.")
     named_sessions: PositiveInt = Field(
         default=10_000,
-        description="Most sessions with a name, as those of loads, of one identity in one shard.",
+        description="Limit on named sessions, such as those of loads, per identity and shard.",
     )
     connections: NonNegativeInt | None = Field(
         default=None,
-        description="Most connections of clients; an address gets at most as many as are left for "
-        "others, and what is beyond that is closed. 0: no bound. Not set: as many as half of the "
+        description="Limit on connections of clients; an address gets at most as many as are left "
+        "for others, and connections beyond that are closed. 0: no limit. Not set: half of the "
         f"files that the process may open, and at most {CONNECTIONS}.",
     )
     streams_per_connection: PositiveInt = Field(
         default=10_000,
-        description="Most calls of one connection at a time; what is beyond them waits at the "
-        "client.",
+        description="Limit on concurrent calls of a connection; further ones wait at the client.",
     )
     open_calls: NonNegativeInt = Field(
         default=20_000,
-        description="Most calls of clients at a time, streams and watches among them; a caller "
-        "gets at most as many as are left for others, and further ones are refused with a "
-        "retry-after. 0: no bound, here and below.",
+        description="Limit on concurrent calls of clients, streams and watches among them; a "
+        "caller gets at most as many as are left for others, and further calls are refused with "
+        "a retry-after. 0: no limit, here and below.",
     )
     open_watches: NonNegativeInt = Field(
-        default=10_000, description="The same of watches: each may hold a page of about 1 MiB."
+        default=10_000, description="The same for watches: each may hold a page of about 1 MiB."
     )
     open_views: NonNegativeInt = Field(
-        default=256, description="The same of views, of which there are never more than 256."
+        default=256, description="The same for views, of which there are never more than 256."
     )
     inflight_bytes: NonNegativeInt | None = Field(
         default=None,
-        description="Most bytes of requests that are worked on and of answers that are not sent "
-        f"yet, shared in the same way. Not set: {_INFLIGHT_BYTES}, or {_INFLIGHT_MESSAGES} times "
+        description="Limit on bytes of requests in progress and of replies not yet sent, shared in "
+        f"the same way. Not set: {_INFLIGHT_BYTES}, or {_INFLIGHT_MESSAGES} times "
         "`grpc_message_bytes` if that is more.",
     )
     idle_connection_s: NonNegativeInt = Field(
         default=600,
-        description="Seconds after which a connection without a call is closed, and, half as many "
-        "later, one whose first request has not come to its end. 0: never.",
+        description="Seconds after which a connection without a call is closed; one with an "
+        "incomplete first request is closed half as many seconds later. 0: never.",
     )
     slow_reader_s: NonNegativeInt = Field(
         default=60,
-        description="Seconds after which a call is ended whose client takes nothing of what is "
-        "sent, or whose request has begun and not come as a whole. 0: never.",
+        description="Seconds after which a call is ended if its client reads nothing of the "
+        "reply, or has sent only part of its request. 0: never.",
     )
 
     @field_validator("command_bytes")
@@ -568,31 +567,31 @@ class LimitsSection(Section):
         field = str(info.field_name)
         other, found = _HOLDS[field]
         least = info.data.get(other, 0)
-        # One that is not set, or is no bound, holds everything.
+        # An unset limit, or 0 for no limit, holds everything.
         if size and size < least:
             fix = f"make {field} larger, or {other} smaller"
             raise clash(found.format(size, least), fix, (field,), (other,))
         return size
 
     def most_inflight_bytes(self) -> int:
-        """Return the bound of bytes in flight; 0: there is none."""
+        """Return the limit on bytes in flight; 0: no limit."""
         if self.inflight_bytes is not None:
             return self.inflight_bytes
         return max(_INFLIGHT_BYTES, _INFLIGHT_MESSAGES * self.grpc_message_bytes)
 
     def most_connections(self, files: int) -> int:
-        """Return the bound of connections where a process may open so many files; 0: none."""
+        """Return the limit on connections of a process that may open `files` files; 0: no limit."""
         if self.connections is not None:
             return self.connections
-        # The other half is for data, logs and other nodes, which cannot be refused.
+        # The other half is for data, logs and other nodes, which must not be refused.
         return max(1, min(CONNECTIONS, files // 2))
 
 
 class TlsSection(Section):
-    """How clients and peers know whom they talk to."""
+    """TLS: the certificates of the node, and the authorities for those of others."""
 
     cert_file: Path | None = Field(
-        default=None, description="The node's certificate chain, a PEM file; goes with `key_file`."
+        default=None, description="The node's certificate chain, a PEM file; requires `key_file`."
     )
     key_file: Path | None = Field(
         default=None,
@@ -602,19 +601,19 @@ class TlsSection(Section):
     ca_file: Path | None = Field(
         default=None,
         validate_default=True,
-        description="Certificates that the other nodes' are checked against, a PEM file.",
+        description="Authorities that sign the certificates of other nodes, a PEM file.",
     )
     client_ca_file: Path | None = Field(
         default=None,
-        description="Certificates that clients' are checked against besides those of "
-        "`ca_file`, a PEM file; an authority that signs no name of a node.",
+        description="Further authorities that sign certificates of clients, besides `ca_file`, a "
+        "PEM file; they must not sign names of nodes.",
     )
     require_client_cert: bool = Field(
         default=False,
-        description="Refuse clients without a certificate, and check that of each node that calls.",
+        description="Refuse clients without a certificate, and verify that of each calling node.",
     )
     insecure: bool = Field(
-        default=False, description="Listen on addresses beyond loopback although TLS is off."
+        default=False, description="Allow addresses beyond loopback without TLS."
     )
 
     @field_validator("key_file")
@@ -639,62 +638,61 @@ class TlsSection(Section):
 
     @property
     def enabled(self) -> bool:
-        """Whether the node is to serve TLS."""
+        """Whether the node serves TLS."""
         return self.cert_file is not None
 
 
-#: What serves gRPC.
+#: The implementation that serves gRPC.
 EngineName = Literal["http2", "grpcio"]
 
 
 class RpcSection(Section):
-    """How calls are served."""
+    """The server of gRPC calls."""
 
     engine: EngineName = Field(
         default="http2",
-        description="What serves gRPC: `http2`, which is the node's own, or `grpcio`, which served "
-        "it before and goes with the next release. Callers see no difference.",
+        description="Implementation that serves gRPC: `http2`, the node's own, or `grpcio`, the "
+        "previous one, which the next release removes. Callers see no difference.",
     )
 
 
 class AuditSection(Section):
-    """Who did what to which key, when, from where, and how it ended."""
+    """The audit log: caller, method, key, time, address and outcome of each call."""
 
     file: Path | None = Field(
         default=None,
-        description="File of the audit log, a JSON object per line; without it nothing is "
-        "recorded.",
+        description="File of the audit log, a JSON object per line. Not set: no audit log.",
     )
     file_bytes: PositiveInt = Field(
-        default=64 * MIB, description="Size at which the file is renamed, and a new one is begun."
+        default=64 * MIB, description="Size at which the file is rotated."
     )
     files: PositiveInt = Field(
-        default=8, description="Renamed files that are kept: `.1` is the newest of them."
+        default=8, description="Number of rotated files to keep; `.1` is the newest."
     )
     omit: tuple[str, ...] = Field(
         default=("quorate.v1.SendHeartbeats",),
-        description="What is not recorded: plugins by their names, `admin`, and commands by their "
-        "full names.",
+        description="Plugins by their names, `admin`, and commands by their full names, to leave "
+        "out of the audit log.",
     )
     writers: bool = Field(
         default=False,
-        description="Whether each row keeps who last wrote it, for `quorate audit writer`. It is "
-        "the leader's setting that counts: set it on all nodes.",
+        description="Whether each row records its last writer, for `quorate audit writer`. The "
+        "leader's setting applies: set it on all nodes.",
     )
 
 
 class ConsoleSection(Section):
-    """What can be done in the console; it shows the cluster whatever is set here."""
+    """Actions in the console; without them it only shows the cluster."""
 
     actions: bool = Field(
         default=False,
         description="Whether operators can act in the console, with the rights of their tokens; "
-        "only once the cluster asks callers who they are.",
+        "only once the cluster authenticates callers.",
     )
     backup_dir: Path | None = Field(
         default=None,
-        description="Directory on this node into which backups go that are taken in the console, "
-        "each in a directory of its own. Not set: none is taken there.",
+        description="Directory on this node for backups taken in the console, each in a directory "
+        "of its own. Not set: the console takes no backups.",
     )
 
     @field_validator("backup_dir", mode="before")
@@ -706,25 +704,25 @@ class ConsoleSection(Section):
 
 
 class AuthSection(Section):
-    """What proves who calls, beside certificates and tokens that the cluster keeps."""
+    """Authentication of callers besides certificates and stored tokens."""
 
     root_token_file: Path | None = Field(
         default=None,
-        description="A file with a token that may do everything, whatever is stored: the emergency "
-        "door. One word of 32 characters or more; read again when it changes, and no door while it "
-        "is empty.",
+        description="File with an emergency token that has all rights, whatever is stored. One "
+        "word of 32 characters or more; read again when it changes, and disabled while empty.",
     )
     issuer_keys_file: Path | None = Field(
         default=None,
-        description="The public keys of who issues JWTs: a JWK set, or a PEM file with one key.",
+        description="Public keys of the issuer of JWTs: a JWK set, or a PEM file with one key.",
     )
     issuer: str = Field(
-        default="", description="What the claim `iss` of a JWT must be; goes with the keys."
+        default="", description="Required claim `iss` of a JWT; set it together with the keys."
     )
     audience: str = Field(
         default="",
         validate_default=True,
-        description="What the claim `aud` of a JWT must be or hold; goes with the keys.",
+        description="Value that the claim `aud` of a JWT must be or contain; set it together with "
+        "the keys.",
     )
     name_claim: str = Field(
         default="sub", min_length=1, description="The claim of a JWT that names the user."
@@ -746,13 +744,13 @@ class AuthSection(Section):
 
 
 class PluginsSection(Section):
-    """Which plugins serve; each plugin's own settings stand in `[plugins.<name>]`."""
+    """The plugins that this node serves; `[plugins.<name>]` has the settings of each."""
 
     enabled: tuple[str, ...] = Field(
         default=(), description="Installed plugins that this node serves."
     )
     retired: tuple[str, ...] = Field(
-        default=(), description="Plugins that serve no more although their data is still on disk."
+        default=(), description="Plugins that no longer serve but still have data on disk."
     )
 
     @field_validator("enabled", "retired")
@@ -777,14 +775,14 @@ class PluginsSection(Section):
 
 
 class CoreSections(Section):
-    """The whole file but for the plugins' own sections."""
+    """The whole file except the sections of plugins."""
 
     node: NodeSection = NodeSection()
     cluster: ClusterSection = ClusterSection()
     groups: Mapping[Name, GroupSection] = Field(
         default_factory=dict,
-        description="Raft groups by name, each with its number of shards and of their replicas; a "
-        "group that is not named here has the shards that its plugin declares, on every node.",
+        description="Raft groups by name, each with its number of shards and replicas; a group "
+        "that is not named here has the shards that its plugin declares, on every node.",
     )
     storage: StorageSection = StorageSection()
     timing: TimingSection = TimingSection()

@@ -1,4 +1,4 @@
-"""Loading: one file, the environment above it, and all problems at once."""
+"""Loads one file and the environment over it, and reports all problems at once."""
 
 import re
 import tomllib
@@ -20,7 +20,7 @@ M = TypeVar("M", bound=BaseModel)
 #: Every installed plugin by name, with the model of its section; None: it has no settings.
 PluginModels = Mapping[str, type[BaseModel] | None]
 
-#: What the name of every overriding variable begins with.
+#: The prefix of the name of every overriding variable.
 PREFIX: Final = "QUORATE__"
 
 _CORE_PLUGIN_KEYS = frozenset(PluginsSection.model_fields)
@@ -28,16 +28,16 @@ _SYNTAX_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\
 
 
 class Settings(CoreSections):
-    """The configuration in effect; nothing of it changes while the process lives."""
+    """The configuration in effect; it does not change while the process lives."""
 
-    #: The sections of plugins by plugin name. One that is neither enabled nor configured is
-    #: missing when its model cannot do without a setting.
+    #: The sections of plugins by plugin name. That of a plugin neither enabled nor configured is
+    #: missing if its model has a required setting.
     plugin_sections: Mapping[str, BaseModel]
     #: The files that secrets were read from, by the names of their settings.
     secret_files: Mapping[str, Path]
 
     def plugin_section(self, model: type[M]) -> M:
-        """Return the section that is an instance of this very model; LookupError when none is."""
+        """Return the section of exactly this model; raises `LookupError` if no section has it."""
         for section in self.plugin_sections.values():
             if type(section) is model:
                 return section
@@ -50,7 +50,7 @@ class Settings(CoreSections):
 
 
 def section_fault(model: type[BaseModel]) -> str | None:
-    """Say why a model cannot be a plugin's section, or None."""
+    """Return why a model cannot be a plugin's section, or None."""
     if model.model_config.get("extra") != "forbid":
         return 'must refuse unknown keys: set extra="forbid" in its model_config'
     if not model.model_config.get("frozen"):
@@ -95,7 +95,7 @@ def load(path: Path | None, sections: PluginModels, environ: Mapping[str, str]) 
 def _settle(
     tree: Mapping[str, Any], sections: PluginModels, origins: Origins
 ) -> tuple[Settings | None, Sequence[ConfigProblem]]:
-    """Check core and plugins apart, so that neither hides what is wrong with the other."""
+    """Check core and plugins separately, so that neither hides problems of the other."""
     plugins = tree.get("plugins", {})
     is_table = isinstance(plugins, dict)
     core_plugins = (
@@ -153,7 +153,7 @@ def _settle(
 
 
 def _misplaced(problem: ConfigProblem, sections: PluginModels) -> ConfigProblem:
-    """Send `[mqtt]` to `[plugins.mqtt]`."""
+    """Point from `[mqtt]` to `[plugins.mqtt]`."""
     if problem.what != "unknown section" or problem.key not in sections:
         return problem
     return ConfigProblem(
@@ -178,7 +178,7 @@ def _known(name: str, sections: PluginModels) -> str:
     near = suggestion(name, sections)
     if near.startswith("did you mean"):
         return near
-    return "install it, or remove it; `quorate plugin list` shows what is there"
+    return "install it, or remove it; `quorate plugin list` lists the installed ones"
 
 
 def _read(path: Path) -> str:
@@ -221,7 +221,7 @@ def _parse(path: Path, text: str) -> dict[str, Any]:
             line=int(line) if line else text.count("\n") + 1,
             column=int(column) if column else None,
             what=f"is not TOML: {_SYNTAX_PLACE.sub('', reason).lower()}",
-            fix="mend the line; https://toml.io shows the syntax",
+            fix="correct the line; https://toml.io shows the syntax",
         )
         raise ConfigError([problem]) from None
 
@@ -239,7 +239,7 @@ class Override:
 
 
 def overrides(environ: Mapping[str, str]) -> tuple[Sequence[Override], Sequence[ConfigProblem]]:
-    """Return the overrides in the order of their names, and the names that are not understood."""
+    """Return the overrides in the order of their names, and the problems of invalid names."""
     found: list[Override] = []
     problems: list[ConfigProblem] = []
     for variable in sorted(name for name in environ if name.startswith(PREFIX)):
@@ -261,7 +261,7 @@ def overrides(environ: Mapping[str, str]) -> tuple[Sequence[Override], Sequence[
 
 
 def read_value(text: str) -> Any:
-    """Read a TOML value; what is none, as a bare word, is a string."""
+    """Read a TOML value; other text, such as a bare word, is a string."""
     try:
         document = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
@@ -270,14 +270,14 @@ def read_value(text: str) -> Any:
 
 
 def overlay(tree: dict[str, Any], override: Override) -> bool:
-    """Set the value in the tree; return False where something that is no table is in the way."""
+    """Set the value in the tree; return False if a value on its path is not a table."""
     table = tree
     for segment in override.path[:-1]:
         child = table.setdefault(segment, {})
         if not isinstance(child, dict):
             if override.path[-2:] != (segment, FILE):
                 return False
-            # A secret of the file, whose place another one takes.
+            # Replaces a secret that the file sets.
             child = table[segment] = {}
         table = child
     table[override.path[-1]] = override.value

@@ -1,4 +1,4 @@
-"""From a tree of values to models, and from pydantic's errors to problems with a place."""
+"""Turns a tree of values into models, and pydantic's errors into problems with a place."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,15 +20,15 @@ _SHOWABLE = (bool, int, float, str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigProblem:
-    """One thing that is wrong, where it stands, and what to do about it."""
+    """One mistake, its place, and the remedy."""
 
-    #: The file as it was named by the caller; None for what no file says.
+    #: The file as the caller named it; None if the value is in no file.
     file: str | None = None
     #: The line in the file, counted from 1; None where the file holds no such line.
     line: int | None = None
     #: The column, counted from 1; only syntax errors know it.
     column: int | None = None
-    #: The environment variable that holds the value, when it is not the file that does.
+    #: The environment variable that holds the value, if the file does not.
     variable: str | None = None
     #: The dotted key (`timing.heartbeat_ms`); empty when the file as a whole is meant.
     key: str = ""
@@ -36,7 +36,7 @@ class ConfigProblem:
     fix: str
 
     def __str__(self) -> str:
-        """Return one line: where, key, what is wrong, what to do."""
+        """Return one line: place, key, mistake, remedy."""
         place = self.variable or self.file or "configuration"
         if self.variable is None and self.line is not None:
             place += f":{self.line}" if self.column is None else f":{self.line}:{self.column}"
@@ -58,7 +58,7 @@ def _place(problem: ConfigProblem) -> tuple[bool, int, str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Origins:
-    """Where the values of a tree come from."""
+    """The origins of the values of a tree."""
 
     #: The file as the caller named it.
     file: str | None
@@ -68,11 +68,11 @@ class Origins:
     variables: Mapping[Path, str]
 
     def knows(self, path: Path) -> bool:
-        """Return whether the user has set this very key."""
+        """Return whether the user has set exactly this key."""
         return path in self.lines or self._variable(path) is not None
 
     def problem(self, path: Path, what: str, fix: str) -> ConfigProblem:
-        """Make a problem of the key at `path`, at the nearest place that is known."""
+        """Return a problem of the key at `path`, at the nearest known place."""
         variable = self._variable(path)
         if variable is None and path not in self.lines:
             beneath = (v for known, v in self.variables.items() if known[: len(path)] == path)
@@ -103,7 +103,7 @@ def dotted(path: Path) -> str:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Return what to do about an unknown name: the nearest known one, or else all of them."""
+    """Return the remedy for an unknown name: the nearest known one, or else all of them."""
     names = sorted(known)
     near = difflib.get_close_matches(name, names, n=1)
     if near:
@@ -114,9 +114,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def check(
     model: type[M], values: object, path: Path, origins: Origins
 ) -> tuple[M | None, list[ConfigProblem]]:
-    """Make a model of the values at `path`; None when there are problems.
+    """Return a model of the values at `path`; None if there are problems.
 
-    Types are strict, as TOML has its own: a number in quotes is no number.
+    Types are strict, since TOML has its own: a number in quotes is not a number.
     """
     document = to_json(values, inf_nan_mode="constants")
     try:
@@ -220,7 +220,7 @@ def _field(model: type[BaseModel], path: Path) -> FieldInfo | None:
 
 
 def _annotation(model: type[BaseModel], path: Path) -> object:
-    """Return the type of what stands at the path; of a table's or array's element too."""
+    """Return the type of the value at the path, also of an element of a table or array."""
     field = _field(model, path)
     return model if field is None else field.annotation
 

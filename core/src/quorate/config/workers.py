@@ -1,4 +1,4 @@
-"""The workers of a machine: the settings of each process follow from those of its node."""
+"""Derives the settings of a machine's workers from those of its node."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _LAST_PORT: Final = 65_535
 class Worker:
     """One of the processes of a machine, each a member of the cluster."""
 
-    #: As of a node that stands alone.
+    #: Those of a node that stands alone.
     settings: Settings
     #: The port at which all workers of the machine serve clients.
     client_port: int
@@ -35,17 +35,17 @@ def cores() -> int:
 
 
 def worker_name(node: str, number: int) -> str:
-    """Return the name of a worker; they are counted from 1."""
+    """Return the name of a worker; workers are numbered from 1."""
     return f"{node}.{number}"
 
 
 def workers_of(
     settings: Settings, file: Path | None = None, available: int | None = None
 ) -> tuple[Worker, ...]:
-    """Return the workers of a node; none of one that is a single process.
+    """Return the workers of a node; a node of a single process has none.
 
-    Worker 2 of q1 is q1.2: each of its ports is that of the node plus 2, its directory is the one
-    of its name in the node's, and it gets an equal part of the memory. Raises `ConfigError`.
+    Worker 2 of q1 is q1.2: each of its ports is the node's plus 2, its directory has its name
+    and lies in the node's, and it gets an equal part of the memory. Raises `ConfigError`.
     """
     node = settings.node
     count = (cores() if available is None else available) if node.workers == AUTO else node.workers
@@ -96,7 +96,7 @@ def _worker(settings: Settings, number: int, count: int) -> Worker:
 
 
 def _members(machines: Mapping[str, str], count: int) -> Mapping[str, str]:
-    """Return the workers of all machines, which have the same number of them, and where each is."""
+    """Return the address of each worker on all machines, which have the same number of them."""
     found: dict[str, str] = {}
     for name, address in machines.items():
         host, port = split_address(address)
@@ -106,7 +106,7 @@ def _members(machines: Mapping[str, str], count: int) -> Mapping[str, str]:
 
 
 def _problems(settings: Settings, count: int) -> Iterator[tuple[str, str, str]]:
-    """Yield the key, the fault and the remedy of what keeps a node from having its workers."""
+    """Yield key, mistake and remedy of each setting that rules out the workers of a node."""
     node = settings.node
     if count < 2:
         yield (

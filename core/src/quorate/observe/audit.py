@@ -1,4 +1,4 @@
-"""The audit log of a node: a JSON object per line, in a file that is rotated and for followers."""
+"""The audit log of a node: a JSON object per line, in a rotated file and for followers."""
 
 import asyncio
 import json
@@ -15,11 +15,11 @@ from typing import Final
 
 _log = logging.getLogger(__name__)
 
-#: Records that may wait for the disk; more are lost, and counted.
+#: Maximum number of records that wait for the disk; more are lost, and counted.
 _MOST_WAITING: Final = 100_000
-#: Records that may wait for a follower; a slower one is ended.
+#: Maximum number of records that wait for a follower; a slower one is ended.
 _MOST_FOLLOWED: Final = 10_000
-#: Lines that are written at once.
+#: Maximum number of lines to write at once.
 _RUN: Final = 1_000
 
 
@@ -52,7 +52,7 @@ class AuditLog:
             ) from error
         self._waiting: Final[queue.Queue[Mapping[str, object] | None]] = queue.Queue(_MOST_WAITING)
         self._followers: Final[set[Follower]] = set()
-        #: How many records were made, and how many of them are not in the file.
+        #: Number of records made, and of those lost to the file.
         self.made = 0
         self.lost = 0
         self._failing = False
@@ -61,7 +61,7 @@ class AuditLog:
         self._thread.start()
 
     def write(self, record: Mapping[str, object]) -> None:
-        """Add a record; it never waits."""
+        """Add a record without waiting for the disk."""
         self.made += 1
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         full = {"time": time, "node": self._node, "sequence": self.made, **record}
@@ -73,7 +73,7 @@ class AuditLog:
             self._lose(1, "the disk is too slow")
 
     def follow(self) -> "Follower":
-        """Return the records from now on; the caller closes it."""
+        """Return a follower of the records from now on; the caller closes it."""
         follower = Follower(self._followers.discard)
         self._followers.add(follower)
         return follower
@@ -84,7 +84,7 @@ class AuditLog:
             follower.close()
 
     def close(self) -> None:
-        """Write what waits, and make it durable; blocks meanwhile."""
+        """Write the waiting records, make them durable and close the file; blocks."""
         self._waiting.put(None)
         self._thread.join()
         self._file.close()
@@ -145,7 +145,7 @@ class AuditLog:
 
 
 class Follower:
-    """The records since it was made."""
+    """The records since its creation."""
 
     def __init__(self, closed: Callable[["Follower"], None]) -> None:
         self._closed: Final = closed
@@ -155,7 +155,7 @@ class Follower:
         self._lags = False
 
     def take(self, record: Mapping[str, object]) -> None:
-        """Keep a record until it is asked for."""
+        """Queue a record for `next`."""
         if len(self._records) >= _MOST_FOLLOWED:
             self._lags = True
             self._records.clear()
@@ -164,9 +164,9 @@ class Follower:
         self._news.set()
 
     async def next(self) -> list[Mapping[str, object]]:
-        """Return the records that have come, at least one; none after the end.
+        """Return the queued records, at least one; an empty list after the end.
 
-        Raises `LaggingError` once some were left out.
+        Raises `LaggingError` once records were dropped.
         """
         while not (self._records or self._over or self._lags):
             self._news.clear()
@@ -185,7 +185,7 @@ class Follower:
 
 
 def line(record: Mapping[str, object]) -> str:
-    """Return a record as in the file."""
+    """Return a record as a line of the file."""
     return json.dumps(record, separators=(",", ":"))
 
 

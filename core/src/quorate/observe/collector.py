@@ -1,4 +1,4 @@
-"""Sends spans to a collector; a collector that is slow or gone costs spans and nothing else."""
+"""Sends spans to a collector; a slow or lost collector costs spans and nothing else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Collector(SpanProcessor):
     """Takes spans on the event loop and sends them in a thread of its own."""
 
     def __init__(self, exporter: SpanExporter, most: int) -> None:
-        """Let at most this number of spans wait; more are dropped."""
+        """Queue at most `most` spans; more are dropped."""
         self._most: Final = most
         self._sending: Final = _Sending(exporter)
         self._batches: Final = BatchSpanProcessor(
@@ -39,7 +39,7 @@ class Collector(SpanProcessor):
         self._dropped = 0
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Take a span, or drop it when too many wait."""
+        """Queue a span, or drop it if too many wait."""
         if self._taken - self._sending.sent - self._sending.failed >= self._most:
             self._dropped += 1
             return
@@ -48,7 +48,7 @@ class Collector(SpanProcessor):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many spans were sent, failed, or were dropped."""
+        """Number of spans that were sent, failed or were dropped."""
         sending = self._sending
         return {"sent": sending.sent, "failed": sending.failed, "dropped": self._dropped}
 
@@ -73,7 +73,7 @@ class Collector(SpanProcessor):
 
 
 class _Sending(SpanExporter):
-    """Counts what an exporter does."""
+    """Counts the spans that an exporter sends and fails to send."""
 
     def __init__(self, exporter: SpanExporter) -> None:
         self._exporter: Final = exporter
@@ -83,7 +83,7 @@ class _Sending(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         try:
-            result, why = self._exporter.export(spans), "it did not take them in time"
+            result, why = self._exporter.export(spans), "it did not accept them in time"
         except Exception as error:  # noqa: BLE001 - the thread goes on with the next ones
             result, why = SpanExportResult.FAILURE, str(error)
         if result is SpanExportResult.SUCCESS:
@@ -95,7 +95,7 @@ class _Sending(SpanExporter):
             if fails:
                 _log.warning("spans for the collector at traces.endpoint are lost: %s", why)
             else:
-                _log.info("the collector at traces.endpoint takes spans again")
+                _log.info("the collector at traces.endpoint accepts spans again")
         return result
 
     def shutdown(self) -> None:

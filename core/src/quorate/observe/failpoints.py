@@ -46,7 +46,7 @@ def disarmed() -> Iterator[None]:
 def arm_from(text: str) -> None:
     """Arm failpoints from a text like "install.swapped=kill", for the life of the process.
 
-    "name=full:/a/path" stands for a disk that is full as long as there is something at the path.
+    "name=full:/a/path" simulates a full disk while a file exists at the path.
     Raises `ValueError` for an invalid text.
     """
     for part in filter(None, (each.strip() for each in text.split(","))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def drop_frames(error: BaseException) -> None:
-    """Let an exception, and those that led to it, refer to no frame any more.
+    """Drop the frames of an exception and of the exceptions that led to it.
 
     Call it where an exception has become a status or a value: until then a log may need them. A
     frame that refers to its own exception is a cycle, and so are its request and its answer, which

@@ -15,7 +15,7 @@ BYTES: Final = tuple(float(256 * 4**power) for power in range(9))
 
 
 class Exemplar(NamedTuple):
-    """A value of which more is known: the trace that it was measured in."""
+    """A value with the trace that it was measured in."""
 
     trace: str
     value: float
@@ -31,13 +31,13 @@ class Histogram:
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds: Final = tuple(bounds)
         self._counts: Final = [0] * (len(bounds) + 1)
-        #: The newest one of each bucket.
+        #: The newest exemplar of each bucket.
         self._exemplars: Final[dict[float, Exemplar]] = {}
         #: The sum of all values.
         self.total = 0.0
 
     def observe(self, value: float, trace: str = "") -> None:
-        """Count a value, which may be that of a trace."""
+        """Count a value; with a trace, keep it as the exemplar of its bucket."""
         place = bisect_left(self._bounds, value)
         self._counts[place] += 1
         self.total += value

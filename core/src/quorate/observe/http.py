@@ -19,23 +19,23 @@ from urllib.parse import parse_qsl, unquote
 
 _log = logging.getLogger(__name__)
 
-#: Answers that are made at a time: of fixed paths, which are those of probes, and of sites; and as
-#: many of each for callers on this machine. One other address has half of them at most.
+#: Maximum number of concurrent answers: of fixed paths, which serve probes, and of sites; and as
+#: many of each for callers on this machine. One other address gets at most half of them.
 CALLERS: Final = 16
-#: Connections, of each of these two kinds of callers, whose requests have not come whole.
+#: Maximum number of connections, of each of these two kinds of callers, with incomplete requests.
 READ: Final = 32
-#: The time for a whole request from the first moment on, and for its answer to be taken.
+#: The time limit to receive a whole request, and again to send its answer.
 REQUEST_S: Final = 5.0
-#: Connections that wait to be accepted.
+#: Maximum number of connections that wait to be accepted.
 _BACKLOG: Final = 128
-#: Most fields of a query or of a form, and most bytes of a form.
+#: Maximum number of fields of a query or of a form, and of bytes of a form.
 _FIELDS: Final = 32
 _FORM_BYTES: Final = 1 << 16
 #: Interval at which the thread checks for the end, and for connections that take too long.
 _LOOK_S: Final = 0.1
 
 
-#: What is answered is for nobody's page, frame or cache.
+#: They keep answers out of other pages, frames and caches.
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -46,7 +46,7 @@ _HEADERS: Final = {
 
 
 class Request(NamedTuple):
-    """What is asked of a site."""
+    """A request to a site."""
 
     #: Below the site's own, without a leading slash.
     path: str
@@ -54,11 +54,11 @@ class Request(NamedTuple):
     query: Mapping[str, str]
     #: The password of basic authentication; "": none was given.
     password: str
-    #: The fields of a form that a page of this site sent; None: it is only asked for something.
+    #: The fields of a form that a page of this site sent; None for a GET or HEAD.
     form: Mapping[str, str] | None = None
     #: The address of the caller.
     address: str = ""
-    #: The types of content that the caller takes, as it says so.
+    #: The header `Accept`: the types of content that the caller takes.
     accept: str = ""
 
 
@@ -68,11 +68,11 @@ class Answer(NamedTuple):
     status: HTTPStatus
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
-    #: Of its own, instead of what every answer has or beside it.
+    #: Headers of its own, in addition to those of every answer or in their place.
     headers: Mapping[str, str] = {}
 
 
-#: Answers all paths below one.
+#: Answers all paths below its own.
 Site = Callable[[Request], Answer]
 
 
@@ -80,8 +80,8 @@ class HttpServer:
     """Serves GET and HEAD of fixed paths and of sites, with a thread per connection.
 
     The constructor listens; it raises `OSError` if it cannot. A site is named by its path, which
-    has one part. It gets forms, too, but only those that its own pages have sent: a browser says
-    which page that was.
+    has one part. It gets forms, too, but only from its own pages: a browser names the page that
+    sent one.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class HttpServer:
 
 
 class Places:
-    """Bounds how many callers have something, and how many of them have one address."""
+    """Limits the places that callers take, in total and per address."""
 
     def __init__(self, most: int) -> None:
         self._most: Final = most
@@ -119,7 +119,7 @@ class Places:
         self._taken: Final[Counter[str]] = Counter()
 
     def take(self, address: str) -> bool:
-        """Take a place; False: there is none."""
+        """Take a place; False: none is free."""
         near = _is_near(address)
         with self._lock:
             taken = sum(count for each, count in self._taken.items() if _is_near(each) == near)
@@ -129,7 +129,7 @@ class Places:
             return True
 
     def give(self, address: str) -> None:
-        """Give it back."""
+        """Return a place."""
         with self._lock:
             self._taken[address] -= 1
             if not self._taken[address]:
@@ -137,29 +137,29 @@ class Places:
 
 
 class Call:
-    """A connection: how long it may go on as it does, and whether it may be ended for another."""
+    """A connection, its deadline, and whether it may be ended in favour of another one."""
 
     __slots__ = ("address", "connection", "reads", "until_s")
 
     def __init__(self, connection: socket.socket, address: str) -> None:
         self.connection = connection
         self.address: Final = address
-        #: Whether its request has not come whole.
+        #: Whether its request is incomplete.
         self.reads = True
         self.until_s = monotonic() + REQUEST_S
 
     def answers(self) -> None:
-        """Give it the time that its answer takes to make."""
+        """Lift the deadline while the answer is made."""
         self.reads, self.until_s = False, float("inf")
 
     def sends(self) -> None:
-        """Give it time to take the answer."""
+        """Set the deadline for sending the answer."""
         self.reads, self.until_s = False, monotonic() + REQUEST_S
 
     def end(self) -> None:
-        """Wake up who serves it: there is nothing more to read or write."""
+        """Shut the connection down, which wakes the thread that serves it."""
         with suppress(OSError):
-            # That of TLS would let go of what its thread reads with.
+            # The method of a TLS socket would drop the TLS state that its thread reads with.
             socket.socket.shutdown(self.connection, socket.SHUT_RDWR)
 
 
@@ -171,9 +171,9 @@ class Calls:
         self._held: Final[dict[Call, None]] = {}
 
     def begin(self, call: Call) -> None:
-        """Add a connection, for which the oldest that has not asked yet ends if there are too many.
+        """Add a connection; if too many have incomplete requests, end the oldest of them.
 
-        It is the oldest of the address that has most of them: a flood from one keeps no other out.
+        It is the oldest of the address that has most: a flood from one address keeps no other out.
         """
         near = _is_near(call.address)
         with self._lock:
@@ -183,7 +183,7 @@ class Calls:
             if own or len(read) >= READ:
                 evicted = own or counts.most_common(1)[0][0]
                 oldest = next(each for each in read if each.address == evicted)
-                # It is ended again and again, until its thread has seen that.
+                # `end_late` ends it again until its thread notices.
                 oldest.reads, oldest.until_s = False, 0.0
                 oldest.end()
             self._held[call] = None
@@ -202,7 +202,7 @@ class Calls:
 
 
 def _is_near(address: str) -> bool:
-    """Return whether an address is of this machine alone."""
+    """Return whether an address is a loopback address."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address):
         return (found.ipv4_mapped or found).is_loopback
@@ -247,7 +247,7 @@ class _Server(socketserver.TCPServer):
 
     def server_close(self) -> None:
         super().server_close()
-        # Answers that are being made are finished.
+        # Answers in the making are finished.
         self._calls.end_late(monotonic() + REQUEST_S)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
@@ -256,7 +256,7 @@ class _Server(socketserver.TCPServer):
     def _serve(self, call: Call, client_address: Any) -> None:
         try:
             if self._tls is not None:
-                # In the connection's own thread: a caller that stalls delays nobody.
+                # In the connection's own thread: a caller that stalls delays no other.
                 plain = call.connection
                 encrypted = self._tls.wrap_socket(
                     plain, server_side=True, do_handshake_on_connect=False
@@ -291,7 +291,7 @@ class _Caller(BaseHTTPRequestHandler):
             return
         said, host = self.headers.get("Origin", ""), self.headers.get("Host", "")
         scheme, _, named = said.partition("://")
-        # What is in front of a site without TLS may encrypt for it, and never the other way.
+        # A proxy in front of a site without TLS may add it, but none removes it.
         schemes = ("https",) if isinstance(self.connection, ssl.SSLSocket) else ("https", "http")
         if not host or named != host or scheme not in schemes:
             text = b"forms are taken from the pages of this site alone\n"
@@ -325,7 +325,7 @@ class _Caller(BaseHTTPRequestHandler):
             return
         places = self.server.of_sites if fixed is None else self.server.of_paths
         if not places.take(self._call.address):
-            text = b"the node answers as many callers as it may; ask again in a moment\n"
+            text = b"the node serves its maximum of callers; try again in a moment\n"
             self._send(Answer(HTTPStatus.SERVICE_UNAVAILABLE, text), {"Retry-After": "1"})
             return
         self._call.answers()

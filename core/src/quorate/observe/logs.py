@@ -28,21 +28,21 @@ def configure(
 ) -> None:
     """Log to a stream, by default standard error, from a level on; include warnings.
 
-    `secrets` are left out of whatever is logged.
+    `secrets` are replaced in all lines.
     """
     out = logging.StreamHandler(sys.stderr if stream is None else stream)
     lines = JsonLines(node) if form == "json" else TextLines(node)
     out.setFormatter(Redacted(lines, secrets) if secrets else lines)
     logging.basicConfig(level=level.upper(), handlers=[out], force=True)
     logging.captureWarnings(True)
-    # It warns of every stream that an orderly shutdown of a server cancels.
+    # grpc warns of every stream that an orderly shutdown of a server cancels.
     logging.getLogger("grpc").setLevel(logging.ERROR)
-    # What it says at each attempt is said once when spans are lost, and counted.
+    # It logs every failed attempt; `Collector` logs the loss of spans once, and counts it.
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
 
 
 class Redacted(logging.Formatter):
-    """The lines of another formatter without secrets, as they are or as JSON spells them."""
+    """The lines of another formatter with secrets replaced, also in their JSON form."""
 
     def __init__(self, lines: logging.Formatter, secrets: Collection[str]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How long an event loop was blocked."""
+"""Measures how long an event loop is blocked."""
 
 import asyncio
 from collections import deque
@@ -14,7 +14,7 @@ _REMEMBERED: Final = 600
 
 
 class LoopLag:
-    """Wakes up ten times a second while it runs."""
+    """Wakes up ten times a second, and records its delays."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, clock: Callable[[], float] = perf_counter
@@ -33,8 +33,8 @@ class LoopLag:
         return max(self._newest, default=0.0)
 
     def start(self) -> None:
-        """Begin."""
-        # Together with what the node does at such intervals.
+        """Start."""
+        # Aligned with the node's other work at such intervals.
         delay_s = 1.5 * _EVERY_S - (self._loop.time() + _EVERY_S / 2) % _EVERY_S
         self._due = self._clock() + delay_s
         self._timer = self._loop.call_later(delay_s, self._woken)

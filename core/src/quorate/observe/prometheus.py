@@ -1,4 +1,4 @@
-"""Rules of Prometheus and a dashboard of Grafana, made of what metrics declare."""
+"""Renders rules for Prometheus and a dashboard for Grafana from declared metrics."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from quorate.plugin import Alert, Metric
 
-#: How Grafana shows what a metric's name ends with.
+#: Grafana's unit by the last word of a metric's name.
 _UNITS: Final = {"seconds": "s", "bytes": "bytes", "total": "ops"}
 _COLUMNS: Final = 3
 _WIDTH: Final = 24 // _COLUMNS

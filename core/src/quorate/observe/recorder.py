@@ -1,7 +1,7 @@
 """The flight recorder: the last minutes of a node, in a file that survives a kill of its process.
 
-    0       magic, the newest sequence, where the next record goes
-    64      records, each at a multiple of 64 bytes: a head, then what it says
+    0       magic, the newest sequence, the place of the next record
+    64      records, each at a multiple of 64 bytes: a head, then the body
 
 When the file is full, the oldest records are overwritten. The file is mapped into memory, so a
 record is in it as soon as it is written; it is never synced, so a loss of power may lose the last
@@ -25,14 +25,14 @@ from zlib import crc32
 
 #: The name of the file in a node's directory.
 FILE: Final = "recorder"
-#: Records that are entries: made by this leader, and agreed upon by a majority.
+#: Records of entries: proposed by this leader, and committed.
 PROPOSED: Final = "proposed"
 COMMITTED: Final = "committed"
 
 _MAGIC: Final = b"QRECORD1"
 _POSITION: Final = Struct(">8sQQ")
 _UNIT: Final = 64
-#: Checksum of all that follows, sequence, time in µs, kind, length of what it says.
+#: Checksum of all that follows, sequence, time in µs, kind, length of the body.
 _HEAD: Final = Struct(">IQQBH")
 _SEALED: Final = Struct(">QQBH")
 #: Of entries: index of the first, term, number of entries, bytes; the shard and a text follow.
@@ -40,17 +40,17 @@ _ENTRIES: Final = Struct(">QIII")
 _EVENT: Final = 0
 _ENTRY_KINDS: Final = {PROPOSED: 1, COMMITTED: 2}
 _KIND_NAMES: Final = {number: name for name, number in _ENTRY_KINDS.items()}
-#: The longest text of a field, and what an event says at most.
+#: The longest text of a field, and the largest body of an event.
 _TEXT: Final = 500
 _MOST_BYTES: Final = 8_192
-#: Events of one kind that are recorded in a second; others are counted.
+#: Maximum number of events of one kind to record in a second; more are counted.
 _PER_SECOND: Final = 100
 
 Record = dict[str, Any]
 
 
 class Recorder:
-    """Writes records on the event loop; what it is told after `close` is dropped."""
+    """Writes records on the event loop; records after `close` are dropped."""
 
     def __init__(self, path: Path, size: int, clock: Callable[[], float] = time.time) -> None:
         """Continue a file of this size, or begin one; raises `OSError`."""
@@ -59,7 +59,7 @@ class Recorder:
         try:
             if os.fstat(file).st_size != size:
                 os.ftruncate(file, 0)
-            # A page that has no room on the disk would end the process when it is written.
+            # Writing a page without room on the disk would kill the process.
             os.posix_fallocate(file, 0, size)
             self._map: mmap.mmap | None = mmap.mmap(file, size)
         finally:
@@ -70,7 +70,7 @@ class Recorder:
         magic, self._sequence, self._at = _POSITION.unpack_from(self._map)
         if magic != _MAGIC or not _UNIT <= self._at <= size or self._at % _UNIT:
             self._sequence, self._at = 0, _UNIT
-        #: The second that is counted, how many events of each kind it had, and those left out.
+        #: The current second, its number of events of each kind, and the number left out.
         self._second = 0
         self._events: Final = Counter[str]()
         self._omitted: Final = Counter[str]()
@@ -83,9 +83,9 @@ class Recorder:
         self._write(_ENTRY_KINDS[kind], numbers + f"{shard} {text[:_TEXT]}".encode())
 
     def event(self, kind: str, **fields: object) -> None:
-        """Record what happened, with the fields that are not empty.
+        """Record an event, with the fields that are not empty.
 
-        Of events of one kind that are too many in a second, only their number is recorded.
+        Beyond the limit of a kind per second, only the number of events is recorded.
         """
         second = int(self._clock())
         if second != self._second:
@@ -107,7 +107,7 @@ class Recorder:
         return [] if found is None else list(_select(found[:], **wanted))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._map is not None:
             self._map.close()
             self._map = None
@@ -140,11 +140,11 @@ def read(
     """Return the records in a file, oldest first, whether or not its node runs.
 
     They are of any of these kinds, about a shard, about a request, about the entry at an index;
-    `last` is how many at most. Raises `OSError`, and `ValueError` for a file of another kind.
+    `last` limits their number. Raises `OSError`, and `ValueError` for a file of another kind.
     """
     content = path.read_bytes()
     if not content.startswith(_MAGIC):
-        raise ValueError(f"{path} is no flight recorder")
+        raise ValueError(f"{path} is not a flight recorder")
     return list(_select(content, kinds=kinds, shard=shard, request=request, index=index, last=last))
 
 
@@ -167,10 +167,10 @@ def _select(
 
     texts = [request.encode()] if request else []
     if not texts and {*kinds}.isdisjoint(_ENTRY_KINDS):
-        # Entries do not say their kind as text, events do.
+        # The kind of an event is stored as text, that of an entry is not.
         texts = [b'"kind":' + json.dumps(each).encode() for each in kinds]
     places = {each for text in texts for each in _holding(content, text)}
-    # The newest first, so that few are decoded where few are wanted.
+    # The newest first, so that few are decoded if few are wanted.
     newest = sorted(places if texts else _records(content), reverse=True)
     records = (_decoded(content, *each) for each in newest)
     return list(islice(filter(wanted, records), last or None))[::-1]
@@ -183,7 +183,7 @@ _Found = tuple[int, int, int, int]
 def _records(content: bytes) -> Iterator[_Found]:
     """Yield all records."""
     at = _UNIT
-    # Of a new file the rest was never written.
+    # The rest of a new file was never written.
     written = len(content.rstrip(b"\0"))
     while at < written:
         record = _at(content, at)
@@ -195,7 +195,7 @@ def _records(content: bytes) -> Iterator[_Found]:
 
 
 def _holding(content: bytes, text: bytes) -> Iterator[_Found]:
-    """Yield the records that hold a text: few of a large file are looked at."""
+    """Yield the records that hold a text, without reading all others of a large file."""
     most = _HEAD.size + _MOST_BYTES
     at = content.find(text, _UNIT)
     while at >= 0:
@@ -209,7 +209,7 @@ def _holding(content: bytes, text: bytes) -> Iterator[_Found]:
 
 
 def _at(content: bytes, place: int) -> _Found | None:
-    """Return the record at a place, if there is one and it is whole."""
+    """Return the record at a place, or None if no intact one begins there."""
     if place + _HEAD.size > len(content):
         return None
     checksum, sequence, _, kind, length = _HEAD.unpack_from(content, place)

@@ -1,6 +1,6 @@
-"""The id of the call that a task serves, by which errors, logs and flight recorders name it.
+"""The id of the call that a task serves, for errors, logs and flight recorders.
 
-Beside it the name of its span, when it is traced: see `Traces`.
+It comes with the name of the call's span, if the call is traced: see `Traces`.
 """
 
 import secrets
@@ -10,7 +10,7 @@ from typing import Final
 
 from quorate.observe.recorder import Recorder
 
-#: The key of the metadata that names the span of a caller, and says whether its trace is wanted.
+#: The key of the metadata with the caller's span and its sampling decision.
 SPAN_KEY: Final = "traceparent"
 #: Differs in each process.
 _PREFIX: Final = secrets.token_hex(4)
@@ -22,7 +22,7 @@ _current: Final[ContextVar[_Call]] = ContextVar("quorate_request", default=_NONE
 
 
 def begin(recorder: Recorder | None, span: str = "") -> str:
-    """Give the call that this task serves an id, and return it."""
+    """Assign an id to the call that this task serves, and return it."""
     request = f"{_PREFIX}-{next(_numbers):x}"
     _current.set((request, span, recorder))
     return request
@@ -51,5 +51,5 @@ def failed(what: str, outcome: str, reason: str) -> None:
 
 
 def forget() -> None:
-    """Serve calls of others from now on, which have their own ids."""
+    """Detach this task from its call, as it goes on to serve others with their own ids."""
     _current.set(_NONE)

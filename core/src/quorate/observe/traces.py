@@ -1,6 +1,6 @@
-"""Traces: the spans of calls, by OpenTelemetry. It is imported only where calls are traced.
+"""Traces: the spans of calls, by OpenTelemetry. Imported only if calls are traced.
 
-A span is named by its `traceparent` of W3C's Trace Context, which callers send as metadata.
+The name of a span is its `traceparent` of W3C's Trace Context, which callers send as metadata.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _KINDS: Final = {
 
 
 class Span:
-    """A span that has begun."""
+    """A started span."""
 
     __slots__ = ("_span", "name", "trace")
 
     def __init__(self, span: trace.Span) -> None:
         self._span: Final = span
-        #: What others name it by, and the id of its trace.
+        #: Its `traceparent`, and the id of its trace.
         self.name: Final = name_of(span)
         self.trace: Final = trace_of(self.name)
 
     def end(self, at_s: float | None = None, *, failure: str = "", **attributes: str | int) -> None:
-        """End it, now or at a time in s since 1970; with a `failure` unless all went well."""
+        """End it, now or at a time in s since 1970; `failure` marks it as failed."""
         self._span.set_attributes(_own(attributes))
         if failure:
             self._span.set_status(StatusCode.ERROR, failure)
@@ -47,10 +47,10 @@ class Span:
 
 
 class Traces:
-    """Begins spans.
+    """Starts spans.
 
-    With `follows`, a caller may say whether its call is traced. Of all other calls, `ratio` is the
-    share that is.
+    With `follows`, the sampling decision of a caller applies to its call. Of all other calls,
+    `ratio` is the share to trace.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Traces:
         at_s: float | None = None,
         **attributes: str | int,
     ) -> Span:
-        """Begin a span, now or at a time in s since 1970, below another one and linked to some."""
+        """Start a span, now or at a time in s since 1970, below a parent and with links."""
         span = self._tracer.start_span(
             what,
             _context(parent),
@@ -84,9 +84,9 @@ class Traces:
     def of_call(
         self, method: str, metadata: Iterable[tuple[str, str | bytes]], *, by_node: bool
     ) -> Span | None:
-        """Begin the span of a call that is served; None: it is not traced.
+        """Start the span of a call that is served; None: the call is not traced.
 
-        A call between nodes is traced if the call that it is made for is.
+        A call between nodes is traced if the call that caused it is.
         """
         sent = next((value for key, value in metadata if key == SPAN_KEY), "")
         parent = sent if isinstance(sent, str) and (by_node or self._follows) else ""
@@ -99,7 +99,7 @@ class Traces:
     # For clients, whose spans are below those of their application.
 
     async def during(self, what: str, answer: Awaitable[T]) -> T:
-        """Await an answer within a span; what it raises is the span's failure."""
+        """Await an answer within a span; an exception marks the span as failed."""
         with self._tracer.start_as_current_span(what, kind=SpanKind.CLIENT):
             return await answer
 
@@ -112,7 +112,7 @@ class Traces:
         return trace.get_current_span()
 
     def shared(self, spans: Sequence[trace.Span | None]) -> str:
-        """Return the name of the span that a call belongs to which serves several.
+        """Return the name of the span for a call that serves the work of several spans.
 
         It is the first one that is recorded; the others are linked to it.
         """
@@ -125,7 +125,7 @@ class Traces:
 
 
 def name_of(span: trace.Span) -> str:
-    """Return the text that names a span; "" if there is none."""
+    """Return the `traceparent` of a span; "" for an invalid one."""
     carrier: dict[str, str] = {}
     _FORM.inject(carrier, trace.set_span_in_context(span, Context()))
     return carrier.get(SPAN_KEY, "")
