@@ -229,7 +229,7 @@ def test_one_that_ends_soon_is_logged_once_a_day_and_an_alarm(
 
     [alarm] = found.alarms()
     assert [record.getMessage() for record in caplog.records] == [alarm]
-    assert f"{tmp_path / 'n1.pem'} ends on " in alarm
+    assert f"{tmp_path / 'n1.pem'} expires on " in alarm
     left = timedelta(seconds=found.ends()["cert_file"]) - timedelta(
         seconds=datetime.now(UTC).timestamp()
     )

@@ -196,9 +196,9 @@ async def test_when_no_worker_can_go_on_it_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("distance", "said"),
     [
-        (0, "for clients, is in use: end what holds it, or set node.port to another one"),
-        (1, "for worker q.1, is in use: end what holds it, or set node.port"),
-        (102, "for metrics of worker q.2, is in use: end what holds it, or set node.http_port"),
+        (0, "for clients, is in use: stop the process that uses it, or set node.port to another one"),
+        (1, "for worker q.1, is in use: stop the process that uses it, or set node.port"),
+        (102, "for metrics of worker q.2, is in use: stop the process that uses it, or set node.http_port"),
     ],
 )
 async def test_ports_that_are_in_use_are_refused(tmp_path: Path, distance: int, said: str) -> None:

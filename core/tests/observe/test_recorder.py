@@ -149,7 +149,7 @@ def test_long_texts_are_cut_and_what_is_too_much_is_left_out(path: Path) -> None
 
 def test_other_files_are_refused(path: Path) -> None:
     path.write_bytes(b"something else")
-    with pytest.raises(ValueError, match="no flight recorder"):
+    with pytest.raises(ValueError, match="not a flight recorder"):
         read(path)
 
 

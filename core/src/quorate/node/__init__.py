@@ -1,1 +1,1 @@
-"""One process: everything below put together, its start, its readiness and its orderly end."""
+"""One node process: it assembles all rooms below, starts, becomes ready and stops in order."""

@@ -1,4 +1,4 @@
-"""What a node asks its callers for, as it is configured, and what it believes."""
+"""The authentication and the rights that a node demands of its callers."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from quorate.rpc.node_service import node_of
 
 _log = logging.getLogger(__name__)
 
-#: The shortest root token that is taken.
+#: The shortest accepted root token.
 SHORTEST: Final = 32
-#: How long a file is not read again.
+#: Minimum interval between reads of the file.
 _READ_S: Final = 1.0
 
 _OF_CORE: Final = (
@@ -49,13 +49,13 @@ _OF_CORE: Final = (
 )
 
 _NO_SECRET: Final = (
-    "anybody could call this node as another node: cluster.token is the default one. Set "
+    "any caller could pose as another node: cluster.token is the default one. Set "
     "tls.require_client_cert = true on every node, or found the cluster with a secret token"
 )
 
 
 def authority_of(settings: Settings, catalog: Catalog, caches: Sequence[CacheKeeper]) -> Authority:
-    """Return what knows the identities of a node's callers."""
+    """Return the authority on the identities of a node's callers."""
     found = next((each.view for each in caches if isinstance(each.view, Authority)), None)
     if found is None:
         return Open()
@@ -67,7 +67,7 @@ def authority_of(settings: Settings, catalog: Catalog, caches: Sequence[CacheKee
 
 
 def needs(catalog: Catalog) -> Mapping[str, Need]:
-    """Return what the callers of each method of a node need, by its path.
+    """Return the rights that callers of each method of a node need, by path.
 
     The other methods are for nodes, and for probes of the health service.
     """
@@ -85,14 +85,14 @@ def _by_path(service: ServiceDescriptor, found: Mapping[str, Need]) -> dict[str,
 
 
 async def authority_known(caches: Sequence[CacheKeeper]) -> None:
-    """Wait until a node knows who may call it."""
+    """Wait until a node knows the identities and rights of its callers."""
     filled = [each.filled for each in caches if isinstance(each.view, Authority)]
     if filled:
         await asyncio.wait(filled)
 
 
 def identities_of(settings: Settings, authority: Authority, network: PeerNetwork) -> Identities:
-    """Return what finds out who calls a node; raises `IssuerError`."""
+    """Return the resolver of a node's callers to identities; raises `IssuerError`."""
     return Identities(
         authority,
         root_token(settings.auth.root_token_file),
@@ -105,12 +105,12 @@ def identities_of(settings: Settings, authority: Authority, network: PeerNetwork
 
 
 def is_taken(network: PeerNetwork, name: str) -> bool:
-    """Return whether a name is a node's or the cluster's own, so that no certificate proves it."""
+    """Return whether a name belongs to a node or the cluster, so that no certificate proves it."""
     return is_reserved(name) or network.is_known(name)
 
 
 def root_token(file: Path | None) -> Callable[[], str]:
-    """Return what gives the token in a file; "" while there is none that can be taken."""
+    """Return a function that reads the token in a file; "" while the file has no valid one."""
     if file is None:
         return lambda: ""
     token, read_at = "", float("-inf")
@@ -130,11 +130,11 @@ def _token_in(file: Path, before: str) -> str:
         found = file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         if before:
-            _log.warning("the root token of auth.root_token_file is not taken: %s", error)
+            _log.warning("the root token of auth.root_token_file is not accepted: %s", error)
         return ""
     if found and (len(found) < SHORTEST or len(found.split()) > 1):
         _log.warning(
-            "the root token in %s is not taken: it must be one word of %d characters or more",
+            "the root token in %s is not accepted: it must be one word of %d characters or more",
             file,
             SHORTEST,
         )

@@ -1,4 +1,4 @@
-"""What operators ask of a node, and what they have it do."""
+"""The gRPC service for operators: it reports on a node, and carries out operations."""
 
 import asyncio
 import json
@@ -43,22 +43,22 @@ ACCESS: Final = {
     "ExplainKey": Access(right="read"),
     "Recorded": Access(right="read"),
 }
-#: What is answered whatever the node is doing.
+#: Methods that are answered in every state of the node.
 ALWAYS: Final = tuple(
     f"{SERVICE.full_name}/{each}" for each in ("Topology", "WatchTopology", "Status")
 )
 
-#: No name of a node or a controller is longer, nor is an address.
+#: The longest name of a node or a controller, and the longest address.
 _LONGEST_TEXT: Final = 512
-#: Records of the flight recorder in a message.
+#: Maximum number of records of the flight recorder in a message.
 _RECORDS: Final = 1_000
-#: How long a transfer may take whose caller sets no deadline.
+#: Timeout of a transfer whose caller sets no deadline.
 _TRANSFER_S: Final = 10.0
 
 
 @dataclass(eq=False)
 class AdminService:
-    """Reads the requests, and asks the parts of the node for what they say."""
+    """Checks the requests, and passes them to the parts of the node."""
 
     _reports: NodeReports
     _leader_tasks: LeaderTasks
@@ -68,41 +68,41 @@ class AdminService:
     _splitting: Splitting
     _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
     _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
-    #: Asks every node now, and returns the replicas of those that answer.
+    #: Asks every node now, and returns the replicas of the nodes that answer.
     _ask_nodes: Callable[[], Awaitable[Mapping[str, int]]]
     _reset_fences: Callable[[bytes, int], Awaitable[int]]
     _finish_upgrade: Callable[[], Awaitable[Sequence[FeatureLevel]]]
     _quotas: Quotas
     _feed: TopologyFeed
     _reads: Reads
-    #: Returns what tells the rows of a family that the caller may read; None: all of them.
+    #: Returns a filter for the rows of a family that the caller may read; None: all of them.
     _readable: Callable[[str], object | None]
     _recorder: Recorder | None
 
     def add_to(self, server: RpcServer) -> None:
-        """Serve it."""
+        """Add the service to a server."""
         server.add(SERVICE, self, needs_of_core(SERVICE, ACCESS, OPERATIONS))
 
     async def Topology(self, request: pb.TopologyRequest, context: object) -> pb.TopologyResponse:
-        """Return where the shards are, as far as this node knows."""
+        """Return the places of the shards, as far as this node knows."""
         return self._reports.topology()
 
     async def WatchTopology(
         self, request: pb.TopologyRequest, context: object
     ) -> AsyncIterator[pb.TopologyResponse]:
-        """Yield where the shards are, and then what changes about that."""
+        """Yield the places of the shards, and then their changes."""
         async with aclosing(self._feed.follow()) as found:
             async for each in found:
                 yield each
 
     async def Status(self, request: pb.NodeStatusRequest, context: object) -> pb.NodeStatusResponse:
-        """Return what this node is doing."""
+        """Return the status of this node."""
         return self._reports.status()
 
     async def QuotaUsage(
         self, request: pb.QuotaUsageRequest, context: object
     ) -> pb.QuotaUsageResponse:
-        """Return what tenants and callers use of their quotas here."""
+        """Return the usage of quotas by tenants and callers on this node."""
         uses = self._quotas.uses()
         return pb.QuotaUsageResponse(
             uses=(
@@ -122,7 +122,7 @@ class AdminService:
     async def TransferLeader(
         self, request: pb.TransferLeaderRequest, context: object
     ) -> pb.TransferLeaderResponse:
-        """Answer once the node that was named leads the shard."""
+        """Transfer a shard's leadership to a node, and answer once that node leads."""
         shard = parsed_shard(request.shard)
         _demand("node", request.node)
         remaining_s = deadline.remaining_s()
@@ -133,7 +133,7 @@ class AdminService:
     async def MeetMember(
         self, request: pb.MeetMemberRequest, context: object
     ) -> pb.MeetMemberResponse:
-        """Say who would take the place of a member."""
+        """Return the node that would replace a member."""
         _demand("node", request.node)
         _demand("address", request.address)
         return await self._members.look(request.node, request.address)
@@ -158,7 +158,7 @@ class AdminService:
     async def DrainNode(
         self, request: pb.DrainNodeRequest, context: object
     ) -> pb.DrainNodeResponse:
-        """Keep a node free of replicas, or let it have some again."""
+        """Drain a node of replicas, or undo that."""
         _demand("node", request.node)
         return await self._placing.drain(request)
 
@@ -182,7 +182,7 @@ class AdminService:
     async def CancelSplit(
         self, request: pb.CancelSplitRequest, context: object
     ) -> pb.CancelSplitResponse:
-        """Take back a split that has not cut its shard yet."""
+        """Cancel a split that has not cut its shard yet."""
         await self._splitting.cancel(parsed_shard(request.shard))
         return pb.CancelSplitResponse()
 
@@ -196,20 +196,20 @@ class AdminService:
     async def CancelMerge(
         self, request: pb.CancelMergeRequest, context: object
     ) -> pb.CancelMergeResponse:
-        """Take a merge back."""
+        """Cancel a merge."""
         await self._splitting.cancel_merge(parsed_shard(request.shard))
         return pb.CancelMergeResponse()
 
     async def Placement(
         self, request: pb.PlacementRequest, context: object
     ) -> pb.PlacementResponse:
-        """Return where replicas are and what is going to move, as this node knows it."""
+        """Return the places of replicas and the planned moves, as far as this node knows."""
         return await self._placing.show()
 
     async def RecoverShard(
         self, request: pb.RecoverShardRequest, context: object
     ) -> pb.RecoverShardResponse:
-        """Begin a shard anew; its nodes do so by themselves."""
+        """Recover a shard: record its new origin, from which its nodes rebuild it."""
         shard = parsed_shard(request.shard)
         _demand("node", request.node)
         return pb.RecoverShardResponse(epoch=await self._recover(shard, request))
@@ -217,7 +217,7 @@ class AdminService:
     async def PurgePlugin(
         self, request: pb.PurgePluginRequest, context: object
     ) -> AsyncIterator[pb.PurgedRows]:
-        """Delete the rows of a plugin that is not served, or count them, and return how many."""
+        """Delete or count the rows of a plugin that is not served, and yield their numbers."""
         _demand("plugin", request.plugin)
         async for rows in self._purge(request.plugin, request.count_only):
             yield rows
@@ -235,7 +235,7 @@ class AdminService:
     async def ResetFences(
         self, request: pb.ResetFencesRequest, context: object
     ) -> pb.ResetFencesResponse:
-        """Forget tokens of fences that are larger than any that was given out."""
+        """Forget tokens of fences above a bound, such as ones larger than any that was issued."""
         if not 0 < len(request.prefix) <= LONGEST_FENCE:
             raise Invalid("prefix", f"must have 1 to {LONGEST_FENCE} bytes")
         forgotten = await self._reset_fences(request.prefix, request.above)
@@ -244,7 +244,7 @@ class AdminService:
     async def PauseController(
         self, request: pb.PauseControllerRequest, context: object
     ) -> pb.PauseControllerResponse:
-        """Keep a controller from running here."""
+        """Pause a controller on this node."""
         _demand("name", request.name)
         _act_on(self._leader_tasks.runner.pause, request.name)
         return pb.PauseControllerResponse()
@@ -252,7 +252,7 @@ class AdminService:
     async def ResumeController(
         self, request: pb.ResumeControllerRequest, context: object
     ) -> pb.ResumeControllerResponse:
-        """Let a controller run here again."""
+        """Resume a controller on this node."""
         _demand("name", request.name)
         _act_on(self._leader_tasks.runner.resume, request.name)
         return pb.ResumeControllerResponse()
@@ -279,7 +279,7 @@ class AdminService:
     async def Entries(
         self, request: pb.EntriesRequest, context: object
     ) -> AsyncIterator[pb.EntriesPart]:
-        """Send the applied entries of a replica here, and those to come."""
+        """Stream the applied entries of a replica on this node, and new ones."""
         try:
             shard = parsed_shard(request.shard)
         except Invalid as invalid:
@@ -294,7 +294,7 @@ class AdminService:
     async def ExplainKey(
         self, request: pb.ExplainKeyRequest, context: object
     ) -> pb.ExplainKeyResponse:
-        """Return what is kept about a key."""
+        """Return the stored state and history of a key."""
         try:
             may_not = self._readable(request.family) is not None
         except LookupError:
@@ -313,7 +313,7 @@ class AdminService:
     async def Recorded(
         self, request: pb.RecordedRequest, context: object
     ) -> AsyncIterator[pb.RecordedPart]:
-        """Send what the flight recorder holds."""
+        """Send the records of the flight recorder that match."""
         if self._recorder is None:
             raise Rejected(
                 "FAILED_PRECONDITION", "this node has no flight recorder; set recorder.bytes"
@@ -337,7 +337,7 @@ class AdminService:
 
 def _demand(field: str, value: str) -> None:
     if not value:
-        raise Invalid(field, "it is missing")
+        raise Invalid(field, "must not be empty")
     _limit(field, value)
 
 

@@ -1,4 +1,4 @@
-"""The alerts for operators, by the metric that shows each."""
+"""The alerts for operators, by metric."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,21 +11,21 @@ ALERTS: Final[Mapping[str, Alert]] = {
         name="QuorateNodeDown",
         expression='up{job="quorate"} == 0',
         meaning="A node does not answer.",
-        action="Look at its process and its log; a cluster of three goes on with two.",
+        action="Check its process and its log; a cluster of three keeps serving with two.",
         severity="critical",
     ),
     "quorate_node_ready": Alert(
         name="QuorateNodeNotReady",
         expression="quorate_node_ready == 0",
-        meaning="A node has answered for ten minutes without being ready.",
-        action="Ask /readyz on its HTTP port what it waits for.",
+        meaning="A node has been up for ten minutes without becoming ready.",
+        action="/readyz on its HTTP port lists what it waits for.",
         for_s=600,
     ),
     "quorate_raft_role": Alert(
         name="QuorateShardWithoutLeader",
         expression='sum by (shard) (quorate_raft_role{role="leader"}) == 0',
         meaning="A shard has no leader: nothing can be written to it.",
-        action="See with `quorate status` which of its nodes are up; start those that are not.",
+        action="`quorate status` shows which of its nodes are down: start them.",
         for_s=30,
         severity="critical",
     ),
@@ -33,7 +33,7 @@ ALERTS: Final[Mapping[str, Alert]] = {
         name="QuorateLeaderChanges",
         expression="increase(quorate_raft_leader_changes_total[10m]) > 3",
         meaning="A shard changes its leader too often.",
-        action="Look for a slow disk, a busy processor or a network that loses packets.",
+        action="Check for a slow disk, a busy processor or packet loss in the network.",
         for_s=0,
     ),
     "quorate_raft_follower_lag_entries": Alert(
@@ -53,22 +53,22 @@ ALERTS: Final[Mapping[str, Alert]] = {
     "quorate_damage_open": Alert(
         name="QuorateDamage",
         expression="quorate_damage_open > 0",
-        meaning="A disk of a node does not keep what was written; the replica is being rebuilt.",
-        action="`quorate status` says what was found; replace the disk if it happens again.",
+        meaning="A disk of a node has damaged data; the replica is being rebuilt.",
+        action="`quorate status` describes the damage; replace the disk if it happens again.",
         for_s=0,
     ),
     "quorate_canary_failures_total": Alert(
         name="QuorateCanaryFails",
         expression="increase(quorate_canary_failures_total[5m]) > 0",
-        meaning="A shard gave a node a wrong or a slow answer, or none.",
-        action="`quorate status` names the shard; look at its leader.",
+        meaning="A shard answered the canary wrongly, slowly or not at all.",
+        action="`quorate status` names the shard; check its leader.",
         for_s=0,
     ),
     "quorate_write_refused_commands_total": Alert(
         name="QuorateWritesRefused",
         expression="rate(quorate_write_refused_commands_total[5m]) > 0",
         meaning="A queue, a disk or a database is full.",
-        action="See with `quorate status` which node raises an alarm.",
+        action="`quorate status` shows which node raises an alarm.",
     ),
     "quorate_log_sync_seconds": Alert(
         name="QuorateSlowDisk",
@@ -81,8 +81,8 @@ ALERTS: Final[Mapping[str, Alert]] = {
     "quorate_loop_longest_stop_seconds": Alert(
         name="QuorateLoopBlocked",
         expression=f"quorate_loop_longest_stop_seconds > {LOOP_STOP_S}",
-        meaning="The event loop stands still for longer than heartbeats should be delayed.",
-        action="Look in the log for slow handlers, and at the host for other busy processes.",
+        meaning="The event loop is blocked for longer than heartbeats should be delayed.",
+        action="Check the log for slow handlers, and the host for other busy processes.",
         for_s=120,
     ),
     "quorate_apply_failures_total": Alert(
@@ -102,8 +102,8 @@ ALERTS: Final[Mapping[str, Alert]] = {
     "quorate_tls_end_timestamp_seconds": Alert(
         name="QuorateCertificateEnds",
         expression="quorate_tls_end_timestamp_seconds - time() < 7 * 86400",
-        meaning="A certificate ends within a week.",
-        action="Replace its file; nodes take it without a restart.",
+        meaning="A certificate expires within a week.",
+        action="Replace its file; nodes load it without a restart.",
         for_s=0,
     ),
     "quorate_audit_lost_records_total": Alert(
@@ -117,7 +117,7 @@ ALERTS: Final[Mapping[str, Alert]] = {
     "quorate_disk_free_bytes": Alert(
         name="QuorateDiskFull",
         expression="quorate_disk_free_bytes < 1e9",
-        meaning="The disk of a node is nearly full; it refuses writes before it is.",
+        meaning="The disk of a node is nearly full; the node refuses writes before it is full.",
         action="Make room, or move the node's directory to a larger disk.",
         for_s=0,
         severity="critical",

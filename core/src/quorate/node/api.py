@@ -1,6 +1,6 @@
-"""What a plugin sees of the node that hosts it: implements `quorate.plugin.NodeApi`."""
+"""The node as its plugins see it: implements `quorate.plugin.NodeApi`."""
 
-# What a method does is documented at its port, `NodeApi`.
+# Methods are documented at their port, `NodeApi`.
 # ruff: noqa: D102
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 
 
 class _Ordered:
-    """The stream of ordered commands of a plugin."""
+    """A plugin's stream of ordered commands."""
 
     def __init__(self, catalog: Catalog, groups: Groups, caller: Caller) -> None:
         self._catalog: Final = catalog
@@ -112,11 +112,11 @@ def _parsed(answer: Answer | Exception, reply: type[R], *, single: bool) -> R:
 
 @dataclass(eq=False)
 class PluginNode:
-    """The node as its plugins may see it; one for all of them.
+    """The node as its plugins see it; all of them share one.
 
-    Within a call a command or a query has as long as the caller gave, else the node's own timeout.
-    A command also raises what `Groups.propose` does; one whose answer its session does not keep is
-    answered with an empty `reply`.
+    Within a call the deadline of the caller bounds commands and queries, otherwise the node's own
+    timeout. A command also raises what `Groups.propose` does; if its session has not kept its
+    answer, it is answered with an empty `reply`.
     """
 
     _settings: Settings
@@ -131,11 +131,11 @@ class PluginNode:
     shares_ports: bool = False
     _level: Callable[[str], int] = lambda plugin: 1
     _is_reserved: Callable[[str], bool] = is_reserved
-    #: It acts for itself, even in the context of a call.
+    #: Acts as the node itself, even in the context of a call.
     _own: bool = False
 
     def itself(self) -> PluginNode:
-        """Return the node as controllers see it, which the call of a client may have woken."""
+        """Return the node for controllers, which act as the node even within a client's call."""
         return replace(self, _own=True)
 
     def level(self, plugin: str) -> int:
@@ -201,7 +201,7 @@ class PluginNode:
         self._metrics.observe(metric, value, labels)
 
     def progress(self, text: str) -> None:
-        """Pass over what no controller tells."""
+        """Ignore progress outside of a controller."""
 
     def logical_ms(self, shard: ShardRef) -> int:
         led = ShardId(shard.group, shard.shard)
@@ -234,7 +234,7 @@ class PluginNode:
                 if_leader=if_leader,
                 fence=fence,
                 timeout_s=deadline.remaining_s(),
-                # A callback of the loop may still know the call that it was made in.
+                # A callback of the loop may still have the context of the call that it was made in.
                 caller=self.caller() if if_leader is None else NODE,
             )
         except Invalid as invalid:
@@ -299,7 +299,7 @@ class PluginNode:
         """Yield the changes of a family's rows under a key prefix.
 
         Without a token it begins with rows that hold every write answered before the call. Raises
-        `UndeclaredFamilyError`, and `UnreadableError` when those rows cannot be had in time.
+        `UndeclaredFamilyError`, and `UnreadableError` if those rows cannot be read in time.
         """
         declared = self._catalog.families.get(family)
         if declared is None or declared.row is None:

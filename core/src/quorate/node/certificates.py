@@ -23,27 +23,27 @@ from quorate.node.certified import Certificate
 
 _log = logging.getLogger(__name__)
 
-#: How often the files are looked at.
+#: Interval between checks of the files.
 LOOK_S: Final = 1.0
-#: How often a certificate that ends soon is logged.
+#: Interval between log lines about a certificate that expires soon.
 _REMIND_S: Final = 24 * 3600.0
-#: Certificates of callers whose reading is kept: a few nodes call all the time.
+#: Maximum number of parsed certificates of callers to cache: a few nodes call all the time.
 _MOST_READ: Final = 1_000
 
 
 class CertificateError(Exception):
-    """The files of `[tls]` cannot be used; the text says which, and what to do."""
+    """The files of `[tls]` cannot be used; the text names the file and the remedy."""
 
 
 class _Files(NamedTuple):
     chain: bytes
     key: bytes
-    #: What other nodes' certificates are checked against, and clients'.
+    #: The authorities for the certificates of other nodes, and of clients.
     ca: bytes
     client_ca: bytes
 
     def read(self) -> _Read:
-        """Return what they hold; raises whatever an odd certificate makes its library raise."""
+        """Return the parsed certificates; a malformed one may raise anything."""
         return _Read(*(x509.load_pem_x509_certificates(each) for each in (self[0], *self[2:])))
 
 
@@ -55,10 +55,10 @@ class _Read(NamedTuple):
 
 
 class Certificates:
-    """What TLS stands on for a node, its clients and the other nodes.
+    """The TLS contexts and credentials of a node, for its clients and the other nodes.
 
-    The constructor raises `CertificateError`. Replaced files are used for every connection from
-    then on, and those that stand go on; files that cannot be used are named in the log.
+    The constructor raises `CertificateError`. Replaced files apply to every new connection, and
+    existing ones continue; invalid files are logged and not used.
     """
 
     def __init__(self, tls: TlsSection, node: str) -> None:
@@ -80,20 +80,20 @@ class Certificates:
             raise CertificateError(
                 f"{self._paths[0]} {why}; let the authority of the nodes sign another one"
             )
-        #: By the certificate of a caller, what it shows.
+        #: The identity that a certificate of a caller proves, by certificate.
         self._known: Final[dict[bytes, Certified]] = {}
         self._reminded_at = float("-inf")
         self._replaced = 0
-        #: The files that the gRPC server was given last.
+        #: The files that the gRPC server got last.
         self._served: _Files | None = None
         self._incoming: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, self._paths[2])
         self._incoming.verify_mode = ssl.CERT_REQUIRED
         self._outgoing: Final = _context(ssl.PROTOCOL_TLS_CLIENT, self._paths, self._paths[2])
         self._calls: Final = _context(ssl.PROTOCOL_TLS_CLIENT, self._paths, self._paths[2])
         self._calls.set_alpn_protocols(["h2"])
-        #: For metrics and probes, which show no certificate of their own.
+        #: For metrics and probes, whose callers need no certificate.
         self.http: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
-        #: For ports at which plugins serve clients.
+        #: For ports on which plugins serve clients.
         self.clients: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
         #: The same for gRPC.
         self.grpc: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
@@ -102,11 +102,11 @@ class Certificates:
             self.clients.verify_mode = self.grpc.verify_mode = ssl.CERT_REQUIRED
             self._trust(self._paths[2:], self.clients, self.grpc)
         self._following: asyncio.Task[None] | None = None
-        #: What was wrong at the last look, so that it is logged once.
+        #: The error of the last check, so that it is logged once.
         self._wrong = ""
 
     def peers(self) -> PeerTls:
-        """Return what connections between nodes are encrypted with."""
+        """Return the TLS settings of connections between nodes."""
         return PeerTls(
             self._incoming,
             self._outgoing,
@@ -116,7 +116,7 @@ class Certificates:
         )
 
     def certified(self, shown: bytes) -> Certified:
-        """Return what the certificate of a caller shows, whose TLS stands; PEM or DER."""
+        """Return the identity in the certificate, PEM or DER, of a caller over established TLS."""
         known = self._known.get(shown)
         if known is None:
             if len(self._known) >= _MOST_READ:
@@ -130,26 +130,26 @@ class Certificates:
         chain, authorities, _ = self._certificates
         try:
             found = read(shown)
-            # With one authority for all, the extended key usages alone tell nodes from clients.
+            # With one authority for all, only the extended key usages tell nodes from clients.
             issued = not self._separate or certified.issued_by(found, authorities, chain[1:])
             weak = certified.is_weak(found.public_key())
             names, serves = certified.names(found), certified.may_serve(found)
             return Certified(names, node=issued and serves and not weak, weak=weak)
-        except Exception:  # noqa: BLE001 - what is odd about it is no node's, and raises anything
+        except Exception:  # noqa: BLE001 - a malformed one raises anything, and is no node's
             return Certified(frozenset(), node=False)
 
     def server_credentials(self) -> grpc.ServerCredentials:
-        """Return what the gRPC server is encrypted with, as the files are at each connection."""
+        """Return credentials of the gRPC server that follow the files at each connection."""
         return grpc.dynamic_ssl_server_credentials(
             self._configuration(self._files),
             self._newer_configuration,  # type: ignore[arg-type]  # None: the same as before
             require_client_authentication=self._requires_client,
         )
 
-    # Their ends.
+    # Expiry.
 
     def ends(self) -> Mapping[str, float]:
-        """Return when each file has no valid certificate any more, as a Unix time."""
+        """Return when each file ceases to have a valid certificate, as a Unix time."""
         chain, authorities, of_clients = self._certificates
         found = {
             "cert_file": min(each.not_valid_after_utc for each in chain),
@@ -159,15 +159,15 @@ class Certificates:
         return {name: moment.timestamp() for name, moment in found.items()}
 
     def alarms(self) -> Iterator[str]:
-        """Yield what has to be done about them: soon, or because other nodes refuse this one."""
+        """Yield a text for each certificate that expires, and why other nodes refuse this one."""
         now, own = datetime.now(UTC), self._certificates.chain[0]
         if now >= own.not_valid_after_utc:
-            yield f"{self._paths[0]} has ended: nobody connects to this node; replace it now"
+            yield f"{self._paths[0]} has expired: no client connects to this node; replace it now"
         for path, found in zip((self._paths[0], *self._paths[2:]), self._certificates, strict=True):
             for each in dict.fromkeys(found):
                 if certified.renewal(each) <= now < each.not_valid_after_utc:
                     ends = certified.day(each.not_valid_after_utc)
-                    yield f"{path} ends on {ends}: replace the certificate before that"
+                    yield f"{path} expires on {ends}: replace the certificate before that"
         chain, authorities, _ = self._certificates
         for fault in certified.faults(chain, authorities, self._node):
             yield f"other nodes refuse this one: {self._paths[0]} {fault}"
@@ -175,16 +175,16 @@ class Certificates:
     # The files.
 
     def follow(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read the files again whenever they change."""
-        failed = "cannot look at the certificates; trying again"
+        """Start to reload the files whenever they change."""
+        failed = "cannot check the certificates; trying again"
         self._following = loop.create_task(every(loop, LOOK_S, self.look, failed))
 
     async def stop(self) -> None:
-        """Read them no more."""
+        """Stop reloading the files."""
         await end(self._following)
 
     def look(self) -> None:
-        """Use the files as they are now; what cannot be used is logged, and what ends soon."""
+        """Load changed files; log invalid ones, and certificates that expire soon."""
         if time.monotonic() - self._reminded_at >= _REMIND_S:
             self._reminded_at = time.monotonic()
             for alarm in dict.fromkeys(self.alarms()):
@@ -211,7 +211,7 @@ class Certificates:
                 _log.warning("the node keeps the certificates that it has: %s", error)
             self._wrong = str(error)
             return
-        # The former ones stay accepted until the next start: nodes are replaced one at a time.
+        # Former authorities stay accepted until the next start: nodes are updated one at a time.
         if files.ca != self._files.ca:
             self._trust(self._paths[2:3], self._incoming, self._outgoing, self._calls)
         if self._requires_client and files[2:] != self._files[2:]:
@@ -229,7 +229,7 @@ class Certificates:
                 context.load_verify_locations(cafile=str(path))
 
     def _read(self) -> _Files:
-        """Return the files, which belong together: gRPC would end the process over others."""
+        """Return the files after checking that they match: otherwise gRPC would end the process."""
         found = self._content()
         fresh = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         _load(fresh, self._paths)
@@ -248,7 +248,7 @@ class Certificates:
         except Exception as error:
             raise CertificateError(
                 f"{', '.join(map(str, dict.fromkeys((self._paths[0], *self._paths[2:]))))}: one"
-                f" holds a certificate that cannot be read ({error}); write it anew, as PEM"
+                f" holds a certificate that cannot be read ({error}); write it again, as PEM"
             ) from error
         if weak:
             raise CertificateError(
@@ -271,10 +271,10 @@ class Certificates:
                 ) from error
         return _Files(*found)
 
-    # What gRPC is given.
+    # The configurations for gRPC.
 
     def _newer_configuration(self) -> grpc.ServerCertificateConfiguration | None:
-        """Return the files if they were replaced; threads of gRPC ask for each connection."""
+        """Return the files if they were replaced; threads of gRPC call it for each connection."""
         files = self._files
         if files is self._served:
             return None

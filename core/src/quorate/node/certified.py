@@ -1,4 +1,4 @@
-"""What certificates say: whom they are for, who has issued them, and when they end."""
+"""Reads certificates: their names, issuers, usages and dates."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 Certificate = x509.Certificate
 
-#: Keys of RSA with fewer bits can be broken.
+#: RSA keys with fewer bits can be broken.
 SHORTEST_RSA: Final = 2_048
 
 #: A certificate is to be replaced when a tenth of its life is left, or less than this.
 _EARLY: Final = timedelta(days=30)
-#: Authorities between a certificate and one that is trusted.
+#: Maximum number of authorities between a certificate and a trusted one.
 _DEEPEST: Final = 8
 
 
@@ -32,7 +32,7 @@ def names(certificate: Certificate) -> frozenset[str]:
 
 
 def may_serve(certificate: Certificate) -> bool:
-    """Return whether it may be shown to those who connect, which those of clients may not."""
+    """Return whether a certificate may authenticate a server; those of clients may not."""
     try:
         found = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage)
     except x509.ExtensionNotFound:
@@ -42,14 +42,14 @@ def may_serve(certificate: Certificate) -> bool:
 
 
 def is_weak(key: object) -> bool:
-    """Return whether a public key is one of RSA that is too short to prove anything."""
+    """Return whether a public key is an RSA key that is too short to be trusted."""
     return isinstance(key, RSAPublicKey) and key.key_size < SHORTEST_RSA
 
 
 def issued_by(
     certificate: Certificate, authorities: Sequence[Certificate], others: Sequence[Certificate]
 ) -> bool:
-    """Return whether one of some authorities has issued a certificate, `others` in between."""
+    """Return whether an authority has issued a certificate, directly or through `others`."""
     current = certificate
     for _ in range(_DEEPEST):
         if current in authorities or any(_has_issued(each, current) for each in authorities):
@@ -63,16 +63,16 @@ def issued_by(
 
 
 def renewal(certificate: Certificate) -> datetime:
-    """Return when a certificate is to be replaced."""
+    """Return when a certificate should be replaced."""
     life = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_after_utc - min(_EARLY, life / 10)
 
 
 def untimely(certificate: Certificate) -> str | None:
-    """Return why nobody accepts a certificate now; None: its time has come and is not over."""
+    """Return why a certificate is not valid now; None: it is."""
     now = datetime.now(UTC)
     if now >= certificate.not_valid_after_utc:
-        return f"ended on {day(certificate.not_valid_after_utc)}"
+        return f"expired on {day(certificate.not_valid_after_utc)}"
     if now < certificate.not_valid_before_utc:
         return f"begins on {day(certificate.not_valid_before_utc)}, later than this machine's clock"
     return None
@@ -81,10 +81,10 @@ def untimely(certificate: Certificate) -> str | None:
 def faults(
     chain: Sequence[Certificate], authorities: Sequence[Certificate], node: str
 ) -> Iterator[str]:
-    """Yield why other nodes will not accept a node's certificate, whatever the time is."""
+    """Yield why other nodes will refuse a node's certificate, apart from its dates."""
     own, *others = chain
     if node not in names(own):
-        named = ", ".join(sorted(names(own))) or "nobody"
+        named = ", ".join(sorted(names(own))) or "no host"
         yield f"names {named}, and not {node!r}: add DNS:{node} to its subjectAltName"
     if not may_serve(own):
         yield "is a client's: its extended key usages need serverAuth besides clientAuth"
@@ -99,7 +99,7 @@ def faults(
 
 
 def day(moment: datetime) -> str:
-    """Return a moment to the minute."""
+    """Format a time to the minute."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 

@@ -1,4 +1,4 @@
-"""What a node keeps in its directory, and where: its identity, its cluster, its databases."""
+"""The directory of a node: its identity, its cluster and its databases."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,12 +36,12 @@ _ID_BYTES: Final = 16
 _REPLICA: Final = "replica"
 #: The file with the id and the first entry of the cluster that the directory belongs to.
 _CLUSTER: Final = "cluster"
-#: What the databases of a sandbox may take of memory for blocks, and for what is not flushed.
+#: Memory of a sandbox's databases for cached blocks, and as much for unflushed writes.
 _SANDBOX_BYTES: Final = 64 << 20
 
 
 def unfinished(path: Path) -> Path:
-    """Return the mark of a directory into which a cluster is being restored."""
+    """Return the marker file of a directory into which a cluster is being restored."""
     return path / "restoring"
 
 
@@ -50,37 +50,37 @@ class OtherClusterError(Exception):
 
 
 class UnfinishedRestoreError(Exception):
-    """A restore into the directory did not come to its end: it holds only a part of a cluster."""
+    """A restore into the directory was not completed: it holds only a part of a cluster."""
 
 
 class OtherProcessesError(Exception):
-    """The directory is that of a node with another number of processes."""
+    """The directory belongs to a node with another number of processes."""
 
 
 class NodeDirectory:
-    """The directory of one node. Databases that are opened from it share one budget."""
+    """The directory of one node. The databases opened from it share one memory budget."""
 
     def __init__(self, path: Path, node: str, token: str, budget: Budget) -> None:
-        """Draws the node's replica with a new directory."""
+        """Draw the replica id of the node if the directory is new."""
         lost = giving_up.lost(path)
         if (stored := _stored_replica(path)) in lost.replicas:
-            # It was interrupted.
+            # The node was interrupted while it gave up the directory.
             giving_up.finish(path)
             stored = None
         #: This node's replica, which was drawn with the directory.
         self.me: Final = Peer(node, _draw_replica(path) if stored is None else stored)
-        #: The replicas that it was before, until the cluster has this one in their place.
+        #: The former replicas of the node, until the cluster has replaced them with this one.
         self.lost: Final = lost
         #: Gets damage of the data of a shard, or of the log, in any thread.
         self.on_damage: Callable[[ShardId | None, DamagedError], None] = lambda shard, error: None
         self.path: Final = path
         self._token: Final = token
-        #: What its databases may take of memory, all together.
+        #: The memory budget of all its databases together.
         self.budget: Final = budget
         self._cluster: Final = path / _CLUSTER
 
     def first_entry(self) -> bytes:
-        """Return the first entry of the cluster that the directory belongs to; empty: of none yet.
+        """Return the first entry of the directory's cluster; empty: it belongs to no cluster yet.
 
         Raises `OtherClusterError` when that cluster has another token.
         """
@@ -88,7 +88,7 @@ class NodeDirectory:
         return b"" if content is None else _first_entry(self.path, content, self._token)
 
     def join(self, entry: bytes) -> bytes:
-        """Belong to the cluster with this first entry from now on, durably; return its id."""
+        """Record durably the cluster of the directory, by its first entry; return its id."""
         cluster = cluster_id(self._token, entry)
         durably.replace_twice(self._cluster, cluster + entry)
         return cluster
@@ -110,11 +110,11 @@ class NodeDirectory:
         return StagedFiles(self.path / "files", index)
 
     def notes(self) -> FileNotes:
-        """Return what is kept of each replica outside its database."""
+        """Return the notes on each replica outside of its database."""
         return FileNotes(self.path / "notes")
 
     def home(self, shard: ShardId, epoch: int = 0) -> DiskHome:
-        """Return where the databases of a shard are; each history has its own place."""
+        """Return the home of a shard's databases; each epoch of the shard has its own."""
         name = f"{shard.number}.{epoch}" if epoch else str(shard.number)
         path = self.path / "shards" / shard.group / name
         return DiskHome(path, self.budget, partial(self._damaged, shard))
@@ -124,30 +124,30 @@ class NodeDirectory:
 
 
 def check_processes(node: NodeSection, workers: int) -> None:
-    """Raise `OtherProcessesError` unless a directory is new, or one of this number of workers."""
+    """Raise `OtherProcessesError` unless a directory is new, or has this number of workers."""
     path, further = node.dir.absolute(), worker_name(node.name, workers + 1)
     if workers and _is_nodes(path):
         raise OtherProcessesError(
             f"{path} holds the node {node.name}, which is one process: leave node.workers out, or"
-            f" take it out of the cluster with `quorate member remove {node.name}`, and start its"
+            f" remove it from the cluster with `quorate member remove {node.name}`, and start its"
             " workers with an empty node.dir and [cluster] join"
         )
     if not _is_nodes(path / further):
         return
     if not workers:
         raise OtherProcessesError(
-            f"{path} holds the workers of {node.name}: set node.workers to how many there are"
+            f"{path} holds the workers of {node.name}: set node.workers to their number"
         )
     raise OtherProcessesError(
-        f"{path} holds {further}, and node.workers is {workers}: take it out of the cluster with"
+        f"{path} holds {further}, and node.workers is {workers}: remove it from the cluster with"
         f" `quorate member remove {further}`, and then remove its directory"
     )
 
 
 def look(settings: Settings) -> bytes:
-    """Return the first entry of the cluster of a node's directory, without changing anything in it.
+    """Return the first entry of the cluster of a node's directory, without changing the directory.
 
-    Empty: it is new. Raises what `directory_of` and `NodeDirectory.first_entry` do.
+    Empty: the directory is new. Raises what `directory_of` and `NodeDirectory.first_entry` do.
     """
     path = settings.node.dir.absolute()
     check_processes(settings.node, 0)
@@ -159,7 +159,7 @@ def look(settings: Settings) -> bytes:
 
 
 def directory_of(settings: Settings) -> NodeDirectory:
-    """Return the directory of the node of a file.
+    """Return the directory of the configured node.
 
     Raises `UnfinishedRestoreError` and `OtherProcessesError`.
     """
@@ -183,7 +183,7 @@ def _directory(settings: Settings) -> NodeDirectory:
 def restore(source: Place, settings: Settings, until_ms: int | None = None) -> Backup:
     """Fill the empty directory of a node that does not run from a backup; blocks.
 
-    Of an archive it is as the cluster was at a moment, or as far as the archive goes.
+    From an archive, the state of the cluster at a moment is restored, or else the latest one.
 
     The node of these settings is then the only member of a new cluster, under their token, and
     starts as such; other nodes are added to it as to any cluster. Raises `BackupError`, after which
@@ -196,7 +196,7 @@ def restore(source: Place, settings: Settings, until_ms: int | None = None) -> B
         source, onward = _planned(source, until_ms)
         backup.read(source)
     except BaseException:
-        # Nothing was restored: the directory is as it was.
+        # Nothing was restored: leave the directory as it was.
         unfinished(path).unlink()
         if made:
             path.rmdir()
@@ -210,7 +210,7 @@ def restore(source: Place, settings: Settings, until_ms: int | None = None) -> B
 
 
 def _begin_restore(path: Path) -> None:
-    """Mark an empty directory, which no node starts in from now on; raises `BackupError`.
+    """Mark an empty directory, so that no node starts in it; raises `BackupError`.
 
     The mark comes before anything is read: an interrupted restore must not leave a directory in
     which a node would found a cluster without the rows of the backup.
@@ -221,7 +221,7 @@ def _begin_restore(path: Path) -> None:
         raise BackupError(f"{_unfinished_error(path)}.")
     if any(path.iterdir()):
         raise BackupError(
-            f"{path} is not empty: restore into an empty node.dir, or move away what is in it."
+            f"{path} is not empty: restore into an empty node.dir, or move its content away."
         )
     durably.write(mark, b"")
     durably.sync_directory(path)
@@ -229,7 +229,7 @@ def _begin_restore(path: Path) -> None:
 
 
 def verify(source: Place) -> Iterator[str]:
-    """Restore a backup or an archive into a sandbox; yield what is right, raise `BackupError`."""
+    """Restore a backup or an archive into a sandbox; yield passed checks, raise `BackupError`."""
     with TemporaryDirectory(prefix="quorate-verify-") as sandbox:
         yield from replay.verify(source, _homes(Path(sandbox)))
 
@@ -238,7 +238,7 @@ def verify(source: Place) -> Iterator[str]:
 def sandboxed(
     source: Place, sandbox: Path, until_ms: int | None
 ) -> Iterator[Mapping[ShardId, ShardData]]:
-    """Restore a backup, or a moment of an archive, to be read alone; raises `BackupError`."""
+    """Restore a backup, or a moment of an archive, for reading only; raises `BackupError`."""
     source, onward = _planned(source, until_ms)
     home = _homes(sandbox)
     with ExitStack() as stack:
@@ -251,7 +251,7 @@ def sandboxed(
 
 
 def _homes(sandbox: Path) -> Callable[[str, ShardId], DiskHome]:
-    """Return where the shards of a sandbox are, under a name."""
+    """Return a function for the homes of shards in a sandbox, by name and shard."""
     budget = Budget(_SANDBOX_BYTES, _SANDBOX_BYTES)
     return lambda name, shard: DiskHome(sandbox / name / backup.folder_of(shard), budget)
 
@@ -272,8 +272,7 @@ def _planned(source: Place, until_ms: int | None) -> tuple[Place, replay.Onward]
 
 def _unfinished_error(path: Path) -> UnfinishedRestoreError:
     return UnfinishedRestoreError(
-        f"a restore into {path} did not come to its end; remove all that is in it, and restore"
-        " again"
+        f"a restore into {path} was not completed; empty the directory, and restore again"
     )
 
 
@@ -281,28 +280,28 @@ def _first_entry(path: Path, content: bytes, token: str) -> bytes:
     kept, entry = content[:_ID_BYTES], content[_ID_BYTES:]
     if kept != cluster_id(token, entry):
         raise OtherClusterError(
-            f"{path} belongs to a cluster that has another token; correct [cluster] token, or give"
+            f"{path} belongs to a cluster with another token; correct [cluster] token, or give"
             " the node another node.dir"
         )
     return entry
 
 
 def _is_nodes(directory: Path) -> bool:
-    """Whether a directory is that of a node or a worker which was started once."""
+    """Return whether a directory belongs to a node or a worker that has started once."""
     return (directory / _REPLICA).exists()
 
 
 def _stored_replica(directory: Path) -> int | None:
-    """Return the replica id in a directory; None in a new one."""
+    """Return the replica id in a directory; None if it is new."""
     _keep_private(directory)
     stored = durably.read_either(directory / _REPLICA)
     return None if stored is None else int(stored)
 
 
 def _keep_private(directory: Path) -> None:
-    """Make a node's directory, or close one that others can read."""
+    """Create a node's directory, or make an existing one private."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # What is mounted may belong to another user; files in it are the node's alone all the same.
+    # A mount point may belong to another user; the files in it are still the node's alone.
     with suppress(PermissionError):
         directory.chmod(0o700)
 

@@ -1,4 +1,4 @@
-"""How a node finds the first entry of its cluster: by forming it, or by asking its members."""
+"""Finds the first entry of a node's cluster, by forming the cluster or asking its members."""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
@@ -15,14 +15,14 @@ Introduce = Callable[[str, Introduction], Coroutine[Any, Any, Introduction]]
 
 
 def initial_members(settings: Settings) -> Collection[str]:
-    """Return who is to form the cluster; nobody when the node joins one."""
+    """Return the nodes that form the cluster; empty if the node joins one."""
     if settings.cluster.join:
         return ()
     return settings.cluster.initial_members or (settings.node.name,)
 
 
 class Forming:
-    """One node on its way into a cluster; without initial members it joins one that is there."""
+    """One node on its way into a cluster; without initial members it joins an existing one."""
 
     def __init__(self, me: Peer, initial_members: Collection[str], first_entry: bytes) -> None:
         self._me: Final = me
@@ -35,13 +35,13 @@ class Forming:
 
     @property
     def introduction(self) -> Introduction:
-        """What this node says of itself."""
+        """The introduction of this node."""
         formed = self._found.done() and self._found.exception() is None
         found = self._found.result() if formed else b""
         return Introduction(self._me, self._members, found)
 
     def receive(self, other: Introduction) -> Introduction:
-        """Take what another node says of itself, and answer it; raises `FormationRefusedError`."""
+        """Process and answer the introduction of a node; raises `FormationRefusedError`."""
         if not self._found.done():
             if self._formation is None:
                 found = other.first_entry
@@ -55,8 +55,8 @@ class Forming:
     async def first_entry(self, introduce: Introduce, addresses: Collection[str]) -> bytes:
         """Ask the others until the first entry is known.
 
-        Raises `FormationRefusedError`, also when one of them has another token: a cluster whose
-        files differ is never formed.
+        Raises `FormationRefusedError`, also if one of them has another token: a cluster of nodes
+        with different files is never formed.
         """
         if (
             not self._found.done()
@@ -83,7 +83,7 @@ class Forming:
                 if OTHER_TOKEN in str(refused):
                     raise FormationRefusedError(
                         f"{other} and {self._me.node} have different [cluster] tokens; make the"
-                        " files equal, or take the address of another cluster out of"
+                        " files equal, or remove the address of another cluster from"
                         " cluster.initial_members"
                     ) from None
             await asyncio.sleep(_RETRY_S)

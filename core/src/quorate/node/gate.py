@@ -1,4 +1,4 @@
-"""Lets clients' calls in while the node serves, and knows when the last of them has ended."""
+"""Admits clients' calls while the node serves, and tracks them until the last has ended."""
 
 import asyncio
 from collections import Counter
@@ -12,10 +12,10 @@ from quorate.rpc.methods import Behaviour, fail
 
 
 class Gate:
-    """Closed at first; the services and the methods of `ungated` never ask it.
+    """Refuses calls until it is opened; services and methods of `ungated` bypass it.
 
-    Those of `awaited` are never refused either, and are inside while they last. A method is named
-    `<service>/<method>`.
+    Methods of `awaited` are never refused either, but count as inside while they run. A method is
+    named `<service>/<method>`.
     """
 
     def __init__(self, ungated: Collection[str], awaited: Collection[str] = ()) -> None:
@@ -23,16 +23,16 @@ class Gate:
         self._awaited: Final = frozenset(awaited)
         #: Why calls are refused, or None.
         self.closed: str | None = "this node is starting; try again, or ask another node"
-        #: When a call was refused last, or the gate was closed.
+        #: Time of the last refusal, or of the last close.
         self._refused_at = float("-inf")
-        #: The calls that were let in and have not ended, by their methods.
+        #: The admitted calls that have not ended, by method.
         self.inside: Final[Counter[str]] = Counter()
         self._count = 0
         self._empty: Final = asyncio.Event()
         self._empty.set()
 
     def open(self) -> None:
-        """Let calls in."""
+        """Admit calls."""
         self.closed = None
 
     def close(self, why: str) -> None:
@@ -41,7 +41,7 @@ class Gate:
         self._refused_at = asyncio.get_running_loop().time()
 
     async def emptied(self, timeout_s: float) -> bool:
-        """Wait until no call is inside; False when some still are after that time."""
+        """Wait until no call is inside; return False if some still are after the timeout."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._empty.wait()
@@ -50,9 +50,9 @@ class Gate:
         return True
 
     async def silent(self, for_s: float, *, within_s: float) -> None:
-        """Wait until no call was refused for some time: clients have gone elsewhere.
+        """Wait until no call has been refused for some time: clients have moved to other nodes.
 
-        It gives up after `within_s`.
+        Gives up after `within_s`.
         """
         loop = asyncio.get_running_loop()
         latest = loop.time() + within_s
@@ -60,7 +60,7 @@ class Gate:
             await pause(loop, until - loop.time())
 
     def around(self, path: str, serve: Behaviour) -> Behaviour:
-        """Refuse the calls of a method while the gate is closed, and know which are inside."""
+        """Wrap a method: refuse its calls while the gate is closed, and count those inside."""
         method = path.strip("/")
         awaited = method in self._awaited
         if not awaited and not self._ungated.isdisjoint((method, method.partition("/")[0])):
@@ -80,7 +80,7 @@ class Gate:
 
     @contextmanager
     def within(self, method: str) -> Iterator[None]:
-        """Count what is done for a call of a stream that never asks."""
+        """Count work as a call inside, for a call in a stream that bypasses the gate."""
         self._come(method)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Whose a JWT is, by the public keys of its issuer in a file."""
+"""Verifies JWTs with the public keys of their issuer from a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quorate.plugin import Rejected
 
 _log = logging.getLogger(__name__)
 
-#: Signatures by a key that nobody but the issuer has.
+#: Signatures by a private key, which only the issuer has.
 ALGORITHMS: Final = (
     "RS256",
     "RS384",
@@ -27,9 +27,9 @@ ALGORITHMS: Final = (
     "ES384",
     "EdDSA",
 )
-#: Tokens that were verified and need not be again.
+#: Maximum number of verified tokens to cache.
 _KNOWN: Final = 1_024
-#: How long the file is not read again.
+#: Minimum interval between reads of the file.
 _READ_S: Final = 1.0
 #: Tolerated difference between clocks.
 _LEEWAY_S: Final = 5.0
@@ -40,7 +40,7 @@ class IssuerError(Exception):
 
 
 class Issuer:
-    """Verifies JWTs; the keys are read again when their file was replaced.
+    """Verifies JWTs; reloads the keys when their file is replaced.
 
     The constructor raises `IssuerError`.
     """
@@ -49,11 +49,11 @@ class Issuer:
         assert auth.issuer_keys_file is not None
         self._auth: Final = auth
         self._file: Final[Path] = auth.issuer_keys_file
-        #: By their ids; "" is the only one of a PEM file.
+        #: By key id; "" for the only key of a PEM file.
         self._keys: Mapping[str, Any] = {}
         self._content: bytes | None = None
         self._read_at = float("-inf")
-        #: Whose a verified token is, and until when.
+        #: The user and the expiry of each verified token.
         self._known: Final[dict[str, tuple[str, float]]] = {}
         self._read()
 
@@ -82,7 +82,7 @@ class Issuer:
                 next(iter(self._keys.values())) if len(self._keys) == 1 and not key_id else None
             )
             if key is None:
-                raise _refused("its key is not one of the issuer's that are known here")
+                raise _refused("its key is not a known key of the issuer")
             claims: Mapping[str, Any] = jwt.decode(
                 token,
                 key,
@@ -95,7 +95,7 @@ class Issuer:
         except jwt.ExpiredSignatureError:
             raise _refused("it has expired: ask for a new one") from None
         except jwt.PyJWTError as error:
-            raise _refused(f"it is none of the issuer's for this cluster ({error})") from None
+            raise _refused(f"it is not valid for this issuer and cluster ({error})") from None
         return claims
 
     def _read_again(self) -> None:
@@ -103,7 +103,7 @@ class Issuer:
             self._read()
         except IssuerError as error:
             if self._read_at != float("inf"):
-                _log.warning("the issuer's keys of before are used: %s", error)
+                _log.warning("the issuer's previous keys are still used: %s", error)
         self._read_at = time.monotonic()
 
     def _read(self) -> None:
@@ -142,7 +142,7 @@ def _keys_in(file: Path, content: bytes) -> Mapping[str, Any]:
     weak = [each for each in found if is_weak(each.key)]
     if weak:
         _log.warning(
-            "%s: tokens by the keys %s are not taken: RSA keys have at least %d bits",
+            "%s: tokens by the keys %s are not accepted: RSA keys have at least %d bits",
             file,
             ", ".join(str(each.key_id) for each in weak),
             SHORTEST_RSA,
@@ -155,7 +155,7 @@ def _keys_in(file: Path, content: bytes) -> Mapping[str, Any]:
     if not usable:
         raise IssuerError(
             f"{file} holds no public key for {', '.join(ALGORITHMS)}: keys that sign with a shared "
-            "secret are not taken"
+            "secret are not accepted"
         )
     return usable
 

@@ -1,4 +1,4 @@
-"""What a node does for the shards that it leads: deadlines, controllers, giving them away."""
+"""The work of a node for the shards that it leads: timers, controllers and transfers."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
@@ -27,7 +27,7 @@ _LOOK_S: Final = 0.02
 
 
 class LeaderTasks:
-    """Starts them together, stops them in the opposite order, and moves leaders."""
+    """Runs timers, controllers and the balance of leaders, and transfers leaderships."""
 
     def __init__(
         self,
@@ -65,19 +65,19 @@ class LeaderTasks:
         )
 
     def start(self) -> None:
-        """Start them."""
+        """Start timers, controllers and the balance."""
         self.timers.start()
         self.runner.start()
         self._balance.start()
 
     async def stop(self) -> None:
-        """Cancel whatever runs."""
+        """Stop them in the opposite order, and cancel their runs."""
         await self._balance.stop()
         await self.runner.stop()
         await self.timers.stop()
 
     async def transfer(self, shard: ShardId, node: str, timeout_s: float) -> None:
-        """Hand over a shard, to be left with that node for a while.
+        """Transfer a shard's leadership to a node, and keep it there for a while.
 
         Raises `Invalid`, `UnknownShardError`, and what proposing and `transfer` raise.
         """
@@ -102,7 +102,7 @@ class LeaderTasks:
         await transfer(replica, node, self._loop, until - self._loop.time())
 
     def leaderships(self) -> Iterator[Leadership]:
-        """Say who leads each shard: the replicas here know it, and other nodes said it."""
+        """Yield the leader of each shard, from the replicas here or from reports of other nodes."""
         here = {shard.id: shard for shard in self._shards.all() if shard.stopped is None}
         for shard in here.values():
             yield leadership_of(shard)
@@ -116,7 +116,7 @@ class LeaderTasks:
         return ready - self._census.full
 
     def give_away(self, shard: ShardId, node: str) -> None:
-        """Begin to hand over a shard; raises what the replica refuses with."""
+        """Begin to transfer a shard's leadership; raises the refusal of its replica."""
         replica = self._shards.get(shard)
         if replica is None:
             raise TransferRefusedError("its replica here has stopped")
@@ -129,9 +129,9 @@ async def hand_over(
     timeout_s: float,
     unfit: Callable[[str], bool] = lambda node: False,
 ) -> tuple[list[Shard], list[Shard]]:
-    """Transfer every led shard that another voter can lead; return those, and those kept.
+    """Transfer every led shard that another voter can lead; return the transferred and kept ones.
 
-    Unfit nodes get only what no other can lead.
+    Unfit nodes get only shards that no other node can lead.
     """
     deadline = loop.time() + timeout_s
     led = [shard for shard in shards if shard.stopped is None and shard.leads]
@@ -147,7 +147,7 @@ async def _hand_over(
         heir = heir_of(shard, unfit) or heir_of(shard)
         if heir is None:
             return
-        # One that is under way already, or that the replica cannot begin now, is looked at again.
+        # A transfer that is under way, or cannot begin now, is tried again.
         with suppress(RefusedError):
             shard.transfer(heir)
         await pause(loop, _LOOK_S)

@@ -1,4 +1,4 @@
-"""What a machine with several workers answers over HTTP: all of them under one address."""
+"""Metrics and probes of a machine with several workers, over HTTP at one address."""
 
 import ssl
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,22 +19,22 @@ from quorate.observe.http import Answer, HttpServer
 
 #: How long a worker may take to answer.
 _WITHIN_S: Final = 5.0
-#: The label that says of which worker a sample is.
+#: The label with the worker of a sample.
 _LABEL: Final = "worker"
 
-#: Of each worker its name, whether it runs, its starts, and why it was given up.
+#: For each worker its name, whether it runs, its starts, and why it was given up.
 States = Callable[[], Iterable[tuple[str, bool, int, str]]]
 
 
 class Machine:
-    """Asks the workers from the threads of callers."""
+    """Queries the workers from the threads of callers."""
 
     def __init__(self, workers: Sequence[Worker], ca: Path | None, states: States) -> None:
         self._workers: Final = workers
         self._states: Final = states
         handlers: list[ProxyHandler | HTTPSHandler] = [ProxyHandler({})]
         if ca is not None:
-            # Who answers at the workers' own ports is known; names in certificates are of hosts.
+            # The workers' own ports are trusted; certificates have names of nodes or hosts.
             context = ssl.create_default_context(cafile=str(ca))
             context.check_hostname = False
             handlers.append(HTTPSHandler(context=context))
@@ -42,12 +42,12 @@ class Machine:
         self._opener: Final = build_opener(*handlers)
 
     def serve(self, host: str, port: int, tls: ssl.SSLContext | None) -> HttpServer:
-        """Listen; raises `OSError` where that cannot be."""
+        """Listen; raises `OSError` if it cannot."""
         paths = {"/metrics": self._metrics, "/livez": self._livez, "/readyz": self._readyz}
         return HttpServer(host, port, paths, tls)
 
     def missing(self) -> Sequence[str]:
-        """Return what the machine waits for until all of its workers are ready."""
+        """Return the reasons why workers are not ready."""
         given_up = {name: why for name, _, _, why in self._states() if why}
         found: list[str] = []
         for worker, (status, text) in zip(self._workers, self._each("/readyz"), strict=True):
@@ -64,7 +64,7 @@ class Machine:
         return Answer(HTTPStatus.OK, b"ready\n")
 
     def _livez(self) -> Answer:
-        # A worker that is not alive is started again: that is no reason to end the others.
+        # A dead worker is restarted on its own: that is no reason to end the others.
         return Answer(HTTPStatus.OK, b"alive\n")
 
     def _metrics(self) -> Answer:
@@ -100,7 +100,7 @@ class Machine:
         return found.values()
 
     def _each(self, path: str) -> list[tuple[int, str]]:
-        """Ask all workers at a time, and return their answers in order."""
+        """Query all workers at the same time, and return their answers in order."""
         with ThreadPoolExecutor(len(self._workers)) as asking:
             return list(asking.map(lambda worker: self._ask(worker, path), self._workers))
 

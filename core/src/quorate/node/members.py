@@ -1,4 +1,4 @@
-"""Adds nodes to the cluster and removes them, shard by shard; each call goes on where one ended."""
+"""Adds and removes nodes, shard by shard; a repeated call continues an interrupted one."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -39,18 +39,18 @@ from quorate.v1 import control_pb2 as pb
 from quorate.v1.admin_pb2 import MeetMemberResponse, MemberProgress
 from quorate.v1.node_pb2 import NodeIntroduction
 
-#: How long one step may take, and how long it is tried again while none succeeds.
+#: Timeout of one step, and how long a failing step is retried.
 _STEP_S: Final = 5.0
 _PATIENCE_S: Final = 15.0
-#: How long a newcomer may take to answer: it may just be starting.
+#: How long to wait for a newcomer to answer: it may just be starting.
 _MEET_S: Final = 5.0
 #: The fewest voters that a removal leaves, unless it is forced.
 _FEWEST: Final = 2
-#: How long a node that is removed may carry out calls that it has taken before.
+#: How long a node that is removed may finish the calls that it has accepted.
 _FAREWELL_S: Final = 0.5
-#: How long a node may give away none of its replicas while it is being removed.
+#: How long the draining of a node may make no progress during its removal.
 _EMPTY_S: Final = 120.0
-#: How often it is looked at what takes its time.
+#: Interval between checks of a slow step.
 _LOOK_S: Final = 0.1
 
 MOVING: Final = "its replicas move"
@@ -62,9 +62,9 @@ _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 
 
 def is_being_removed(metadata: Shard, me: Peer) -> bool:
-    """Whether the removal of a replica has begun.
+    """Return whether the removal of a replica has begun.
 
-    One that takes the place of another hears of that one's removal, too, before it is a member.
+    A replica that replaces another also reads of that one's removal, before it is a member.
     """
     stored = metadata.data.get(MEMBERS, me.node.encode())
     row = pb.MemberRow() if stored is None else pb.MemberRow.FromString(value_of(stored))
@@ -75,7 +75,7 @@ def is_being_removed(metadata: Shard, me: Peer) -> bool:
 
 
 class Members:
-    """Changes who belongs to the cluster; either goes on with what was begun before."""
+    """Adds and removes members of the cluster, and continues changes that began before."""
 
     def __init__(
         self,
@@ -96,14 +96,14 @@ class Members:
         self._loop: Final = loop
 
     async def add(self, node: str, address: str) -> AsyncIterator[MemberProgress]:
-        """Make a node that is running a member of metadata/0 and of every shard that is not placed.
+        """Add a running node to metadata/0 and to every shard that is not placed.
 
-        Replicas of placed shards move to it afterwards. With a number of replicas of metadata, as
-        many nodes vote in metadata/0, and the others learn.
+        Replicas of placed shards move to it afterwards. If the group of metadata has a number of
+        replicas, that number of nodes votes in metadata/0, and the others are learners.
         """
         newcomer = await self.meet(node, address)
         goal = Goal(node, newcomer.replica)
-        # It raises for what no shard may do.
+        # Raises if a shard cannot make the change.
         await self._reached(goal)
         number = await self._begin(
             pb.BeginMemberChange(
@@ -114,10 +114,10 @@ class Members:
             yield progress
 
     async def remove(self, node: str, *, force: bool = False) -> AsyncIterator[MemberProgress]:
-        """Take a node out of every shard, metadata/0 last, whose leader forgets it then.
+        """Remove a node from every shard, metadata/0 last, whose leader then forgets it.
 
-        Its replicas of placed shards go to other nodes first, or else are given up. Without `force`
-        two voters have to stay: the end of a single one is the end of all.
+        Its replicas of placed shards move to other nodes first, or else are given up. Without
+        `force` two voters must remain: the loss of a single one would lose all data.
         """
         _check_name(node)
         if not force:
@@ -127,10 +127,10 @@ class Members:
             async for progress in self._emptied(node):
                 yield progress
         if all(await self._reached(goal)) and not self._is_known(node):
-            raise Rejected("NOT_FOUND", f"{node} is no member of this cluster")
+            raise Rejected("NOT_FOUND", f"{node} is not a member of this cluster")
         number = await self._begin(pb.BeginMemberChange(node=node, change=pb.MEMBER_CHANGE_REMOVE))
         if node in self._placement.places().answering:
-            # It takes no more calls now, and carries out those that it has.
+            # It accepts no more calls now, and finishes those that it has.
             await pause(self._loop, _FAREWELL_S)
         async for progress in self._go(goal, number):
             yield progress
@@ -138,7 +138,7 @@ class Members:
     # Before anything is changed.
 
     async def meet(self, node: str, address: str) -> Peer:
-        """Return who answers at an address; raises `Rejected` for whom this cluster cannot take."""
+        """Return the node that answers at an address; raises `Rejected` if it cannot be added."""
         _check_name(node)
         try:
             split_address(address)
@@ -147,7 +147,7 @@ class Members:
         return await self._meet(node, address)
 
     async def look(self, node: str, address: str) -> MeetMemberResponse:
-        """Say who would take the place of a member; raises `Rejected` when that is the same."""
+        """Return the node that would replace a member; raises `Rejected` if it is that member."""
         newcomer = await self.meet(node, address)
         member = self._member(node)
         if newcomer == member and not self._is_being_added(newcomer):
@@ -164,7 +164,7 @@ class Members:
         )
 
     async def _meet(self, node: str, address: str) -> Peer:
-        """Return who answers at an address; raises `Rejected` for whom this cluster cannot take."""
+        """Return the node that answers at an address; raises `Rejected` if it cannot be added."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _MEET_S
         why = ""
@@ -204,7 +204,7 @@ class Members:
         return answer.peer
 
     def _member(self, node: str) -> Peer | None:
-        """Return the replica of that name that is a member of metadata/0, as far as is known."""
+        """Return the replica of a node that is a member of metadata/0, as far as is known."""
         membership = self._shards.membership(METADATA)
         return None if membership is None else membership.configuration.peer_of(node)
 
@@ -232,8 +232,8 @@ class Members:
         if 0 < len(stay) < min(len(voters), _FEWEST):
             raise Rejected(
                 "TOO_FEW",
-                f"without {node} the cluster would be {', '.join(stay)} alone, whose end or"
-                " damaged disk would be the end of all data; add another node first, or say"
+                f"without {node} the cluster would be {', '.join(stay)} alone, whose loss or"
+                " damaged disk would lose all data; add another node first, or set"
                 " --force",
             )
 
@@ -248,7 +248,7 @@ class Members:
             ) from error
 
     def _is_known(self, node: str) -> bool:
-        """Whether anything is left of a node that no shard has."""
+        """Return whether rows of a node are left that is in no shard."""
         metadata = self._shards.get(METADATA)
         return metadata is not None and (
             metadata.data.get(MEMBERS, node.encode()) is not None
@@ -260,7 +260,7 @@ class Members:
         return pb.BeginMemberChangeReply.FromString(answer.reply).number
 
     async def _record(self, command: Message) -> Answer:
-        """Have metadata/0 carry out a command, which may be carried out twice."""
+        """Propose a command to metadata/0 until it succeeds; it may be applied twice."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _PATIENCE_S
         while True:
@@ -273,7 +273,7 @@ class Members:
     # Changing.
 
     async def _emptied(self, node: str) -> AsyncIterator[MemberProgress]:
-        """Have a node give its placed replicas away, until it has none."""
+        """Drain a node of its placed replicas, and report progress until it has none."""
         await self._record(pb.DrainNode(node=node, drains=True))
         placement, total, left, tried = self._placement, 0, -1, set[ShardId]()
         until = self._loop.time() + _EMPTY_S
@@ -287,9 +287,8 @@ class Members:
             elif self._loop.time() > until:
                 raise Rejected(
                     NO_MAJORITY,
-                    f"{left} replicas do not leave {node}, {held[0]} among them: see what"
-                    " `quorate shard balance --plan` says; what moved so far stays: call again, and"
-                    " it goes on",
+                    f"{left} replicas do not leave {node}, {held[0]} among them: see"
+                    " `quorate shard balance --plan`; call again to continue from here",
                 )
             for command in placement.given_up(node, places):
                 shard = ShardId(command.group, command.number)
@@ -302,7 +301,7 @@ class Members:
     async def _go(self, goal: Goal, number: int) -> AsyncIterator[MemberProgress]:
         done: frozenset[ShardId] = frozenset()
         try:
-            # Looked at again each time: shards may have been created meanwhile.
+            # Evaluated again each time: shards may have been created meanwhile.
             while left := self._left(goal, done):
                 shard, total = left[0], len(done) + len(left)
                 step = ""
@@ -321,23 +320,23 @@ class Members:
             if goal.replica is not None:
                 await self._record(pb.FinishMemberChange(node=goal.node, number=number))
         except Rejected as refusal:
-            # An attempt whose answer was lost may have ended it, or another call.
+            # An attempt whose answer was lost, or another call, may have finished the change.
             if refusal.code != OVER or not all(await self._reached(goal)):
                 raise
 
     async def _reached(self, goal: Goal) -> list[bool]:
-        """Return whether each shard is as a change wants it."""
+        """Return for each shard whether it has reached the goal of a change."""
         return [(await self._preview(each, goal)).done for each in self._left(goal, frozenset())]
 
     def _left(self, goal: Goal, done: frozenset[ShardId]) -> list[ShardId]:
-        """Return the shards that are not done in the order in which they change."""
+        """Return the remaining shards in the order of their change."""
         removes = goal.replica is None
         placed = {each.shard for each in self._placement.places().shards}
         left = [each for each in self._shards.slot_map.all() if each not in done | placed]
         return sorted(left, key=lambda shard: ((shard == METADATA) is removes, shard))
 
     async def _carry(self, shard: ShardId, goal: Goal, number: int) -> StepTaken:
-        """Have the leader of a shard take a step, wherever it is."""
+        """Have the leader of a shard take a step, on whichever node it is."""
         waiting = Pause(self._loop)
         deadline = self._loop.time() + _PATIENCE_S
         if (
@@ -356,8 +355,7 @@ class Members:
                 if not await waiting.until(deadline):
                     raise NotProposedError(
                         f"the leader of shard {shard} did not change its members within"
-                        f" {_PATIENCE_S:g} s ({error}); what was done so far stays: call again, and"
-                        " it goes on"
+                        f" {_PATIENCE_S:g} s ({error}); call again to continue from here"
                     ) from error
 
     async def _attempt(self, asked: AskedStep, hint: Peer | None, attempt: int) -> StepTaken:

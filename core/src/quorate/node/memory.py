@@ -11,18 +11,18 @@ from typing import Final
 
 from quorate.groups.timing import every
 
-#: How often the node looks at how much it holds.
+#: Interval between checks of the resident memory.
 LOOK_S: Final = 2.0
-#: So much more than it held at its least is worth the search for what is free.
+#: Growth over the minimum that is worth a search for free memory.
 WORTH_BYTES: Final = 48 << 20
-#: The longest pause between two searches of which the first one found little.
+#: Maximum pause before the next search after one that found little.
 LONGEST_PAUSE_S: Final = 60.0
 
 _STATM: Final = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """Return how much memory this process holds; 0 where the system does not say it."""
+    """Return the resident memory of this process; 0 if the system does not report it."""
     try:
         pages = int(_STATM.read_bytes().split()[1])
     except OSError:
@@ -31,10 +31,10 @@ def resident_bytes() -> int:
 
 
 class FreedMemory:
-    """Has the C library give back what is free while the node holds much more than at its least.
+    """Has the C library release free memory while the node holds much more than its minimum.
 
-    Large requests are freed in pieces between which something stays, so that the C library finds
-    nothing to give back by itself.
+    Large requests are freed in pieces between memory that stays in use, so that the C library
+    releases nothing by itself.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class FreedMemory:
         self._waits, self._pause = 0, 1
 
     async def run(self) -> None:
-        """Look again and again, until cancelled; return where the C library cannot do it."""
+        """Check periodically until cancelled; return at once if the C library cannot trim."""
         if self._give_back is not None:
             await every(self._loop, LOOK_S, self.look, "freed memory could not be given back")
 
     async def look(self) -> None:
-        """Search for what is free, and give it back, if it may be much."""
+        """Release free memory, if it may be much."""
         resident = self._resident()
         self._least = min(self._least, resident)
         if resident - self._least < WORTH_BYTES:
@@ -67,12 +67,12 @@ class FreedMemory:
             # In a thread, without the interpreter's lock.
             await asyncio.to_thread(self._give_back)
             found = resident - self._resident() >= WORTH_BYTES
-            # A node that has more to hold is not searched at every look.
+            # A node that really needs more is not searched at every check.
             self._pause = 1 if found else min(2 * self._pause, round(LONGEST_PAUSE_S / LOOK_S))
             self._waits = self._pause - 1
 
 
 def _trim() -> Callable[[], object] | None:
-    """Return the function of glibc that does it; other libraries have none."""
+    """Return glibc's `malloc_trim`; None with other libraries."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return None if trim is None else lambda: trim(0)

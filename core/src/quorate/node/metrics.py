@@ -1,4 +1,4 @@
-"""What a node exposes: the metrics of its shards, its disk and its work, and where each is read."""
+"""The metrics of a node: of its shards, its disk and its work, with the source of each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Replica(NamedTuple):
-    """A shard's replica on this node, and what it said of itself for this scrape."""
+    """A shard's replica on this node, and its status at this scrape."""
 
     shard: Shard
     status: ShardStatus
@@ -58,12 +58,12 @@ class Parts:
     canary: Canary
     certificates: Certificates | None
     collector: Collector | None
-    #: Returns what an operator has to look after.
+    #: Returns the problems that need an operator.
     alarms: Callable[[], Iterable[str]]
 
 
 def expose(registry: CollectorRegistry, parts: Parts) -> None:
-    """Let a registry expose the metrics of a node, and those of its process."""
+    """Register the metrics of a node and of its process with a registry."""
     shards = parts.replicas.shards.all
     asked = MetricCollector(
         _OF_REPLICAS, lambda: [Replica(each, each.status()) for each in shards()]
@@ -76,7 +76,7 @@ def expose(registry: CollectorRegistry, parts: Parts) -> None:
 
 
 def declared() -> Sequence[plugin.Metric]:
-    """Return what every node exposes, with its alerts."""
+    """Return the metrics that every node exposes, with their alerts."""
     exposed: list[Metric[Any]] = [*_OF_REPLICAS, *_OF_NODE]
     return [
         plugin.Metric(
@@ -96,7 +96,7 @@ _Replicas = Sequence[Replica]
 
 
 def _going(replicas: _Replicas) -> Iterator[tuple[str, ShardStatus]]:
-    """Give the replicas that have not stopped: one that has leads nothing any more."""
+    """Yield the replicas that have not stopped: a stopped one leads no longer."""
     return ((str(shard.id), status) for shard, status in replicas if status.stopped is None)
 
 
@@ -132,11 +132,11 @@ def _each(path: str) -> Callable[[_Replicas], Iterator[Reading]]:
 
 
 # fmt: off
-#: Name, kind, help, and where the value is at a `Replica`.
+#: Name, kind, help, and the path of the value in a `Replica`.
 _VALUES: Final[Sequence[tuple[str, Kind, str, str]]] = (
     ("quorate_raft_term", "gauge", "Newest term that the replica knows.", "status.replica.term"),
     ("quorate_raft_leader_changes_total", "counter",
-     "Terms of which the replica found the leader since the node started.", "shard.leaders"),
+     "Terms for which the replica learned the leader since the node started.", "shard.leaders"),
     ("quorate_raft_received_messages_total", "counter",
      "Messages that the replica received from its peers.", "shard.received"),
     ("quorate_raft_first_index", "gauge",
@@ -146,14 +146,14 @@ _VALUES: Final[Sequence[tuple[str, Kind, str, str]]] = (
     ("quorate_raft_synced_index", "gauge",
      "Index up to which the log is durable on this node.", "status.replica.synced"),
     ("quorate_raft_commit_index", "gauge",
-     "Index up to which the log is known to be agreed upon.", "status.replica.commit"),
+     "Index up to which the log is known to be committed.", "status.replica.commit"),
     ("quorate_raft_applied_index", "gauge",
      "Index up to which the log is applied to the rows.", "status.replica.applied"),
     ("quorate_raft_log_bytes", "gauge", "Size of all entries in the log.", "status.log_bytes"),
     ("quorate_apply_entries_total", "counter",
      "Entries applied since the node started.", "shard.applier.counters.entries"),
     ("quorate_apply_commands_total", "counter",
-     "Commands applied since the node started, the refused ones among them.",
+     "Commands applied since the node started, including refused ones.",
      "shard.applier.counters.commands"),
     ("quorate_apply_failures_total", "counter",
      "Commands whose handler failed by a bug since the node started.", "shard.evaluator.failures"),
@@ -161,23 +161,23 @@ _VALUES: Final[Sequence[tuple[str, Kind, str, str]]] = (
      "Writes whose handlers ran for more than 250 ms since the node started.",
      "shard.evaluator.slow"),
     ("quorate_apply_turn_seconds", "histogram",
-     "Time of a turn, in which nothing else runs on the node: entries applied and stored.",
+     "Duration of a turn that applies and stores entries; nothing else runs on the node meanwhile.",
      "shard.applier.counters.turns"),
     ("quorate_write_duration_seconds", "histogram",
-     "Time of a write on the leader, from the queue to its end, whatever that is.",
+     "Duration of a write on the leader, from the queue to its outcome of any kind.",
      "shard.counters.durations"),
     ("quorate_write_entry_commands", "histogram",
      "Commands that the leader put into one entry.", "shard.counters.entry_commands"),
     ("quorate_write_entry_bytes", "histogram",
-     "Size of the entries that the leader made.", "shard.counters.entry_bytes"),
+     "Size of the entries that the leader proposed.", "shard.counters.entry_bytes"),
     ("quorate_write_queued_writes", "gauge",
-     "Writes that wait for their entry; a write holds the commands of one call.", "status.queued"),
+     "Writes that wait for an entry; a write holds the commands of one call.", "status.queued"),
     ("quorate_write_inflight_entries", "gauge",
      "Entries that were proposed here and are not applied yet.", "status.in_flight"),
     ("quorate_write_admitted_commands", "gauge",
-     "Commands that were let in and have not ended.", "status.admitted"),
+     "Admitted commands that have not ended.", "status.admitted"),
     ("quorate_write_admitted_bytes", "gauge",
-     "Size of the commands that were let in and have not ended.", "status.admitted_bytes"),
+     "Size of the admitted commands that have not ended.", "status.admitted_bytes"),
     ("quorate_write_refused_commands_total", "counter",
      "Commands that were refused for lack of room: a full queue, disk or database.",
      "shard.counters.refused"),
@@ -190,7 +190,7 @@ _OF_REPLICAS: Final[Sequence[Metric[_Replicas]]] = (
     Metric("quorate_raft_follower_silence_seconds", "gauge", ("shard", "follower"),
            "Time since the last message of a follower; exposed by the leader alone.", _silences),
     Metric("quorate_shard_age_seconds", "gauge", ("shard",),
-           "How old a stale read may be here; absent until a leader is known.", _shard_ages),
+           "Maximum age of a stale read here; absent until a leader is known.", _shard_ages),
     *(Metric(name, kind, ("shard",), text, _each(path)) for name, kind, text, path in _VALUES),
 )
 # fmt: on
@@ -231,7 +231,7 @@ def _shares(read: Callable[[FairShare], int]) -> Callable[[Parts], Iterator[Read
 
 
 def _quotas(place: int) -> Callable[[Parts], Iterator[Reading]]:
-    """Read a figure of the quotas; each series is a row's, so that callers add none."""
+    """Read a figure of the quotas that have a row, so that callers cannot add series."""
 
     def read_all(parts: Parts) -> Iterator[Reading]:
         quotas = parts.serving.limits.quotas
@@ -260,8 +260,8 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
            "Memory taken by blocks of all databases; storage.block_cache_bytes bounds it.",
            lambda node: [((), node.replicas.directory.budget.block_cache_used)]),
     Metric("quorate_rocksdb_write_buffers_bytes", "gauge", (),
-           "Memory taken by unflushed rows of all databases; storage.write_buffer_bytes is"
-           " where flushes begin.",
+           "Memory taken by unflushed rows of all databases; flushes begin at"
+           " storage.write_buffer_bytes.",
            lambda node: [((), node.replicas.directory.budget.write_buffers_used)]),
     Metric("quorate_rocksdb_memtables_bytes", "gauge", ("database",),
            "Memory taken by the unflushed rows of a database: `log`, or a shard's.",
@@ -270,7 +270,7 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
            "Memory taken by indexes and filters of open files.",
            _databases(lambda database: database.memory().table_readers)),
     Metric("quorate_rocksdb_tables_bytes", "gauge", ("database",),
-           "Size of the sorted tables (SST files) in use, the write-ahead log left aside.",
+           "Size of the sorted tables (SST files) in use, without the write-ahead log.",
            _databases(lambda database: database.files().tables)),
     Metric("quorate_rocksdb_pending_compaction_bytes", "gauge", ("database",),
            "Bytes that compactions have to rewrite.",
@@ -283,13 +283,13 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
            lambda node: [((str(shard),), size.total)
                          for shard, size in node.histories.sizes.items()]),
     Metric("quorate_scrub_passes_total", "counter", (),
-           "How often all files of the node were read and compared with what they were.",
+           "Completed passes that compared all files of the node with their earlier checksums.",
            lambda node: [((), node.scrub.passes)]),
     Metric("quorate_scrub_file_bytes_total", "counter", (),
-           "Bytes of files that were read and compared with what they were.",
+           "Bytes of files that were read and compared with their earlier checksums.",
            lambda node: [((), node.scrub.file_bytes)]),
     Metric("quorate_scrub_checks_total", "counter", (),
-           "Ranges of rows that the replicas here have compared with the other replicas.",
+           "Ranges of rows that replicas on this node have compared with the other replicas.",
            lambda node: [((), node.scrub.checks)]),
     Metric("quorate_damage_found_total", "counter", (),
            "Damage that was found since the node started: replicas, or the node as a whole.",
@@ -309,94 +309,94 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_node_ready", "gauge", (),
            "1 while /readyz answers 200.", lambda node: [((), node.ready())]),
     Metric("quorate_alarms", "gauge", (),
-           "Alarms of the node; quorate status says what each of them is.",
+           "Alarms of the node; quorate status lists them.",
            lambda node: [((), len(set(node.alarms())))]),
     Metric("quorate_shard_stopped", "gauge", ("shard",),
-           "1 when the replica has stopped or cannot be opened, and quorate status says why.",
+           "1 if the replica has stopped or cannot be opened; quorate status shows the reason.",
            _stopped),
     Metric("quorate_rpc_calls_total", "counter", ("method", "code"),
-           "gRPC calls that have ended, of clients and of nodes, by their status code.",
+           "gRPC calls of clients and nodes that have ended, by status code.",
            lambda node: list(node.serving.calls.ended.items())),
     Metric("quorate_rpc_duration_seconds", "histogram", ("method",),
-           "Time of the gRPC calls that have ended; a stream counts from its beginning.",
+           "Duration of the gRPC calls that have ended; a stream counts from its beginning.",
            lambda node: [((of,), took) for of, took in node.serving.calls.durations.items()]),
     Metric("quorate_rpc_open_calls", "gauge", ("method",),
-           "gRPC calls that go on.",
+           "gRPC calls in progress.",
            lambda node: [((method,), count) for method, count in node.serving.calls.open.items()]),
     Metric("quorate_limits_used", "gauge", ("setting",),
-           "What callers hold of a bound of the section `limits`: calls, watches, views,"
-           " connections, bytes.",
+           "Calls, watches, views, connections or bytes that callers hold of a limit of the"
+           " section `limits`.",
            _shares(lambda share: share.total)),
     Metric("quorate_limits_callers", "gauge", ("setting",),
-           "Callers that hold something of it.",
+           "Callers that hold a part of the limit.",
            _shares(lambda share: len(share.held))),
     Metric("quorate_limits_refused_total", "counter", ("setting",),
-           "Calls, views and connections that were refused because of it.",
+           "Calls, views and connections that were refused because of the limit.",
            _shares(lambda share: share.refused)),
     Metric("quorate_quota_limit", "gauge", ("kind", "name", "quota"),
-           "A bound of the quota of a tenant, an identity or an address that has a row of its own.",
+           "Limit of a quota of a tenant, an identity or an address that has a row of its own.",
            _quotas(2)),
     Metric("quorate_quota_used", "gauge", ("kind", "name", "quota"),
-           "What is used of it: rows and bytes of the cluster, the rest on this node.",
+           "Usage of the quota: rows and bytes of the cluster, the others on this node.",
            _quotas(3)),
     Metric("quorate_quota_refused_total", "counter", ("kind", "name", "quota"),
-           "Calls and commands that were refused because of it.",
+           "Calls and commands that were refused because of the quota.",
            _quotas(4)),
     Metric("quorate_rpc_slow_readers_total", "counter", (),
            "Calls that were ended because their clients read nothing.",
            lambda node: [((), node.serving.limits.slow_readers)]),
     Metric("quorate_rpc_slow_senders_total", "counter", (),
-           "Calls that were ended because their requests had begun and did not come.",
+           "Calls that were ended because their requests stayed incomplete.",
            lambda node: [((), node.serving.limits.connections.stalled)]),
     Metric("quorate_rpc_closed_connections_total", "counter", ("reason",),
-           "Connections that were closed: too many of an address (`share`), or unused (`idle`).",
+           "Connections that were closed: too many from an address (`share`), or unused (`idle`).",
            lambda node: [((why,), count)
                          for why, count in node.serving.limits.connections.ended.items()]),
     Metric("quorate_rpc_faults_total", "counter", ("code",),
-           "Streams and connections of clients that broke the rules of HTTP/2, or a bound of it.",
+           "Streams and connections of clients that broke the rules or a limit of HTTP/2.",
            lambda node: [((code,), count) for code, count in node.serving.faults.items()]),
     Metric("quorate_controller_runs_total", "counter", ("controller",),
-           "Runs of a controller on this node that came to their end.",
+           "Completed runs of a controller on this node.",
            lambda node: [((name,), of.runs) for name, of in node.runner.counters.items()]),
     Metric("quorate_controller_failures_total", "counter", ("controller",),
            "Runs of a controller on this node that failed.",
            lambda node: [((name,), of.failures) for name, of in node.runner.counters.items()]),
     Metric("quorate_controller_state", "gauge", ("controller", "shard", "state"),
-           "1 for what a controller does for a shard that this node leads, 0 for the others.",
+           "1 for the state of a controller for a shard that this node leads, 0 for the others.",
            _states),
     Metric("quorate_timer_next_seconds", "gauge", ("timer",),
-           "Time until the next deadline in the shards that this node leads; below 0 for one that"
-           " is due and not carried out yet; absent without one.",
+           "Time until the next deadline in the shards that this node leads; negative if it is"
+           " overdue; absent without one.",
            lambda node: [((timer,), wait_s) for timer, wait_s in node.timers.next_s().items()]),
     Metric("quorate_cache_age_seconds", "gauge", ("cache",),
-           "How old what a cache holds may be; absent while it does not hold every row.",
+           "Maximum age of the rows in a cache; absent until it holds every row.",
            _cache_ages),
     Metric("quorate_cache_builds_total", "counter", ("cache",),
-           "How many times a cache was built from its rows.",
+           "Number of times that a cache was built from its rows.",
            lambda node: [((cache.name,), cache.builds) for cache in node.watching.caches]),
     Metric("quorate_watch_open_watches", "gauge", (),
-           "Watches that are open, those of caches, mirrors and controllers among them.",
+           "Open watches, including those of caches, mirrors and controllers.",
            lambda node: [((), node.watching.open_now)]),
     Metric("quorate_tls_end_timestamp_seconds", "gauge", ("file",),
            "Unix time from which no certificate of a file of [tls] is valid; absent without TLS.",
            lambda node: [((file,), end) for file, end in node.certificates.ends().items()]
            if node.certificates else []),
     Metric("quorate_audit_records_total", "counter", (),
-           "Audit records that were made; absent while nothing is recorded.",
+           "Audit records that were made; absent without an audit log.",
            lambda node: [((), node.audit.made)] if node.audit else []),
     Metric("quorate_audit_lost_records_total", "counter", (),
            "Audit records that are not in the audit log, because the disk failed or was too slow.",
            lambda node: [((), node.audit.lost)] if node.audit else []),
     Metric("quorate_traces_spans_total", "counter", ("outcome",),
-           "Spans that the collector has (`sent`), that were sent in vain (`failed`), or were too"
-           " many to wait for it (`dropped`); absent while nothing is traced.",
+           "Spans that the collector accepted (`sent`), that it did not accept (`failed`), or that"
+           " exceeded the queue (`dropped`); absent without traces.",
            lambda node: [((outcome,), count) for outcome, count in node.collector.counts.items()]
            if node.collector else []),
     Metric("quorate_loop_lag_seconds", "histogram", (),
-           "How late the event loop came to what was due, sampled ten times a second.",
+           "Delay of due callbacks of the event loop, sampled ten times a second.",
            lambda node: [((), node.serving.lag.late)]),
     Metric("quorate_loop_longest_stop_seconds", "gauge", (),
-           "Longest time for which the event loop stood still in the last minute.",
+           "Longest time that the event loop was blocked in the last minute.",
            lambda node: [((), node.serving.lag.longest_s)]),
 )
 # fmt: on

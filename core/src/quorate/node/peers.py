@@ -1,4 +1,4 @@
-"""The other nodes of a node: how they are found, and the ways on which replicas reach theirs."""
+"""Finds the other nodes, and carries the messages between replicas."""
 
 import asyncio
 import logging
@@ -41,23 +41,24 @@ _log = logging.getLogger(__name__)
 
 TOO_OLD: Final = "its release is too old for the levels that are in force"
 
-#: How often the others are asked where all of them are: who leads must be let in.
+#: Interval of asking the other nodes for all addresses until this node is a member.
 _ASK_S: Final = 0.5
-#: How often the others are asked whether this node's directory is still that of another cluster.
+#: Interval of asking the others whether this directory still belongs to another cluster.
 _AGAIN_S: Final = 2.0
 
 
 def addresses_of(settings: Settings) -> Mapping[str, str]:
-    """Return where a node's file says that nodes are, itself among them."""
+    """Return the addresses of nodes in a node's file, including its own."""
     node, cluster = settings.node, settings.cluster
     return {node.name: node.address, **(cluster.join or cluster.initial_members)}
 
 
 class Addresses:
-    """The addresses of all nodes, this one's too.
+    """The addresses of all nodes, including this one.
 
-    What an operator gave when a node was added counts first, then what this node's own file says,
-    then what each node reports of itself, then what others reported before metadata/0 came.
+    The address that an operator gave when adding a node takes precedence, then the one in this
+    node's file, then the one that the node declares, then reports of others from before metadata/0
+    was known.
     """
 
     def __init__(self, own: Mapping[str, str]) -> None:
@@ -71,21 +72,21 @@ class Addresses:
 
     @property
     def known(self) -> Mapping[str, str]:
-        """Where each node is found."""
+        """The address of each node."""
         return self._known
 
     def share(self, know: Callable[[Mapping[str, str]], None]) -> None:
-        """Pass them on, now and whenever they change."""
+        """Pass the addresses to a callback, now and whenever they change."""
         self._know = know
         know(self._known)
 
     def hear(self, nodes: Mapping[str, str]) -> None:
-        """Take what another node of the cluster knows."""
+        """Add the addresses that another node of the cluster knows."""
         self._heard.update(nodes)
         self._settle()
 
     def follow(self, metadata: Shard) -> None:
-        """Go by what metadata/0 says, from now on."""
+        """Follow the addresses in metadata/0 from now on."""
         metadata.subscribe(lambda _: self._read(metadata))
         self._read(metadata)
 
@@ -112,7 +113,7 @@ def _values(metadata: Shard, family: str) -> Iterable[bytes]:
 
 
 class Peers:
-    """Finds the cluster, and carries what replicas, snapshots and nodes say to each other."""
+    """Finds the cluster, and carries the traffic of replicas, snapshots and nodes."""
 
     def __init__(
         self,
@@ -129,19 +130,19 @@ class Peers:
         self.addresses: Final = Addresses(own)
         self._shards: Final = shards
         self.neighbours: Final = Neighbours(self._others)
-        #: Gets why this node's directory is that of another cluster, once it is met by one.
+        #: Gets the reason once the directory turns out to belong to another cluster.
         self.on_misplaced: Callable[[str], None] = lambda why: None
         #: Gets a node that has met a later start of this one.
         self.on_outdated: Callable[[str], None] = lambda node: None
         self._starts: Final = starts
-        #: What the connected nodes can.
+        #: The levels that the connected nodes support.
         self._can: Final[dict[str, Mapping[str, int]]] = {}
         shards.on_map(self._look_at_levels)
         timing = tuning.shard_settings(settings).timing
         self._loop: Final = loop
         self._heartbeat_s: Final = timing.heartbeat_s
         self._beating: asyncio.Task[None] | None = None
-        #: The heartbeats of nodes, by which idle shards rest.
+        #: The heartbeats of nodes, which let idle shards rest.
         self.liveness: Final = Liveness(
             loop.time, timing, random.getrandbits(61), lambda epoch: self.network.beat(epoch)
         )
@@ -174,16 +175,16 @@ class Peers:
             heard=lambda node, answer: self.census.hear(node, answer.led, full=answer.full),
             before=lambda: self.census.hear(shards.me, shards.led()),
         )
-        #: The replicas that this node was before, while it has to be taken in again.
+        #: The former replicas of this node, until the cluster has added it again.
         self.lost: Sequence[int] = ()
-        #: Gets nodes that have lost the replicas that they were, and where they are.
+        #: Gets a node that has lost its former replicas, its address, and these replicas.
         self.on_lost: Callable[[Peer, str, Sequence[int]], None] = lambda node, at, lost: None
         self._transfers: Final = NetworkSnapshots(self.network, limits)
         self.snapshots: Final = SnapshotQueue(self._transfers, loop=loop)
         self._receiver: Final = SnapshotReceiver(shards.replica, loop=loop)
 
     def add_to(self, server: RpcServer) -> None:
-        """Serve what other nodes send."""
+        """Serve the connections and snapshots of other nodes."""
         self.network.add_to(server)
         self._transfers.add_to(server, self._receiver.begin)
 
@@ -192,7 +193,7 @@ class Peers:
     async def find_cluster(self, waits: Callable[[str], None]) -> bytes:
         """Form a cluster or find it, and return its first entry; raises `FormationRefusedError`.
 
-        While the directory is that of another cluster than the others, `waits` gets the reason.
+        While the directory belongs to another cluster than the others', `waits` gets the reason.
         """
         self.addresses.share(self.network.know)
         if not (entry := self.first_entry()):
@@ -204,15 +205,15 @@ class Peers:
         return entry
 
     def join(self, cluster: bytes) -> None:
-        """Talk to the nodes of this cluster."""
+        """Begin a new start, and connect to the nodes of this cluster."""
         self._starts.begin()
         self.network.join(cluster)
         self.clocks.start()
 
     def live(self) -> None:
-        """Send heartbeats from now on, at which the leaders of shards at rest look for this node.
+        """Start to send heartbeats, on which leaders of shards at rest contact this node.
 
-        While it opens the replicas of many shards, they would do so in vain.
+        While it still opens the replicas of many shards, they would do so in vain.
         """
         if self._beating is None:
             beats = every(
@@ -223,7 +224,7 @@ class Peers:
     async def admitted(self, metadata: Shard) -> None:
         """Return once this node's replica of metadata/0 knows its members.
 
-        Until then the node learns from the others where all of them are.
+        Until then the node asks the others for all addresses.
         """
         if metadata.configuration is not None:
             return
@@ -244,7 +245,7 @@ class Peers:
             cancel()
 
     async def introduce(self) -> None:
-        """Say who this node is, and learn where the others are."""
+        """Introduce this node to the others, and learn the addresses of all nodes."""
         await asyncio.gather(*map(self._ask, sorted(self._others)))
 
     async def stop(self) -> None:
@@ -256,20 +257,20 @@ class Peers:
         await self.channels.close()
         await self.network.stop()
 
-    # What changes of members ask.
+    # For changes of members.
 
     def first_entry(self) -> bytes:
         """Return the first entry of this node's cluster; empty while it has none."""
         return self._forming.introduction.first_entry
 
     async def meet(self, node: str, address: str) -> Introduction:
-        """Ask a node at an address who it is; raises `IntroductionRefusedError`."""
+        """Return the introduction of a node at an address; raises `IntroductionRefusedError`."""
         return await self.network.introduce(node, self._introduction(), address)
 
-    # Who is who.
+    # Introductions.
 
     def _introduction(self) -> Introduction:
-        """Say who this node is, what it serves, and where the others are."""
+        """Return the introduction of this node: its identity, declaration and known addresses."""
         known = sorted(self.addresses.known.items())
         metadata = self._shards.replica(METADATA)
         about = NodeIntroduction(
@@ -293,20 +294,20 @@ class Peers:
         return self._introduction()
 
     def _judge(self, other: Introduction) -> str | None:
-        """Return why nothing may be sent to a node; one that can more ends this one."""
+        """Return why not to send to a node, or None; levels beyond this node's own end this one."""
         about = _about(other)
         self._shards.heard_levels(levels.by_feature(about.levels))
         self._can[other.peer.node] = can = levels.by_feature(about.declaration.levels)
         return TOO_OLD if levels.lacking(can, self._shards.levels) else None
 
     def _look_at_levels(self) -> None:
-        """Part from nodes whose releases have changed and do not support what is in force."""
+        """Reconnect if the release of a connected node lacks a level in force."""
         if any(levels.lacking(can, self._shards.levels) for can in self._can.values()):
             self._can.clear()
             self.network.reconnect()
 
     def _hear(self, about: NodeIntroduction) -> None:
-        """Take what another node of the cluster says of all nodes."""
+        """Add the addresses in another node's introduction."""
         self.addresses.hear({each.node: each.address for each in about.nodes})
 
     def _met(self, node: str, ours: bool) -> None:

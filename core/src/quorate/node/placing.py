@@ -1,4 +1,4 @@
-"""What operators ask and say of where replicas are."""
+"""Operators' requests about the placement of replicas."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -17,14 +17,14 @@ _RECORD_S: Final = 15.0
 
 @dataclass(eq=False)
 class Placing:
-    """Shows the placement, and has metadata/0 record what changes it."""
+    """Shows the placement, and proposes changes of it to metadata/0."""
 
     _placement: Placement
     _groups: Groups
     _census: Census
 
     async def show(self) -> pb.PlacementResponse:
-        """Return where replicas are, what moves, and what is going to move."""
+        """Return the replicas of each node, the moves under way and the planned ones."""
         await self._placement.catch_up()
         places = self._placement.places()
         made = places.plan()
@@ -58,7 +58,7 @@ class Placing:
         )
 
     async def drain(self, request: pb.DrainNodeRequest) -> pb.DrainNodeResponse:
-        """Record that a node gives its replicas away; raises `Rejected` if it cannot."""
+        """Drain a node of its replicas, or undo that; raises `Rejected` if it cannot be drained."""
         await self._placement.catch_up()
         replicas, moves = 0, list[Move]()
         if not request.undo:
@@ -69,7 +69,7 @@ class Placing:
         return pb.DrainNodeResponse(replicas=replicas, moves=map(_shown, moves))
 
     async def move(self, request: pb.MoveReplicaRequest, shard: ShardId) -> None:
-        """Begin to move a replica; raises `Rejected` if it must not."""
+        """Begin to move a replica; raises `Rejected` if it must not move."""
         await self._placement.catch_up()
         command = self._placement.move(shard, request.source, request.target)
         if not request.check_only:

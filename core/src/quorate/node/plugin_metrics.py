@@ -1,4 +1,4 @@
-"""The metrics that plugins declare, kept for Prometheus."""
+"""The declared metrics of plugins, exposed to Prometheus."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,7 +12,7 @@ _Kept = Counter | Gauge | Histogram
 
 
 class PluginMetrics:
-    """What plugins count and observe on this node, checked against what they declare."""
+    """The values of plugins' metrics on this node, checked against their declarations."""
 
     def __init__(self, declared: Mapping[str, Metric], registry: CollectorRegistry) -> None:
         self._declared: Final = declared
@@ -22,7 +22,7 @@ class PluginMetrics:
         self._set: Final[set[Gauge]] = set()
 
     def count(self, metric: str, value: float, labels: Mapping[str, str]) -> None:
-        """Add to a counter; raises `LookupError` and `ValueError` for what was not declared so."""
+        """Add to a counter; raises `LookupError` and `ValueError` unless it was declared so."""
         kept = self._found(metric, labels)
         if not isinstance(kept, Counter):
             raise ValueError(f"metric {metric} is a {self._declared[metric].kind}: use observe")
@@ -44,7 +44,7 @@ class PluginMetrics:
             (kept.labels(**labels) if labels else kept).observe(value)
 
     def withdraw(self, metric: str, labels: Mapping[str, str]) -> None:
-        """Forget what a gauge was set to; counters and histograms keep what they have."""
+        """Remove the value of a gauge; counters and histograms keep theirs."""
         kept = self._found(metric, labels)
         if not isinstance(kept, Gauge):
             return

@@ -1,4 +1,4 @@
-"""What a start refuses of a configuration, found before a directory or a port is touched."""
+"""Finds errors of a configuration before a start touches a directory or a port."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from quorate.observe.audit import AuditError
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.server import ServingRefusedError
 
-#: About files, which others deliver and renew.
+#: Errors about files, which may be delivered or renewed later.
 _OF_FILES: Final = (AuditError, CertificateError, IssuerError)
 _REFUSED: Final = (
     *_OF_FILES,
@@ -39,9 +39,9 @@ _REFUSED: Final = (
 
 
 def refusals(settings: Settings, catalog: Catalog) -> Iterator[Exception]:
-    """Yield every error that the start of a node, or of one worker, would end with.
+    """Yield every error that would end the start of a node, or of one worker.
 
-    It changes nothing. Ports that are in use and other nodes are left to the start.
+    Changes nothing. Ports in use and other nodes are not checked.
     """
 
     def groups() -> None:
@@ -49,7 +49,7 @@ def refusals(settings: Settings, catalog: Catalog) -> Iterator[Exception]:
 
     def members() -> None:
         first_entry = b""
-        # Another user than the node's may check a file, and not look into the directory.
+        # A user other than the node's may check a file without access to the directory.
         with suppress(PermissionError):
             first_entry = look(settings)
         if not first_entry and (named := initial_members(settings)):
@@ -66,7 +66,7 @@ def refusals(settings: Settings, catalog: Catalog) -> Iterator[Exception]:
     def audit() -> None:
         file = settings.audit.file
         if file is not None and not _is_folder(file.parent):
-            raise AuditError(f"{file.parent} is no directory; make it, or correct audit.file")
+            raise AuditError(f"{file.parent} is no directory; create it, or correct audit.file")
 
     checks: tuple[Callable[[], None], ...] = (
         groups,
@@ -85,12 +85,12 @@ def refusals(settings: Settings, catalog: Catalog) -> Iterator[Exception]:
 
 
 def may_pass(refusal: Exception) -> bool:
-    """Whether another start may succeed with the same configuration."""
+    """Return whether another start may succeed with the same configuration."""
     return isinstance(refusal, _OF_FILES)
 
 
 def demand_traces(settings: Settings) -> None:
-    """Raise `ServingRefusedError` for traces that are wanted without their extra."""
+    """Raise `ServingRefusedError` if traces are configured without their extra installed."""
     if settings.traces.endpoint is None:
         return
     try:

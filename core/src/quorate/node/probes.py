@@ -1,4 +1,4 @@
-"""What a node answers over HTTP: its metrics, whether it lives, and whether it is ready."""
+"""The metrics, the liveness and the readiness of a node over HTTP."""
 
 import asyncio
 import ssl
@@ -16,19 +16,19 @@ from quorate.observe.http import Answer, HttpServer, Request, Site
 
 T = TypeVar("T")
 
-#: A loop that has not turned for this long is not alive.
+#: A loop that does not respond for this long is not alive.
 LIVE_WITHIN_S: Final = 2.0
 _METRICS_WITHIN_S: Final = 5.0
-#: Names of metrics that one may ask for.
+#: Maximum number of names in a request for metrics.
 _MOST_NAMES: Final = 256
-#: How long metrics are read before others get their turn.
+#: How long metrics are read before the loop serves other tasks.
 _TURN_S: Final = 0.001
 
 
 class Probes:
-    """Asks the node's loop from the threads of callers.
+    """Queries the node's loop from the threads of callers.
 
-    `missing` says what a node that is not ready waits for; it is called on the loop.
+    `missing` returns the reasons why the node is not ready; it is called on the loop.
     """
 
     def __init__(
@@ -49,35 +49,35 @@ class Probes:
         tls: ssl.SSLContext | None = None,
         sites: Mapping[str, Site] | None = None,
     ) -> int:
-        """Listen, and return the port; raises `OSError` where that cannot be."""
+        """Listen, and return the port; raises `OSError` if it cannot."""
         paths = {"/livez": self._livez, "/readyz": self._readyz}
         sites = {"/metrics": self._metrics, **(sites or {})}
         self._server = HttpServer(host, port, paths, tls, sites)
         return self._server.port
 
     async def stop(self) -> None:
-        """Answer no more."""
+        """Stop listening."""
         if self._server is not None:
             await self._loop.run_in_executor(None, self._server.close)
 
     def _metrics(self, asked: Request) -> Answer:
         if asked.path:
             return Answer(HTTPStatus.NOT_FOUND, b"all metrics are at /metrics\n")
-        # They are read on the loop, where they change, and written down beside it.
+        # They are read on the loop, where they change, and encoded in this thread.
         found = self._ask(self._read, _METRICS_WITHIN_S)
         if found is None:
             return _silent(_METRICS_WITHIN_S)
         if asked.query.get("names"):
             names = tuple(asked.query["names"].split(","))
             if len(names) > _MOST_NAMES:
-                text = f"names may be {_MOST_NAMES} at most\n".encode()
+                text = f"at most {_MOST_NAMES} names allowed\n".encode()
                 return Answer(HTTPStatus.BAD_REQUEST, text)
             found = [each for each in found if _is_named(each.name, names)]
-        # Exemplars are in that of OpenMetrics alone, which Prometheus prefers.
+        # Only the format of OpenMetrics, which Prometheus prefers, has exemplars.
         try:
             encode, content_type = choose_encoder(asked.accept)
         except TypeError:
-            # The version that it asks for is no number.
+            # The requested version is not a number.
             encode, content_type = choose_encoder("")
         content = encode(SimpleNamespace(collect=lambda: found))
         return Answer(HTTPStatus.OK, content, content_type)
@@ -96,7 +96,7 @@ class Probes:
         return Answer(HTTPStatus.OK, b"ready\n")
 
     def _ask(self, question: Callable[[], Coroutine[None, None, T]], within_s: float) -> T | None:
-        """Return what the loop answers; None when it does not do so in time."""
+        """Run a coroutine on the loop and return its result; None if it takes too long."""
         asking = question()
         try:
             asked = asyncio.run_coroutine_threadsafe(asking, self._loop)
@@ -130,7 +130,7 @@ class Probes:
 
 
 def _is_named(family: str, names: tuple[str, ...]) -> bool:
-    """Return whether samples of a family have names that begin with any of these."""
+    """Return whether a family has samples with names that begin with any of these."""
     return family.startswith(names) or any(each.startswith(family) for each in names)
 
 

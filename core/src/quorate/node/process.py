@@ -1,4 +1,4 @@
-"""The life of a process that is a node: until a signal, or until it cannot go on."""
+"""Runs a process as a node, until a signal or until the node cannot go on."""
 
 import asyncio
 import gc
@@ -45,14 +45,14 @@ from quorate.storage.engine.port import EngineError
 
 _log = logging.getLogger(__name__)
 
-#: The thread that syncs must not wait long for the interpreter when it is done.
+#: Short, so that the syncing thread soon gets the interpreter back after a sync.
 SWITCH_INTERVAL_S: Final = 0.0003
-#: A collection of garbage stops the node for as long as there are objects: at most 30,000 younger
-#: ones take a few milliseconds, all of those of 10,000 watches hundreds. What a hundred calls in
-#: flight hold is fewer: they begin none, which would take a sixth of the time of a read.
+#: A collection of garbage stops the node in proportion to the objects: at most 30,000 young ones
+#: take a few milliseconds, all objects of 10,000 watches hundreds. A hundred calls in flight hold
+#: fewer objects, so they trigger no collection, which would take a sixth of the time of a read.
 COLLECTING: Final = 10_000, 2, 1_000
 
-#: A disk that damages its files as often within this time is not written to again and again.
+#: A node that gives up its directory this often within this time is not started again.
 MOST_GIVEN_UP: Final = 10
 GIVEN_UP_WITHIN_S: Final = 600.0
 
@@ -78,15 +78,15 @@ _ENDS: Final = (
 
 
 class NodeEndedError(Exception):
-    """The node could not start, or not go on; the text says why, and what to do."""
+    """The node could not start or go on; the text gives the reason and the remedy."""
 
 
 class NodeRemovedError(NodeEndedError):
-    """The cluster goes on without the node: to start it again as it is would be in vain."""
+    """The cluster has removed the node: starting it again unchanged would fail."""
 
 
 class NodeTooOldError(NodeEndedError):
-    """The cluster uses what the release of the node lacks: another start would be in vain."""
+    """The cluster requires a newer release than the node's: starting it again would fail."""
 
 
 def run(
@@ -95,7 +95,7 @@ def run(
     sites: Mapping[str, Site],
     client_port: int | None = None,
 ) -> None:
-    """Be a node until SIGTERM or SIGINT, which end it in order; raises `NodeEndedError`.
+    """Run a node until SIGTERM or SIGINT, which stop it in order; raises `NodeEndedError`.
 
     A worker also serves clients at `client_port`.
     """
@@ -104,7 +104,7 @@ def run(
     try:
         given_up: deque[float] = deque(maxlen=MOST_GIVEN_UP)
         while not _lived(settings, catalog, sites, client_port):
-            # What the error knew holds the database that could not be read, and its lock.
+            # Objects that the error refers to hold the unreadable database, and its lock.
             gc.collect()
             given_up.append(time.monotonic())
             if len(given_up) == MOST_GIVEN_UP and given_up[-1] - given_up[0] < GIVEN_UP_WITHIN_S:
@@ -124,7 +124,7 @@ def run(
 def _lived(
     settings: Settings, catalog: Catalog, sites: Mapping[str, Site], client_port: int | None
 ) -> bool:
-    """Run the node to its end; False: its directory was given up, and it is to begin anew."""
+    """Run the node to its end; False: its directory was given up, and it must start again."""
     try:
         uvloop.run(_live(settings, catalog, sites, client_port))
     except _ENDS as error:
@@ -135,18 +135,18 @@ def _lived(
 
 
 def _damage_of(error: BaseException | None) -> BaseException | None:
-    """Return the damage that ended the node; its end may have failed in turn."""
+    """Return the damage that ended the node, also if its shutdown failed in turn."""
     while error is not None and not is_damage(error):
         error = error.__context__
     return error
 
 
 def _give_up(settings: Settings, error: BaseException) -> bool:
-    """Give up the node's damaged directory, if there are others to take the node in again."""
+    """Give up the node's damaged directory, if other nodes exist that can add it again."""
     node = settings.node
     if not addresses_of(settings).keys() - {node.name}:
         return False
-    _log.error("this node gives up its directory, and begins anew: %s", error)
+    _log.error("this node gives up its directory, and starts as a new replica: %s", error)
     give_up(node.dir.absolute(), directory_of(settings).me.replica, str(error), wall_ms())
     return True
 
@@ -177,7 +177,7 @@ async def _live(
 
 
 async def _serve(node: Node) -> None:
-    # From the beginning: a start with a thousand shards makes many objects, all of which stay.
+    # Before the start, which creates many lasting objects with a thousand shards.
     gc.set_threshold(*COLLECTING)
     await node.start()
     await node.ready()

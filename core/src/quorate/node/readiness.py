@@ -1,4 +1,4 @@
-"""How far a node has come, and when it is good for its shards."""
+"""The life cycle of a node, and the wait until it can serve its shards."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ STOPPING: Final = "this node is stopping; ask another node"
 
 
 class Life:
-    """A node begins, settles, is ready, and stops; at any time something may end it."""
+    """The life cycle of a node: starting, settling, ready, stopping; an error may end it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
@@ -36,16 +36,16 @@ class Life:
         missing: Callable[[], Sequence[str]],
         lacking: Callable[[], Sequence[str]] = list,
     ) -> None:
-        """Be ready when this has ended; `missing` says what it still waits for.
+        """Become ready when a coroutine has ended; `missing` returns what it waits for.
 
-        From then on `lacking` says what keeps it from being ready again.
+        From then on `lacking` returns the reasons why the node is no longer ready.
         """
         self._unsettled, self._lacking = missing, lacking
         self._settling = self._loop.create_task(settling)
         self._settling.add_done_callback(self._settled)
 
     async def settled(self) -> None:
-        """Wait until the node is ready; raises what ended it before that."""
+        """Wait until the node is ready; raises the error that ended it before."""
         if self._settling is None:
             raise RuntimeError("start the node first")
         await asyncio.wait([self._settling, self._ended], return_when=asyncio.FIRST_COMPLETED)
@@ -54,28 +54,28 @@ class Life:
         await self._settling
 
     def end(self, error: Exception) -> None:
-        """Record that the node cannot go on; the first reason counts."""
+        """Record the error that ends the node; only the first one counts."""
         if not self._ended.done():
             self._ended.set_exception(error)
-            # Waiters get the exception; if there are none, the node's stop is on its way.
+            # Waiters get the exception; without waiters, the node is already stopping.
             self._ended.exception()
 
     async def ended(self) -> None:
-        """Wait until the node cannot go on; raises what stopped it."""
+        """Wait until the node cannot go on; raises the error that ended it."""
         await asyncio.shield(self._ended)
 
     def stop(self) -> None:
-        """Record that the node stops."""
+        """Record that the node is stopping."""
         self._stopping = True
 
     async def stop_settling(self) -> None:
-        """Wait for nothing more."""
+        """Cancel settling."""
         if self._settling is not None:
             self._settling.cancel()
             await asyncio.wait([self._settling])
 
     def missing(self) -> Sequence[str]:
-        """Return what keeps the node from being ready; nothing when it is."""
+        """Return the reasons why the node is not ready; empty if it is."""
         if self._stopping:
             return [STOPPING]
         if self._ended.done():
@@ -93,18 +93,18 @@ class Life:
 
 _log = logging.getLogger(__name__)
 
-#: How often it is said what is waited for.
+#: Interval between log lines about missing shards.
 _TELL_S: Final = 10.0
-#: Leaders that say nothing for this time are asked.
+#: Shards whose leaders announce nothing for this time are read.
 _UNTOLD_S: Final = 2.0
-#: Other nodes say within this time what they lead, or do not run.
+#: Time for other nodes to report the shards that they lead; later ones are down.
 _SAID_S: Final = 10.0
-#: How often it is looked whether they have.
+#: Interval between checks of these reports.
 _LOOK_S: Final = 0.1
 
 
 def ended(shards: NodeShards) -> list[tuple[ShardId, str]]:
-    """Return the shards whose replica here does not go on, each with the reason."""
+    """Return the shards whose replica on this node has stopped or is broken, with the reasons."""
     stopped = {
         shard.id: f"has stopped on {shards.me.node}: {shard.stopped}"
         for shard in shards.all()
@@ -118,7 +118,7 @@ def ended(shards: NodeShards) -> list[tuple[ShardId, str]]:
 
 
 class Readiness:
-    """Waits for the shards of a node, and says from time to time what is missing."""
+    """Waits for the shards of a node, and logs periodically what is missing."""
 
     def __init__(self, shards: NodeShards, loop: asyncio.AbstractEventLoop) -> None:
         self._shards: Final = shards
@@ -126,7 +126,7 @@ class Readiness:
         self._caught_up: Final = set[ShardId]()
 
     async def hosted(self) -> list[Shard]:
-        """Return the replicas here, once all shards are founded and opened, as far as they can."""
+        """Return the replicas on this node, once all shards are founded, and opened or broken."""
         changed = asyncio.Event()
         metadata = self._shards.replica(METADATA)
         cancel = metadata.subscribe(lambda _: changed.set()) if metadata is not None else None
@@ -149,14 +149,14 @@ class Readiness:
     async def wanted(self, census: Census) -> list[Shard]:
         """Open the replicas of all shards that have a leader, and return those that are open.
 
-        The other nodes say which shards they lead. Those without a leader open when somebody has
-        a use for them, or in their turn: most nodes have just started.
+        The other nodes report the shards that they lead. Shards without a leader are opened on
+        first use, or in their turn: most nodes have just started.
         """
         metadata, unopened = self._shards.replica(METADATA), self._shards.unopened
         if metadata is None:
             return list(self._shards.all())
         if unopened:
-            # Then it is in contact with most nodes.
+            # After that, it is in contact with a majority of nodes.
             await self.tried([metadata])
         patience, led = self._loop.time() + _SAID_S, dict[ShardId, None]()
         while unopened:
@@ -167,7 +167,7 @@ class Readiness:
             if all_said or self._loop.time() >= patience:
                 break
             await pause(self._loop, _LOOK_S)
-        # Those that nodes lead from now on have just been opened, one after the other.
+        # Shards that get a leader later have just been opened there, one after the other.
         while any(shard in unopened for shard in led):
             await pause(self._loop, _LOOK_S)
         return list(self._shards.all())
@@ -177,9 +177,9 @@ class Readiness:
         return [peer for peer in members if peer != self._shards.me]
 
     async def told(self, hosted: Iterable[Shard]) -> None:
-        """Wait for the shards whose leaders say by themselves what they had committed.
+        """Wait for the shards whose leaders announce their commit index by themselves.
 
-        A question wakes a shard. Return once all have said it, or none has for some time.
+        A read would wake a shard. Return once all have, or none has for some time.
         """
         left, waiting = list(hosted), Pause(self._loop)
         until = self._loop.time() + _UNTOLD_S
@@ -190,12 +190,12 @@ class Readiness:
                 left, until = untold, self._loop.time() + _UNTOLD_S
 
     async def caught_up(self, hosted: Sequence[Shard]) -> None:
-        """Return once shards have what their leaders had committed, or end here."""
+        """Return once shards have caught up with their leaders' commits, or have ended here."""
         while hosted:
             hosted = await self.tried(hosted)
 
     async def tried(self, hosted: Sequence[Shard]) -> Sequence[Shard]:
-        """Give shards some time to catch up; return those that have not, and are worth the wait."""
+        """Give shards some time to catch up; return the late ones that may still do so."""
         caught_up = await asyncio.gather(*map(self._tried, hosted))
         late = [shard for shard, is_good in zip(hosted, caught_up, strict=True) if not is_good]
         if late:
@@ -214,13 +214,13 @@ class Readiness:
         except ReadTimeoutError:
             return False
         except UnreadableError:
-            # Why it ended is said where replicas stop; the node goes on without it.
+            # The reason is reported where replicas stop; the node goes on without it.
             return True
         self._caught_up.add(shard.id)
         return True
 
     def missing(self) -> list[str]:
-        """Say what the node still waits for, in a sentence each."""
+        """Return the reasons why the node is not ready yet, a sentence each."""
         lagging = [
             shard.id
             for shard in self._shards.all()
@@ -231,7 +231,7 @@ class Readiness:
         ]
 
     def lacking(self) -> list[str]:
-        """Say which shards have no replica here that goes on, and why, in a sentence each."""
+        """Return a sentence for each shard without a running replica here, with the reason."""
         absent = [f"there is no {each} yet" for each in self._missing()]
         return absent + [f"shard {shard} {why}" for shard, why in ended(self._shards)]
 
@@ -247,7 +247,7 @@ class Readiness:
                 missing.append(f"shard of group {group}")
                 continue
             if len(shards) < declared and not any(map(self._shards.slot_map.members, shards)):
-                # Of its own group, metadata/0 is known before the group is founded.
+                # metadata/0 is known before its own group is founded.
                 missing.append(f"shard of group {group} beside {shards[0]}")
                 continue
             missing += [

@@ -1,4 +1,4 @@
-"""Takes nodes back that had to give up their directories, in place of what they were before."""
+"""Replaces the lost replicas of nodes that had to give up their directories."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from quorate.v1.control_pb2 import MemberRow
 
 _log = logging.getLogger(__name__)
 
-#: How often a node says that it has to be taken in again.
+#: Interval between a node's requests to be added again.
 _AGAIN_S: Final = 1.0
 
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError, Rejected, Invalid)
 
 
 class Replacing:
-    """Asks to be taken in again, if this node lost what it was; does so for others as the leader.
+    """Asks for this node to be added again after a loss; as leader, adds others again.
 
-    A node proves that it may be replaced by the replica that it was, which only members know.
+    A node proves its claim by the id of its former replica, which only members know.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Replacing:
         peers.on_lost = self._take
 
     def start(self) -> None:
-        """Ask to be taken in again, if that has to be."""
+        """Ask to be added again, if this node has lost its replica."""
         lost = self._directory.lost
         if lost.replicas:
             state = "its directory was given up, and it waits to be taken in as a new replica"
@@ -68,7 +68,7 @@ class Replacing:
             self._asking = self._loop.create_task(self._ask(damage))
 
     async def stop(self) -> None:
-        """Ask and take no more."""
+        """Stop asking for itself and adding others."""
         await end(self._asking, self._taking)
 
     async def _ask(self, damage: Damage) -> None:
@@ -80,7 +80,7 @@ class Replacing:
         self._repairs.healed(damage, "it was taken in as a new replica, and has all of its shards")
 
     def _is_member(self) -> bool:
-        """Whether this node was added, in every shard."""
+        """Return whether this node has been added, in every shard."""
         metadata = self._shards.get(METADATA)
         if metadata is None or metadata.configuration is None:
             return False
@@ -112,6 +112,6 @@ class Replacing:
             async for _ in self._members.add(node.node, address):
                 pass
         except _PASSING as error:
-            _log.warning("%s cannot be taken in again yet: %s", node.node, error)
+            _log.warning("%s cannot be added again yet: %s", node.node, error)
         else:
-            _log.warning("%s was taken in again as %s", node.node, node)
+            _log.warning("%s was added again as %s", node.node, node)

@@ -1,4 +1,4 @@
-"""What operators have done with the number of shards."""
+"""Splits and merges of shards, on request of operators."""
 
 import asyncio
 from contextlib import suppress
@@ -35,7 +35,7 @@ _CATCH_UP_S: Final = 2.0
 
 @dataclass(eq=False)
 class Splitting:
-    """Has metadata/0 record what the leaders of shards carry out."""
+    """Proposes splits and merges to metadata/0, for the leaders of shards to carry out."""
 
     _shards: NodeShards
     _groups: Groups
@@ -43,9 +43,9 @@ class Splitting:
     async def split(
         self, shard: ShardId, into: int, *, check_only: bool = False, most_shards: int = 0
     ) -> pb.SplitShardResponse:
-        """Begin to split a shard; raises `Rejected` if it cannot be.
+        """Begin to split a shard; raises `Rejected` if it cannot be split.
 
-        One that nobody ordered names the most shards that its group may have.
+        An automatic split sets `most_shards`, the limit of shards of the group.
         """
         row, into = await self._row(shard), into or 2
         check_splittable(row, str(shard), into)
@@ -69,7 +69,7 @@ class Splitting:
         )
 
     async def cancel(self, shard: ShardId) -> None:
-        """Take a split back; raises `Rejected` once the shard was cut."""
+        """Cancel a split; raises `Rejected` once the shard has been cut."""
         row = await self._row(shard)
         if row is None or not row.HasField("split"):
             raise Rejected("FAILED_PRECONDITION", f"shard {shard} is not being split")
@@ -83,7 +83,7 @@ class Splitting:
     async def merge(
         self, one: ShardId, other: ShardId, *, check_only: bool = False
     ) -> pb.MergeShardsResponse:
-        """Begin to merge two shards; raises `Rejected` if they cannot be.
+        """Begin to merge two shards; raises `Rejected` if they cannot be merged.
 
         The rows of the smaller one are added to the larger one's.
         """
@@ -99,7 +99,7 @@ class Splitting:
         try:
             check_alike(base, added, common)
         except Rejected as error:
-            # What may soon be otherwise is waited for.
+            # A passing obstacle is waited for.
             if error.code != NOT_YET:
                 raise
         number = max(max(each.number, each.drawn) for each in known.values()) + 1
@@ -120,7 +120,7 @@ class Splitting:
         return found
 
     async def cancel_merge(self, shard: ShardId) -> None:
-        """Take a merge back; raises `Rejected` once its slots are the new shard's."""
+        """Cancel a merge; raises `Rejected` once the new shard owns its slots."""
         row = await self._row(shard)
         if row is None or not row.HasField("merge"):
             raise Rejected("FAILED_PRECONDITION", f"shard {shard} is not being merged")
@@ -134,6 +134,6 @@ class Splitting:
         if metadata is not None:
             with suppress(UnreadableError):
                 await metadata.read_barrier(_CATCH_UP_S)
-                # What follows the rows has its own turn.
+                # Subscribers to the rows need a turn of the loop.
                 await asyncio.sleep(0)
         return self._shards.rows().get(shard)

@@ -1,4 +1,4 @@
-"""Whether a node that became ready can still serve: majorities of its shards, room on its disk."""
+"""Checks that a ready node can still serve: majorities of its shards, and room on its disk."""
 
 import asyncio
 import logging
@@ -12,18 +12,19 @@ from quorate.plugin.shard_id import ShardId
 
 _log = logging.getLogger(__name__)
 
-#: How often it is looked, and how long a shard may be without a majority: elections are over then.
+#: Interval between checks, and how long a shard may lack a majority: elections end sooner.
 _LOOK_S: Final = 2.0
 _PATIENCE_S: Final = 5.0
 _PATIENCE_ELECTIONS: Final = 5
-#: Shards that are named; of more there is the number.
+#: Maximum number of shards to name; the others are counted.
 _MOST_NAMED: Final = 10
 
 
 class Standing:
-    """Looks at the shards and the disk; `changed` gets whether all is well, each time it differs.
+    """Checks the shards and the disk; calls `changed` when the health of the node changes.
 
-    `shortage` returns why writes are refused for lack of room, or None.
+    `changed` gets whether the node is healthy. `shortage` returns why writes are refused for lack
+    of room, or None.
     """
 
     def __init__(
@@ -42,16 +43,16 @@ class Standing:
         self._looking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Look from now on."""
-        failed = "cannot look whether this node can serve; trying again"
+        """Start to check."""
+        failed = "cannot check whether this node can serve; trying again"
         self._looking = self._loop.create_task(every(self._loop, _LOOK_S, self.look, failed))
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         await end(self._looking)
 
     async def look(self) -> None:
-        """Look at every shard that is open here, log what changed, and report it."""
+        """Check every open shard, and log and report changes."""
         now = self._loop.time()
         without = frozenset(
             shard.id
@@ -69,7 +70,7 @@ class Standing:
             await self._changed(is_well)
 
     def lacking(self) -> Sequence[str]:
-        """Say why the node cannot serve all of its shards, in a sentence each."""
+        """Return the reasons why the node cannot serve all of its shards, a sentence each."""
         shards = sorted(self._without)
         lacking = [
             f"shard {shard} has no majority: too few of its nodes answer"

@@ -1,7 +1,7 @@
 """The starts of a node, counted in its directory, and the last ones of the nodes that it has met.
 
-A directory that was put back from an older copy of itself counts from an older number. What it
-acknowledged and voted for since is known to others alone, and these remember the later start.
+A directory restored from an older copy of itself counts from an older number. Only other nodes know
+its later acknowledgements and votes, and they remember the later start.
 """
 
 import json
@@ -18,24 +18,24 @@ _MARK_BITS: Final = 64
 
 
 class Starts:
-    """The file in a node's directory; whatever is told or answered is durable before."""
+    """The file of starts in a node's directory; it is durable before a caller goes on."""
 
     def __init__(self, directory: Path) -> None:
         self._file: Final = directory / _FILE
-        #: This start of the node; not begun yet.
+        #: This start of the node, or the last one before `begin`.
         self.own = Start()
         self._met: Final[dict[str, tuple[int, Start]]] = {}
         self._read()
 
     def begin(self) -> None:
-        """Count one more start."""
+        """Count a new start, durably."""
         self.own = Start(self.own.number + 1, secrets.randbits(_MARK_BITS))
         self._write()
 
     def is_newest(self, peer: Peer, start: Start) -> bool:
         """Remember a start of another node; False: a later one of the same replica is known.
 
-        A node of a release that counts none has nothing to remember.
+        A node of a release without counted starts has nothing to remember.
         """
         if not start.number:
             return True
@@ -57,7 +57,7 @@ class Starts:
                 for node, (replica, number, mark) in kept["met"].items()
             }
         except (FileNotFoundError, ValueError, KeyError, TypeError):
-            # A node that counts anew is taken for an older copy, and rebuilt.
+            # A node that counts from zero again is treated as an older copy, and rebuilt.
             return
         self.own = own
         self._met.update(met)

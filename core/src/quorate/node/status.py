@@ -1,4 +1,4 @@
-"""What a node says of itself and of its cluster to operators."""
+"""Reports of a node, for operators, about itself and its cluster."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,13 +28,13 @@ from quorate.storage.data.record import AppliedRecord
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import ShardRow
 
-#: A controller that failed so often in a row is not just waiting for a leader.
+#: A controller with this many failures in a row is not just waiting for a leader.
 _FAILURES: Final = 3
 
 
 @dataclass(eq=False)
 class NodeReports:
-    """Says what the node knows and does, whatever it is doing."""
+    """Reports the topology and the status of the node, in every state of the node."""
 
     _settings: Settings
     _catalog: Catalog
@@ -55,10 +55,10 @@ class NodeReports:
         self._started_at_ms = wall_ms()
 
     def topology(self) -> pb.TopologyResponse:
-        """Return where the shards of the cluster are, as far as this node knows.
+        """Return the places of the cluster's shards, as far as this node knows.
 
         Raises `UnreadableError` on a node that has a cluster and does not belong to it, not yet or
-        no more: its knowledge of the members is too old.
+        no longer: its knowledge of the members is too old.
         """
         if self._replicas.cluster and self._shards.get(METADATA) is None:
             raise UnreadableError(
@@ -71,7 +71,7 @@ class NodeReports:
         )
 
     def topology_key(self) -> object:
-        """Return what differs when the topology may: much cheaper to make."""
+        """Return a key that changes whenever the topology may: much cheaper to compute."""
         metadata = self._shards.get(METADATA)
         led = [
             (shard.id, shard.term, shard.leader, shard.configuration)
@@ -87,7 +87,7 @@ class NodeReports:
         return changes, tuple(led), tuple(elsewhere), self._addresses.known
 
     def status(self) -> pb.NodeStatusResponse:
-        """Return what this node is doing."""
+        """Return the status of this node."""
         node = self._settings.node
         return pb.NodeStatusResponse(
             node=node.name,
@@ -153,7 +153,7 @@ class NodeReports:
                 pb.NodeLevels(
                     node=each.node,
                     version=each.version,
-                    # One that lost its directory does not answer for the replica that it was.
+                    # A node that lost its directory does not answer for its former replica.
                     answers=answering.get(each.node) in (each.replica, 0),
                     levels=each.levels,
                 )
@@ -163,7 +163,7 @@ class NodeReports:
         )
 
     def alarms(self) -> Iterator[str]:
-        """Yield what an operator has to look after."""
+        """Yield the problems that need an operator."""
         caution = self._settings.timing.caution
         if caution is not None:
             yield caution
@@ -187,12 +187,12 @@ class NodeReports:
             if shard.clock_alarm is not None:
                 yield f"shard {shard.id}: {shard.clock_alarm}"
 
-    # Where things are.
+    # Places.
 
     def _nodes(self, places: list[pb.ShardPlace]) -> list[pb.NodeAddress]:
         """Return the members of the cluster whose addresses are known.
 
-        Before there are members, what the file names is all there is.
+        Before the members are known, returns the nodes that the file names.
         """
         known = self._addresses.known
         members = {node for place in places for node in place.nodes} or set(known)
@@ -207,7 +207,7 @@ class NodeReports:
         if METADATA in here:
             # Until its row is written, all slots of its group are its own.
             rows.setdefault(METADATA, ShardRow(slots=even_cut(1)[0]))
-        # Those that were merged stay until a majority has the new shard.
+        # Merged shards stay until a majority has the new shard.
         gone = {each for each, row in rows.items() if row.merged_into and not replicas_of(row)}
         for shard in sorted({*rows, *here} - gone):
             row, replica = rows.get(shard), here.get(shard)

@@ -5,14 +5,14 @@ import os
 import socket
 from typing import Final
 
-#: Where it listens, how long the node may be silent, and which process it means.
+#: The supervisor's socket, the longest allowed silence, and the supervised process.
 _SOCKET: Final = "NOTIFY_SOCKET"
 _WATCHDOG: Final = "WATCHDOG_USEC"
 _OF: Final = "WATCHDOG_PID"
 
 
 def unheard() -> dict[str, str]:
-    """Return the environment of a child that must not notify: this process does."""
+    """Return the environment for a child that must not notify, as this process does."""
     return {key: value for key, value in os.environ.items() if key not in (_SOCKET, _WATCHDOG, _OF)}
 
 
@@ -22,13 +22,13 @@ def tell(state: str) -> None:
     if not address:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as notified:
-        # A leading @ stands for a name without a file.
+        # A leading @ denotes an abstract socket.
         notified.connect(f"\0{address[1:]}" if address[0] == "@" else address)
         notified.send(state.encode())
 
 
 async def keep_alive() -> None:
-    """Say that the loop runs, twice in the time after which it would be ended."""
+    """Notify the watchdog that the loop runs, twice per allowed silence."""
     allowed = os.environ.get(_WATCHDOG, "")
     if not allowed.isdecimal() or os.environ.get(_OF, str(os.getpid())) != str(os.getpid()):
         return

@@ -1,4 +1,4 @@
-"""The workers of a machine as processes: started, started again, and ended together."""
+"""Runs the workers of a machine as processes: starts, restarts and ends them."""
 
 import asyncio
 import errno
@@ -20,14 +20,14 @@ from quorate.rpc.server import ServingRefusedError
 
 _log = logging.getLogger(__name__)
 
-#: The pause before a worker that has ended is started again; it doubles with each further end.
+#: The delay before an ended worker is restarted; it doubles with each further end.
 PAUSE_S: Final = 0.2
-#: A worker that ends more often than this within the window is not started again.
+#: A worker that ends more often than this within the window is not restarted.
 MOST_ENDS: Final = 5
 WINDOW_S: Final = 60.0
-#: An orderly end hands over leaders and finishes calls, each within its bound.
+#: Timeout of an orderly end, which transfers leaders and finishes calls.
 END_S: Final = 25.0
-#: How often it is looked whether all workers are ready.
+#: Interval between checks whether all workers are ready.
 _LOOK_S: Final = 0.2
 
 #: Returns the command that runs the worker of a number.
@@ -39,34 +39,34 @@ class WorkersEndedError(Exception):
 
     def __init__(self, text: str, code: int | None) -> None:
         super().__init__(text)
-        #: The exit code with which all of them ended for good; None: another start may help.
+        #: The exit code with which all of them ended permanently; None: a restart may help.
         self.code: Final = code
 
 
-#: What keeps the workers from being started.
+#: Errors that prevent the start of the workers.
 REFUSED: Final = (CertificateError, OtherProcessesError, OSError, ServingRefusedError)
 
 
 @dataclass(eq=False)
 class _Running:
-    """A worker and its process, one after the other."""
+    """A worker and its current process."""
 
     number: int
     worker: Worker
     process: asyncio.subprocess.Process | None = None
-    #: Why it is not started again; empty: it is.
+    #: Why it is not restarted; empty: it is.
     given_up: str = ""
-    #: The exit code with which it ended for good.
+    #: The exit code with which it ended permanently.
     code: int | None = None
     starts: int = 0
     ends: deque[float] = field(default_factory=deque)
 
 
 class Supervisor:
-    """Runs the workers of a machine until SIGTERM or SIGINT, which end them in order.
+    """Runs the workers of a machine until SIGTERM or SIGINT, which stop them in order.
 
-    One that ends by itself is started again, after a pause that grows. One that ends too often, or
-    for good, stays ended while the others go on: `/readyz` says so.
+    A worker that ends by itself is restarted after a growing delay. One that ends too often, or
+    permanently, stays down while the others go on; `/readyz` reports it.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Supervisor:
         command_of: CommandOf,
         for_good: Mapping[int, str],
     ) -> None:
-        """`for_good` has the exit codes with which a worker ends for good, and why it does.
+        """`for_good` maps the exit codes of workers that end permanently to the reasons.
 
         Raises `ServingRefusedError`, `CertificateError` and `OtherProcessesError`."""
         check_processes(settings.node, len(workers))
@@ -91,7 +91,7 @@ class Supervisor:
         self._machine: Final = Machine(workers, tls.ca_file, self._states)
 
     async def run(self) -> None:
-        """Run them; raises `WorkersEndedError` when none of them can go on."""
+        """Run all workers; raises `WorkersEndedError` when none of them can go on."""
         loop = asyncio.get_running_loop()
         for each in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(each, self._stop.set)
@@ -124,7 +124,7 @@ class Supervisor:
     # One worker.
 
     async def _keep(self, running: _Running) -> None:
-        """Run a worker again and again; return at the end of all, or when it is given up."""
+        """Run and restart a worker; return when all are stopped, or it is given up."""
         name, loop = running.worker.name, asyncio.get_running_loop()
         while not self._stop.is_set():
             code = await self._run_once(running)
@@ -140,8 +140,7 @@ class Supervisor:
             elif len(running.ends) > MOST_ENDS:
                 running.given_up = (
                     f"ended {len(running.ends)} times within {WINDOW_S:g} s, the last time with"
-                    f" {_how(code)}, and is not started again: see what it logged, and restart"
-                    " this process"
+                    f" {_how(code)}, and is not restarted: check its log, and restart this process"
                 )
             if running.given_up:
                 _log.error("worker %s %s", name, running.given_up)
@@ -160,7 +159,7 @@ class Supervisor:
         """Run the process of a worker to its end, and return its exit code."""
         process = running.process = await asyncio.create_subprocess_exec(
             *self._command_of(running.number),
-            # Nothing is written to it: the worker ends when it is closed, by whatever end.
+            # Never written to: the worker ends when it closes, however this process ends.
             stdin=asyncio.subprocess.PIPE,
             # Ctrl-C is for this process, which ends the workers in order.
             start_new_session=True,
@@ -188,16 +187,16 @@ class Supervisor:
                 running.process = None
 
     async def _end(self) -> None:
-        """Kill what still runs, when this process ends out of order."""
+        """Kill the processes that still run, if this process fails."""
         for each in self._workers:
             if each.process is not None:
                 each.process.kill()
                 await each.process.wait()
 
-    # What is said of them.
+    # Reports.
 
     def _states(self) -> Iterator[tuple[str, bool, int, str]]:
-        """Yield of each worker its name, whether it runs, its starts, and why it was given up."""
+        """Yield for each worker its name, whether it runs, its starts, and why it was given up."""
         for each in self._workers:
             yield each.worker.name, each.process is not None, each.starts, each.given_up
 
@@ -216,9 +215,9 @@ class Supervisor:
 
 
 def _check_ports(settings: Settings, workers: Sequence[Worker]) -> None:
-    """Raise `ServingRefusedError` for every port that something else listens on.
+    """Raise `ServingRefusedError` if another process listens on any of the ports.
 
-    The workers share the port for clients, so they would share it with a stranger too.
+    The workers share the port for clients, so they would also share it with another program.
     """
     node = settings.node
     ports = [("clients", "port", node.port), ("metrics and probes", "http_port", node.http_port)]
@@ -229,8 +228,8 @@ def _check_ports(settings: Settings, workers: Sequence[Worker]) -> None:
         if own.peer_port:
             ports.append((f"other nodes at worker {each.name}", "peer_port", own.peer_port))
     busy = [
-        f"{join_address(node.host, port)}, for {use}, is in use: end what holds it, or set"
-        f" node.{key} to another one"
+        f"{join_address(node.host, port)}, for {use}, is in use: stop the process that uses it, or"
+        f" set node.{key} to another one"
         for use, key, port in ports
         if _is_busy(node.host, port)
     ]

@@ -1,4 +1,4 @@
-"""Sends clients the places of shards, then every change."""
+"""Streams the places of shards to clients: first all, then every change."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -8,7 +8,7 @@ from typing import Final
 from quorate.groups.timing import end, pause
 from quorate.v1 import admin_pb2 as pb
 
-#: How often it is looked for changes while somebody follows.
+#: Interval between checks for changes while a client follows.
 LOOK_S: Final = 0.2
 
 
@@ -24,7 +24,7 @@ class _Snapshot:
         return cls(whole, {(each.group, each.number): each for each in whole.shards})
 
     def since(self, before: "_Snapshot") -> pb.TopologyResponse:
-        """Return what has changed; the whole where shards are gone or the cluster is another."""
+        """Return the changes; the whole topology if shards are gone or the cluster differs."""
         if (
             self.whole.cluster_id != before.whole.cluster_id
             or not before.shards.keys() <= self.shards.keys()
@@ -40,9 +40,9 @@ class _Snapshot:
 
 
 class TopologyFeed:
-    """Looks for changes for all who follow, and only while somebody does.
+    """Checks for changes on behalf of all followers, while there are any.
 
-    `read` returns the topology, and `key` what differs whenever the topology may.
+    `read` returns the topology, and `key` a value that changes whenever the topology may.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class TopologyFeed:
             self._followers -= 1
 
     async def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         await end(self._looking)
 
     async def _after(self, known: _Snapshot) -> _Snapshot:
-        """Return the newest topology, and wait for it if that is known."""
+        """Return the newest topology; wait for the next one if the newest is known."""
         if self._newest is None or self._newest is known:
             return await asyncio.shield(self._changed)
         return self._newest
@@ -98,10 +98,10 @@ class TopologyFeed:
                 if before is None or newest.whole != before.whole:
                     self._newest = newest
                     self._next().set_result(newest)
-        except Exception as error:  # noqa: BLE001 - those who follow get it
+        except Exception as error:  # noqa: BLE001 - followers get it
             update = self._next()
             update.set_exception(error)
-            # Nobody may be there.
+            # It may have no followers.
             update.exception()
         finally:
             self._newest = None

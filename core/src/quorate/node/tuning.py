@@ -1,4 +1,4 @@
-"""What the file says in its own units, as the floors below take it."""
+"""Converts settings from the units of the file to the types of the lower rooms."""
 
 from typing import Final
 
@@ -11,18 +11,18 @@ from quorate.control.growth import Bounds
 from quorate.groups.shard.log_keeper import LogPolicy
 from quorate.groups.shard.settings import ShardSettings
 
-#: What an entry may hold beside the effects of its largest command and the answer recorded for it.
+#: Room in an entry besides the effects of its largest command and the recorded answer.
 _ENTRY_SLACK: Final = 1 << 20
 _S: Final = 0.001
 
 
 def entry_bytes(limits: LimitsSection) -> int:
-    """Return the largest entry: the effects of every command that is let in must fit."""
+    """Return the maximum size of an entry: the effects of every admitted command must fit."""
     return limits.effects_bytes + limits.reply_bytes + _ENTRY_SLACK
 
 
 def shard_settings(settings: Settings) -> ShardSettings:
-    """Return what holds for every shard of the node."""
+    """Return the settings of every shard of the node."""
     timing, storage = settings.timing, settings.storage
     return ShardSettings(
         timing=Timing(
@@ -48,7 +48,7 @@ def shard_settings(settings: Settings) -> ShardSettings:
 
 
 def split_bounds(settings: Settings) -> dict[str, Bounds]:
-    """Return what shards are split above by themselves, by groups with such bounds."""
+    """Return the bounds of automatic splits, by group with such bounds."""
     return {
         name: Bounds(
             rows=each.split_above_rows,
@@ -63,5 +63,5 @@ def split_bounds(settings: Settings) -> dict[str, Bounds]:
 
 
 def stream_limits(settings: Settings) -> StreamLimits:
-    """Return what holds for the streams between nodes."""
+    """Return the limits of streams between nodes."""
     return StreamLimits(entry_bytes=entry_bytes(settings.limits))

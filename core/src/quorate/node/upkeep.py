@@ -1,4 +1,4 @@
-"""What operators have a node do: back up its shards, recover one, purge a plugin's rows."""
+"""Operations on request: back up shards, recover one, raise levels, purge a plugin's rows."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ from quorate.v1.admin_pb2 import AppliedEntry, EntriesPart, RecoverShardRequest
 from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin
 from quorate.v1.levels_pb2 import FeatureLevel
 
-#: The entries of a part, and the longest time between two parts.
+#: Maximum bytes of entries in a part, and maximum time between two parts.
 _PART_BYTES: Final = 1 << 20
 _SILENCE_S: Final = 1.0
 #: A replica that does not open within this time is not waited for.
@@ -37,7 +37,7 @@ _OPENED_S: Final = 30.0
 
 
 def _needs_backup(entry: Entry) -> bool:
-    """Return whether replaying the effects of an entry is not enough."""
+    """Return whether an entry cannot be replayed from its effects alone."""
     if entry.kind is not EntryKind.COMMAND:
         return False
     tables = effects.decode(entry.payload).tables
@@ -47,7 +47,7 @@ def _needs_backup(entry: Entry) -> bool:
 
 
 class Backups:
-    """One at a time: each holds copies of shards on the disk. Entries are sent to any number."""
+    """Makes backups, one at a time as each copies shards on disk; streams entries to any number."""
 
     def __init__(
         self, replicas: Replicas, channels: NodeChannels, loop: asyncio.AbstractEventLoop
@@ -61,10 +61,10 @@ class Backups:
     async def back_up(self, only: Collection[ShardId] = ()) -> AsyncGenerator[FilePart, None]:
         """Yield a backup of every shard, or of `only` some that have a replica here.
 
-        Shards without a replica here are copied on nodes that have one. What a split gives away
-        could be in neither shard's copy: every shard is copied before or after all splits. A caller
-        that does not read all of it has to close it. Raises `BackupError`, `EngineError` and
-        `OSError`, and `UnreadableError` at the node's end.
+        Shards without a replica here are copied on nodes that have one. Rows that a split moves
+        could be missing in both shards' copies: every shard is copied before or after all splits. A
+        caller that does not read all of it has to close it. Raises `BackupError`, `EngineError` and
+        `OSError`, and `UnreadableError` when the node stops.
         """
         await self._open(only)
         if self._under_way:
@@ -113,24 +113,24 @@ class Backups:
             self._under_way = False
 
     async def _open(self, only: Collection[ShardId]) -> None:
-        """Open the replicas that the node has not opened since it started."""
+        """Open the replicas that the node has not opened since its start."""
         shards, loop = self._replicas.shards, self._loop
         for shard in only or shards.slot_map.all():
             if shards.is_unopened(shard):
                 await shards.opened(shard, loop.time() + _OPENED_S)
 
     def stop(self) -> None:
-        """End what is under way, with its next part."""
+        """End running backups and streams at their next part."""
         self._stopped = True
 
     def _publications(self) -> list[tuple[bytes, bytes]]:
         return list(self._replicas.metadata().data.iterate(PUBLICATIONS, b"", None))
 
     async def entries(self, shard: ShardId, after: int) -> AsyncGenerator[EntriesPart, None]:
-        """Yield the applied entries of a replica here that follow an index, and those to come.
+        """Yield the applied entries of a replica here after an index, and then new ones.
 
-        There is a part every second even when nothing happens. Raises `BackupError` when some of
-        them are not in the log any more, and `UnreadableError` when the replica or the node ends.
+        Yields a part at least every second. Raises `BackupError` if some of the entries are no
+        longer in the log, and `UnreadableError` when the replica or the node stops.
         """
         replica = self._replicas.shards.get(shard)
         if replica is None:
@@ -140,7 +140,7 @@ class Backups:
         try:
             while not self._stopped and replica.stopped is None:
                 applied.clear()
-                # All that was answered until then is among what is applied now.
+                # All writes answered until then are applied by now.
                 age_ms = replica.staleness().age_ms
                 complete_until_ms = int(time.time() * 1_000) - age_ms if age_ms >= 0 else 0
                 try:
@@ -164,7 +164,7 @@ class Backups:
     async def _elsewhere(
         self, shard: ShardId, manifests: dict[ShardId, Manifest]
     ) -> AsyncGenerator[FilePart, None]:
-        """Yield the files of a shard from a node that has a replica, and take its manifest."""
+        """Yield the files of a shard from a node that has a replica, and store its manifest."""
         shards = self._replicas.shards
         reason = "no node is known to have a replica"
         for node in shards.slot_map.others(shard, shards.me.node):
@@ -195,7 +195,7 @@ class Backups:
         raise BackupError(f"shard {shard} has no replica here and cannot be copied: {reason}")
 
 
-#: A shard that carries out a command within this time has lost nothing.
+#: A shard that commits a command within this time has lost nothing.
 _SERVES_WITHIN_S: Final = 3.0
 _RECORD_S: Final = 15.0
 #: Larger than any applied index, and than any number of restores.
@@ -206,14 +206,14 @@ _MOST_GENERATION: Final = 1 << 31
 async def recover(
     shards: NodeShards, groups: Groups, shard: ShardId, request: RecoverShardRequest
 ) -> int:
-    """Have every node begin the shard anew; return how often it was recovered.
+    """Have every node rebuild the shard in a new epoch; return the epoch.
 
     Raises `Invalid`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
     """
     if shard == METADATA:
         raise Invalid(
             "shard",
-            f"{METADATA} says where all others are and cannot be recovered: while a majority"
+            f"{METADATA} holds the places of all others and cannot be recovered: while a majority"
             " of its nodes runs, `quorate member replace` replaces one; otherwise restore a"
             " backup with `quorate backup restore`",
         )
@@ -255,10 +255,10 @@ async def recover(
 
 
 async def finish_upgrade(shards: NodeShards, groups: Groups) -> Sequence[FeatureLevel]:
-    """Raise the levels in force, and return what has risen.
+    """Raise the levels in force, and return the raised ones.
 
-    Raises `Rejected` while a node cannot, `NotProposedError` and `OutcomeUnknownError`, and
-    `UnreadableError` if this node cannot learn what there is to raise.
+    Raises `Rejected` while a node does not support them, `NotProposedError` and
+    `OutcomeUnknownError`, and `UnreadableError` if this node cannot read the current levels.
     """
     metadata = shards.get(METADATA)
     if metadata is None:
@@ -272,7 +272,7 @@ async def finish_upgrade(shards: NodeShards, groups: Groups) -> Sequence[Feature
 
 
 async def reset_fences(shards: NodeShards, groups: Groups, prefix: bytes, above: int) -> int:
-    """Forget larger tokens of fences whose names begin alike, in every shard; return how many.
+    """Forget tokens above a bound of fences with a prefix, in every shard; return their number.
 
     Raises `Rejected`, `NotProposedError` and `OutcomeUnknownError`: it is safe to repeat.
     """
@@ -285,8 +285,8 @@ async def reset_fences(shards: NodeShards, groups: Groups, prefix: bytes, above:
 
 
 async def _demand_lost(groups: Groups, shard: ShardId) -> None:
-    """Raise `Rejected` for a shard that serves: nothing of it is to be given up."""
-    # Old slots are passed over: it shows no more than that commands are carried out.
+    """Raise `Rejected` for a shard that serves: its rows must not be given up."""
+    # Slots of an old version are ignored: the probe only shows that commands commit.
     probe = AdoptSlots(version=0, slots=bytes(BITMAP_BYTES))
     try:
         async with asyncio.timeout(_SERVES_WITHIN_S):
@@ -313,10 +313,10 @@ async def purge(
     plugin: str,
     count_only: bool,
 ) -> AsyncIterator[admin_pb2.PurgedRows]:
-    """Yield what was deleted, or counted, step by step.
+    """Yield the numbers of deleted or counted rows, step by step.
 
-    A purge that was interrupted is finished by another one: each deletes what is there. Raises
-    `Rejected` while a node that runs serves the plugin, `NotProposedError`, `UnreadableError` and
+    Another purge completes an interrupted one: each deletes all rows that are left. Raises
+    `Rejected` while a running node serves the plugin, `NotProposedError`, `UnreadableError` and
     `OutcomeUnknownError`.
     """
     served = catalog.declared.get(plugin)
@@ -334,7 +334,7 @@ async def purge(
     if serving:
         raise Rejected(
             "PLUGIN_SERVED",
-            f"plugin {plugin} is served by {', '.join(sorted(serving))}; take it out of"
+            f"plugin {plugin} is served by {', '.join(sorted(serving))}; remove it from"
             " [plugins] enabled, name it in [plugins] retired on every node, and restart them;"
             " nothing was deleted",
         )

@@ -1,4 +1,4 @@
-"""Counts what tenants have stored, as long as a quota bounds it."""
+"""Counts the stored rows of tenants, while a quota limits them."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _log = logging.getLogger(__name__)
 
 #: The pause between two counts.
 EVERY_S: Final = 10.0
-#: Rows that are counted in one turn of the loop, and the turns' part of the time.
+#: Maximum number of rows to count in one turn of the loop, and the share of time for such turns.
 _ROWS: Final = 500
 _SHARE: Final = 0.1
-#: Tenants in one report.
+#: Maximum number of tenants in one report.
 _REPORTED: Final = 1_000
 
 Stored = dict[str, tuple[int, int]]
 
 
 class TenantUsage:
-    """Each leader counts the rows of its shards, slowly, and reports what has changed.
+    """Counts the rows of led shards, slowly, and reports changed numbers.
 
-    All nodes go by the reports. So a tenant may have more than its quota by what it writes between
-    two of them.
+    All nodes rely on the reports, so a tenant may exceed its quota by its writes between two
+    reports.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class TenantUsage:
         self._counting: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Count from now on."""
+        """Start to count."""
         self._counting = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         await end(self._counting)
 
     async def _run(self) -> None:
@@ -80,7 +80,7 @@ class TenantUsage:
                     if shard.leads:
                         await self._report(shard, found)
                 except Exception as error:  # noqa: BLE001 - the next count may do better
-                    _log.warning("what tenants store in %s is not known: %s", shard.id, error)
+                    _log.warning("cannot count the rows of tenants in %s: %s", shard.id, error)
 
     async def _count(self, shard: Shard, families: list[str] | tuple[()]) -> Stored:
         found: Stored = {}
@@ -108,7 +108,7 @@ class TenantUsage:
 
 
 def _count_page(shard: Shard, family: str, start: bytes, found: Stored) -> bytes | None:
-    """Add some rows to what was found, and return where the next ones begin; None: at the end."""
+    """Add a page of rows to `found`, and return the start of the next page; None at the end."""
     data = shard.data
     if family not in data.families:
         return None

@@ -1,4 +1,4 @@
-"""What is watched on a node: shards wherever they are, for clients, plugins, caches and mirrors."""
+"""The watches of a node, of shards on any node, for clients, plugins, caches and mirrors."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,7 @@ from quorate.rpc.feeds import NodeFeeds
 
 
 class Watching:
-    """Opens watches once the node has a cluster, and keeps what lives by them."""
+    """Opens watches once the node has a cluster, and maintains caches and mirrors from them."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Watching:
     # Life.
 
     def join(self, cluster: bytes) -> None:
-        """Open watches from now on, with tokens of this cluster."""
+        """Allow watches, with tokens of this cluster."""
         self._watches = Watches(
             cluster,
             self._shards.get,
@@ -79,7 +79,7 @@ class Watching:
         self._shards.on_map(self._watches.grow)
 
     def start(self) -> None:
-        """Fill the caches, and keep the mirrors of the shards that are led here."""
+        """Fill the caches, and maintain the mirrors of the shards that are led here."""
         cluster = self.watches().cluster
         for keeper in self.caches:
             keeper.start()
@@ -90,7 +90,7 @@ class Watching:
         self._shards.on_close(self._mirrors.drop)
 
     async def stop(self) -> None:
-        """Keep nothing any more, and end what is read from other nodes."""
+        """Stop caches and mirrors, and end the feeds from other nodes."""
         await self._mirrors.stop()
         await asyncio.gather(*(cache.stop() for cache in (self._quotas, *self.caches)))
         await self._feeds.stop()
@@ -99,11 +99,11 @@ class Watching:
         """Return whether the copies of a shard have, in time, all writes answered before."""
         return await self._mirrors.catch_up(shard, timeout_s)
 
-    # Who watches.
+    # Watches.
 
     @property
     def open_now(self) -> int:
-        """How many watches are open."""
+        """The number of open watches."""
         return 0 if self._watches is None else self._watches.open_now
 
     def watches(self) -> Watches:
@@ -113,11 +113,11 @@ class Watching:
         return self._watches
 
     async def changes(self, family: str) -> AsyncIterator[object]:
-        """Yield something at once, and after each change of a family's rows on any shard."""
+        """Yield once at the start, and after each change of a family's rows on any shard."""
         watches, shards = self.watches(), self._shards_of(family)
         watch = await watches.open_fresh({family: b""}, shards, changes_only=True)
         try:
-            # What changed before the watch began was seen by nobody.
+            # Changes before the watch began have not been seen.
             yield None
             async for event in watch:
                 if event.event is not None or event.resync:
@@ -126,7 +126,7 @@ class Watching:
             watch.close()
 
     async def rows(self, family: str, prefix: bytes, token: bytes) -> Watch:
-        """Watch after a token, or from rows on that hold all that was written before."""
+        """Watch after a token, or from rows that hold every write before the call."""
         return await self.watches().open_fresh({family: prefix}, self._shards_of(family), token)
 
     def _open(self, group: str, families: dict[str, bytes], token: bytes = b"") -> Watch:
