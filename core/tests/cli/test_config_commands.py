@@ -165,7 +165,7 @@ def test_check_looks_into_the_directory_and_changes_nothing(run: Run) -> None:
     ran = run("config", "check")
 
     assert ran.code == 3
-    assert "belongs to a cluster that has another token" in ran.err
+    assert "belongs to a cluster with another token" in ran.err
     assert [each.name for each in Path("data").iterdir()] == ["cluster.copy"]
 
 

@@ -186,7 +186,7 @@ def test_a_drain_of_a_shard_without_a_majority_is_refused() -> None:
 @pytest.mark.parametrize(
     ("shard", "source", "target", "reason"),
     [
-        ("toy/7", "a", "d", "is not there"),
+        ("toy/7", "a", "d", "does not exist"),
         ("toy/0", "d", "a", "d has no replica of shard toy/0, but a, b, c"),
         ("toy/0", "a", "b", "b has a replica of it already"),
         ("toy/0", "a", "a", "a has a replica of it already"),

@@ -183,7 +183,7 @@ def certificates(
 
 @pytest.mark.parametrize(
     ("begins_in_days", "said"),
-    [(-400, "ended on"), (400, "begins on .*, later than this machine's clock")],
+    [(-400, "expired on"), (400, "begins on .*, later than this machine's clock")],
 )
 def test_a_node_does_not_start_with_a_certificate_of_another_time(
     files: TlsSection,

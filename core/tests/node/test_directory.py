@@ -53,9 +53,9 @@ def test_a_directory_that_is_being_restored_is_refused(tmp_path: Path) -> None:
     unfinished(tmp_path).touch()
 
     for opens in (directory_of, look):
-        with pytest.raises(UnfinishedRestoreError, match="remove all that is in it"):
+        with pytest.raises(UnfinishedRestoreError, match="empty the directory"):
             opens(settings)
-    with pytest.raises(BackupError, match="remove all that is in it"):
+    with pytest.raises(BackupError, match="empty the directory"):
         restore(tmp_path / "backup", settings)
 
 

@@ -143,7 +143,7 @@ async def test_a_worker_that_ends_again_and_again_is_given_up_and_the_others_go_
         await eventually(lambda: len(machine.notes(2)) == supervisor.MOST_ENDS + 1)
 
         def given_up() -> bool:
-            return "is not started again" in machine.http("/readyz")[1]
+            return "is not restarted" in machine.http("/readyz")[1]
 
         async with asyncio.timeout(PATIENCE_S):
             while not await asyncio.to_thread(given_up):
@@ -196,9 +196,9 @@ async def test_when_no_worker_can_go_on_it_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("distance", "said"),
     [
-        (0, "for clients, is in use: stop the process that uses it, or set node.port to another one"),
+        (0, "for clients, is in use: stop the process that uses it, or set node.port"),
         (1, "for worker q.1, is in use: stop the process that uses it, or set node.port"),
-        (102, "for metrics of worker q.2, is in use: stop the process that uses it, or set node.http_port"),
+        (102, "for metrics of worker q.2, is in use: stop the process that uses it"),
     ],
 )
 async def test_ports_that_are_in_use_are_refused(tmp_path: Path, distance: int, said: str) -> None:
@@ -220,7 +220,7 @@ def test_the_directory_of_another_number_of_processes_is_refused(tmp_path: Path)
     NodeDirectory(node.dir / "q.2", "q.2", "t", Budget(1 << 20, 1 << 20))
     check_processes(node, 2)
     check_processes(node, 3)
-    with pytest.raises(OtherProcessesError, match=r"set node\.workers to how many there are"):
+    with pytest.raises(OtherProcessesError, match=r"set node\.workers to their number"):
         check_processes(node, 0)
     NodeDirectory(node.dir / "q.3", "q.3", "t", Budget(1 << 20, 1 << 20))
     with pytest.raises(OtherProcessesError, match=r"quorate member remove q\.3"):

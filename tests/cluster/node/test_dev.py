@@ -210,7 +210,7 @@ def test_a_node_that_cannot_start_ends_all_with_its_last_lines(dev: Dev) -> None
         assert dev.program.wait() == 1
 
     end = dev.program.said.rpartition("error: ")[2]
-    assert "belongs to a cluster that has another token" in end
+    assert "belongs to a cluster with another token" in end
     assert "Traceback" not in dev.program.said
 
 
