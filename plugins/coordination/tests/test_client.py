@@ -6,13 +6,16 @@ import asyncio
 from asyncio import run
 from collections.abc import Iterator
 from contextlib import AsyncExitStack
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
-from quorate.client import AsyncClient, Client, InvalidError, RejectedError, connect
+from quorate.client import AsyncClient, Client, InvalidError, RejectedError, connect, coordination
+from quorate.client.extensions import GROUP, extension
 from quorate.testing.cluster import Cluster
 from quorate.v1.kv_pb2 import PutPair, PutPairReply
 from quorate_coordination.client import (
+    EXTENSION,
     Coordination,
     Held,
     LeaseLostError,
@@ -29,6 +32,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     path: Path = tmp_path_factory.mktemp("coordination")
     with Cluster(path, nodes=1, plugins=["coordination"]) as cluster:
         yield cluster.ready()
+
+
+def test_the_clients_find_it_by_its_entry_point() -> None:
+    [point] = entry_points(group=GROUP, name=coordination.NAME)
+    assert point.dist is not None
+    assert point.dist.name == "quorate-coordination"
+    assert extension(coordination.NAME) is EXTENSION
+    with Client("127.0.0.1:1") as q:
+        assert isinstance(EXTENSION.asynchronous(q.asynchronous), coordination.Coordination)
+        assert isinstance(EXTENSION.synchronous(q), coordination.SyncCoordination)
 
 
 async def lose(q: AsyncClient, held: Held) -> None:

@@ -7,9 +7,8 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Self, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
@@ -36,16 +35,10 @@ from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
 
 if TYPE_CHECKING:
-    # For the checker alone: neither the plugin nor OpenTelemetry needs to be installed.
+    # For the checker alone: OpenTelemetry need not be installed, nor locks be imported.
     from opentelemetry.trace import TracerProvider
-    from quorate_coordination.client import (
-        Coordination,
-        Election,
-        Held,
-        KeptLease,
-        LockOptions,
-    )
 
+    from quorate.client.coordination import Coordination, Election, Held, KeptLease, LockOptions
     from quorate.observe.traces import Traces
 
 R = TypeVar("R", bound=Message)
@@ -164,17 +157,17 @@ class AsyncClient:
         self, name: str, /, **options: Unpack[LockOptions]
     ) -> AbstractAsyncContextManager[Held]:
         """Hold a lock, and give it to writes as their `fence`: `Coordination.lock`."""
-        return coordination_of(self).lock(name, **options)
+        return _coordination(self).lock(name, **options)
 
     def election(self, name: str) -> Election:
         """Return the election of a name: `Coordination.election`."""
-        return coordination_of(self).election(name)
+        return _coordination(self).election(name)
 
     def lease(
         self, place: str, *, ttl_s: float = 10.0, owner: str = ""
     ) -> AbstractAsyncContextManager[KeptLease]:
         """Keep a lease for rows that are deleted when it ends: `Coordination.lease`."""
-        return coordination_of(self).lease(place, ttl_s=ttl_s, owner=owner)
+        return _coordination(self).lease(place, ttl_s=ttl_s, owner=owner)
 
     async def call(
         self,
@@ -338,14 +331,10 @@ def _traces(provider: TracerProvider | None) -> Traces | None:
     return Traces(provider)
 
 
-def coordination_of(q: AsyncClient) -> Coordination:
-    """Return the helper of the plugin `coordination`; raises `InvalidError` if it is missing."""
-    try:
-        helpers: Any = import_module("quorate_coordination.client")
-    except ModuleNotFoundError as missing:
-        raise InvalidError("coordination", f"{missing}: pip install quorate-coordination") from None
-    coordination: Coordination = helpers.Coordination(q)
-    return coordination
+def _coordination(q: AsyncClient) -> Coordination:
+    from quorate.client.coordination import coordination_of
+
+    return coordination_of(q)
 
 
 def connect(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, Self, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
-from quorate.client.asynchronous import TIMEOUT_S, AsyncClient, coordination_of
+from quorate.client.asynchronous import TIMEOUT_S, AsyncClient
 from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
 from quorate.client.fencing import Fencing
@@ -22,9 +21,10 @@ from quorate.client.vocabulary import Vocabulary
 from quorate.plugin.resource import Resource
 
 if TYPE_CHECKING:
-    # For the checker alone: neither the plugin nor OpenTelemetry needs to be installed.
+    # For the checker alone: OpenTelemetry need not be installed, nor locks be imported.
     from opentelemetry.trace import TracerProvider
-    from quorate_coordination.client import (
+
+    from quorate.client.coordination import (
         LockOptions,
         SyncCoordination,
         SyncElection,
@@ -132,10 +132,9 @@ class Client(Blocking[AsyncClient]):
         return self._coordination().lease(place, ttl_s=ttl_s, owner=owner)
 
     def _coordination(self) -> SyncCoordination:
-        coordination_of(self.asynchronous)
-        helpers: Any = import_module("quorate_coordination.client")
-        coordination: SyncCoordination = helpers.SyncCoordination(self)
-        return coordination
+        from quorate.client.coordination import sync_coordination_of
+
+        return sync_coordination_of(self)
 
     def at(self, node: str) -> SyncNodeCalls:
         """Return calls to the node of that name and no other."""

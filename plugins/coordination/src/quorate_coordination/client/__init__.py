@@ -7,15 +7,25 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Final, Unpack
 
 from quorate.client import AsyncClient, Blocking, Client, Records, SyncRecords, blocking, iterating
-from quorate.client.twins import LoopThread, entering
-
-from quorate_coordination.client.leases import TTL_S, KeptLease, LeaseLostError, keeping
-from quorate_coordination.client.locks import (
+from quorate.client.coordination import (
+    CoordinationExtension,
     Election,
     Held,
+    KeptLease,
     Leadership,
-    LockLostError,
     LockOptions,
+    SyncElection,
+    SyncHeld,
+    SyncKeptLease,
+)
+from quorate.client.extensions import Extension
+from quorate.client.twins import LoopThread, entering
+
+from quorate_coordination.client.leases import TTL_S, LeaseLostError, RenewedLease, keeping
+from quorate_coordination.client.locks import (
+    HeldLock,
+    LockElection,
+    LockLostError,
     NotAcquiredError,
     locking,
 )
@@ -32,6 +42,7 @@ from quorate_coordination.locks import CLAIM, LOCK
 from quorate_coordination.v1 import leases_pb2, locks_pb2
 
 __all__ = [
+    "EXTENSION",
     "Barrier",
     "Coordination",
     "Counter",
@@ -65,7 +76,7 @@ class Coordination:
 
     def lock(
         self, name: str, /, **options: Unpack[LockOptions]
-    ) -> AbstractAsyncContextManager[Held]:
+    ) -> AbstractAsyncContextManager[HeldLock]:
         """Hold a lock: alone, `shared` with any number, or as one of `permits` holders.
 
         Claims are granted in their order. Raises `LockLostError` at the end if the lock was lost
@@ -73,9 +84,9 @@ class Coordination:
         """
         return locking(self._q, name, **options)
 
-    def election(self, name: str) -> Election:
+    def election(self, name: str) -> LockElection:
         """Return the election of a name, which is the lock of that name."""
-        return Election(self._q, name)
+        return LockElection(self._q, name)
 
     def counter(self, key: str) -> Counter:
         """Return the counter in the pair of a key."""
@@ -91,15 +102,15 @@ class Coordination:
 
     def lease(
         self, place: str, *, ttl_s: float = TTL_S, owner: str = ""
-    ) -> AbstractAsyncContextManager[KeptLease]:
+    ) -> AbstractAsyncContextManager[RenewedLease]:
         """Keep a lease for rows whose keys begin like `place`, up to the first slash."""
         return keeping(self._q, place, ttl_s=ttl_s, owner=owner)
 
 
-class SyncHeld(Blocking[Held]):
+class SyncHeldLock(Blocking[HeldLock]):
     """A lock that is held, for code that does not await."""
 
-    def __init__(self, thread: LoopThread, held: Held) -> None:
+    def __init__(self, thread: LoopThread, held: HeldLock) -> None:
         super().__init__(thread, held)
         self.name: Final = held.name
         self.token: Final = held.token
@@ -114,11 +125,11 @@ class SyncHeld(Blocking[Held]):
         """Raise `LockLostError` if others may hold the lock now."""
         self.asynchronous.check()
 
-    wait_lost = blocking(Held.wait_lost)
-    proclaim = blocking(Held.proclaim)
+    wait_lost = blocking(HeldLock.wait_lost)
+    proclaim = blocking(HeldLock.proclaim)
 
 
-class SyncKeptLease(Blocking[KeptLease]):
+class SyncRenewedLease(Blocking[RenewedLease]):
     """A lease that is kept, for code that does not await."""
 
     @property
@@ -131,24 +142,24 @@ class SyncKeptLease(Blocking[KeptLease]):
         """Whether it has ended, or may have."""
         return self.asynchronous.lost
 
-    attach = blocking(KeptLease.attach)
-    put = blocking(KeptLease.put)
-    wait_lost = blocking(KeptLease.wait_lost)
+    attach = blocking(RenewedLease.attach)
+    put = blocking(RenewedLease.put)
+    wait_lost = blocking(RenewedLease.wait_lost)
 
 
-class SyncElection(Blocking[Election]):
+class SyncLockElection(Blocking[LockElection]):
     """An election, for code that does not await."""
 
-    _campaign = entering(Election.campaign)
+    _campaign = entering(LockElection.campaign)
 
     @contextmanager
-    def campaign(self, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeld]:
+    def campaign(self, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeldLock]:
         """Lead, once all that came before have."""
         with self._campaign(**options) as held:
-            yield SyncHeld(self.thread, held)
+            yield SyncHeldLock(self.thread, held)
 
-    leader = blocking(Election.leader)
-    observe = iterating(Election.observe)
+    leader = blocking(LockElection.leader)
+    observe = iterating(LockElection.observe)
 
 
 class SyncCoordination(Blocking[Coordination]):
@@ -165,14 +176,14 @@ class SyncCoordination(Blocking[Coordination]):
     _lease = entering(Coordination.lease)
 
     @contextmanager
-    def lock(self, name: str, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeld]:
+    def lock(self, name: str, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeldLock]:
         """Hold a lock, as `Coordination.lock` does."""
         with self._lock(name, **options) as held:
-            yield SyncHeld(self.thread, held)
+            yield SyncHeldLock(self.thread, held)
 
-    def election(self, name: str) -> SyncElection:
+    def election(self, name: str) -> SyncLockElection:
         """Return the election of a name, which is the lock of that name."""
-        return SyncElection(self.thread, self.asynchronous.election(name))
+        return SyncLockElection(self.thread, self.asynchronous.election(name))
 
     def counter(self, key: str) -> SyncCounter:
         """Return the counter in the pair of a key."""
@@ -189,7 +200,13 @@ class SyncCoordination(Blocking[Coordination]):
     @contextmanager
     def lease(
         self, place: str, *, ttl_s: float = TTL_S, owner: str = ""
-    ) -> Iterator[SyncKeptLease]:
+    ) -> Iterator[SyncRenewedLease]:
         """Keep a lease, as `Coordination.lease` does."""
         with self._lease(place, ttl_s=ttl_s, owner=owner) as kept:
-            yield SyncKeptLease(self.thread, kept)
+            yield SyncRenewedLease(self.thread, kept)
+
+
+#: What `q.lock`, `q.election` and `q.lease` of both clients import.
+EXTENSION: Final[CoordinationExtension] = Extension(
+    asynchronous=Coordination, synchronous=SyncCoordination
+)

@@ -38,7 +38,7 @@ class LeaseLostError(QuorateError):
     """A lease was not renewed in time: what it held may be held by others now."""
 
 
-class KeptLease:
+class RenewedLease:
     """A lease that is renewed for as long as the program lives and reaches the cluster."""
 
     def __init__(self, q: AsyncClient, name: str, ttl_s: float) -> None:
@@ -140,9 +140,9 @@ def new_name(place: str) -> str:
 @asynccontextmanager
 async def keeping(
     q: AsyncClient, place: str, *, ttl_s: float = TTL_S, owner: str = ""
-) -> AsyncIterator[KeptLease]:
+) -> AsyncIterator[RenewedLease]:
     """Create a lease, keep it, and end it."""
-    lease = KeptLease(q, new_name(place), ttl_s)
+    lease = RenewedLease(q, new_name(place), ttl_s)
     sent_at = monotonic()
     row = pb.Lease(name=lease.name, ttl_ms=round(ttl_s * 1_000), owner=owner)
     await q.records(LEASE).create(row)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from quorate.client import (
     ChangeKind,
@@ -16,9 +15,10 @@ from quorate.client import (
     RejectedError,
     UnavailableError,
 )
+from quorate.client.coordination import Leadership, LockOptions
 from quorate.plugin import Fence, keys
 
-from quorate_coordination.client.leases import TTL_S, KeptLease, LeaseLostError, new_name
+from quorate_coordination.client.leases import TTL_S, LeaseLostError, RenewedLease, new_name
 from quorate_coordination.families import CLAIMS, LOCKS, lock_fence
 from quorate_coordination.locks import ANY_NUMBER, CLAIM, LOCK
 from quorate_coordination.v1 import locks_pb2 as pb
@@ -43,10 +43,10 @@ class NotAcquiredError(QuorateError):
     """The lock was held by others for the whole time."""
 
 
-class Held:
+class HeldLock:
     """A lock that is held. Give it to writes as their `fence`."""
 
-    def __init__(self, q: AsyncClient, claim: pb.Claim, lease: KeptLease) -> None:
+    def __init__(self, q: AsyncClient, claim: pb.Claim, lease: RenewedLease) -> None:
         self._q: Final = q
         self._lease: Final = lease
         #: The name of the lock.
@@ -95,28 +95,13 @@ class Held:
         )
 
 
-class LockOptions(TypedDict, total=False):
-    """How a lock is held."""
-
-    #: By any number of holders together.
-    shared: bool
-    #: Maximum number of holders.
-    permits: int
-    #: For how long to wait until `NotAcquiredError` is raised; 0: not at all; None: for ever.
-    wait_s: float | None
-    #: The lock is free when the program has not renewed it for this time.
-    ttl_s: float
-    #: For people to read.
-    owner: str
-    #: What others see of an exclusive holder.
-    value: bytes
-
-
 @asynccontextmanager
-async def locking(q: AsyncClient, name: str, **options: Unpack[LockOptions]) -> AsyncIterator[Held]:
+async def locking(
+    q: AsyncClient, name: str, **options: Unpack[LockOptions]
+) -> AsyncIterator[HeldLock]:
     """Hold a lock; raises `LockLostError` at the end if it was lost meanwhile."""
     ttl_s, wait_s = options.get("ttl_s", TTL_S), options.get("wait_s")
-    lease = KeptLease(q, new_name(name), ttl_s)
+    lease = RenewedLease(q, new_name(name), ttl_s)
     wanted = pb.Acquisition(
         lock=name,
         lease=lease.name,
@@ -130,7 +115,7 @@ async def locking(q: AsyncClient, name: str, **options: Unpack[LockOptions]) -> 
     try:
         try:
             async with asyncio.timeout(wait_s or None):
-                held = Held(q, await _acquired(q, wanted, lease), lease)
+                held = HeldLock(q, await _acquired(q, wanted, lease), lease)
         except TimeoutError:
             raise NotAcquiredError(
                 f"lock {name} was held by others for {wait_s:g} s: wait longer"
@@ -145,7 +130,7 @@ async def locking(q: AsyncClient, name: str, **options: Unpack[LockOptions]) -> 
         await lease.end()
 
 
-async def _acquired(q: AsyncClient, wanted: pb.Acquisition, lease: KeptLease) -> pb.Claim:
+async def _acquired(q: AsyncClient, wanted: pb.Acquisition, lease: RenewedLease) -> pb.Claim:
     """Claim a lock, and wait until it is held."""
     claim = await _claimed(q, wanted, lease)
     if claim.token:
@@ -166,7 +151,7 @@ async def _acquired(q: AsyncClient, wanted: pb.Acquisition, lease: KeptLease) ->
     return granted
 
 
-async def _claimed(q: AsyncClient, wanted: pb.Acquisition, lease: KeptLease) -> pb.Claim:
+async def _claimed(q: AsyncClient, wanted: pb.Acquisition, lease: RenewedLease) -> pb.Claim:
     """Send the claim until its outcome is known: it is the same however often it comes."""
     while True:
         sent_at = monotonic()
@@ -214,25 +199,14 @@ async def _granted_if_asked(q: AsyncClient, claim: pb.Claim, pause_s: float) -> 
             return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Leadership:
-    """Who leads."""
-
-    #: The token of its lock.
-    token: int
-    owner: str
-    #: The value that the leader publishes.
-    value: bytes
-
-
-class Election:
+class LockElection:
     """The holder of a lock leads; the others wait for their turn, or only observe."""
 
     def __init__(self, q: AsyncClient, name: str) -> None:
         self._q: Final = q
         self.name: Final = name
 
-    def campaign(self, /, **options: Unpack[LockOptions]) -> AbstractAsyncContextManager[Held]:
+    def campaign(self, /, **options: Unpack[LockOptions]) -> AbstractAsyncContextManager[HeldLock]:
         """Lead, once all that came before have: what this gives fences the writes of a leader.
 
         The `value` is what observers see, until `Held.proclaim` replaces it.
