@@ -86,7 +86,7 @@ class Groups:
                 self._members[group, client_id, topic_filter] = member.broker_epoch
 
     def receivers(self, epoch: int, topic: str) -> list[tuple[int, str]]:
-        """Return who gets a message of each group that a broker leads: its broker, and its id."""
+        """Return the receiver in each group that a broker leads: the broker and the client id."""
         chosen = []
         for group in (group for group, leader in self._leaders.items() if leader == epoch):
             matching = sorted(
@@ -99,7 +99,7 @@ class Groups:
         return chosen
 
     def seen(self) -> Line:
-        """Return who leads each group, and how many members there are."""
+        """Return the leader of each group, and the number of members."""
         return {"leaders": self._leaders, "members": len(self._members)}
 
 
@@ -119,7 +119,7 @@ class Broker:
         self._connection_ids: Final = itertools.count(1)
 
     async def follow(self) -> None:
-        """Follow what the cluster has to tell, without an end."""
+        """Follow the changes in the cluster for ever."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._groups.follow(self._q))
             tasks.create_task(self._follow_brokers())
@@ -138,7 +138,7 @@ class Broker:
             connection.close()
 
     async def _answer(self, connection: Connection, line: dict[str, str]) -> None:
-        """Do what a line asks for, and say that it was done or why it was not."""
+        """Carry out the request in a line, and answer with its result or its refusal."""
         do = line.get("do", "")
         try:
             match do:
@@ -223,7 +223,7 @@ class Broker:
         return {"topic": topic}
 
     async def _lose(self, connection: Connection) -> None:
-        """Record that a client is gone; one that another connection took over goes on there."""
+        """Record that a client is gone, unless another connection has taken over its session."""
         with suppress(QuorateError):
             await self._end(connection, discard_will=False)
 
@@ -292,7 +292,7 @@ class Broker:
         if connection is not None:
             connection.say({"topic": topic, "payload": payload})
 
-    # What the cluster tells.
+    # Changes in the cluster.
 
     async def _follow_brokers(self) -> None:
         epochs: dict[bytes, int] = {}
@@ -332,7 +332,7 @@ class Broker:
 
 
 async def _tell(address: str, line: Line) -> None:
-    """Send a line to a peer; one that is gone has no clients to tell any more."""
+    """Send a line to a peer; a peer that is gone has no clients to notify."""
     host, _, port = address.rpartition(":")
     with suppress(OSError):
         _, writer = await asyncio.open_connection(host, int(port))
@@ -342,7 +342,7 @@ async def _tell(address: str, line: Line) -> None:
 
 
 async def run(name: str, endpoints: str | None, ttl_ms: int) -> None:
-    """Serve until the registration is lost: somebody else may be serving its clients by then."""
+    """Serve until the registration is lost: another broker may serve its clients by then."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[Broker] = loop.create_future()
 
@@ -353,7 +353,7 @@ async def run(name: str, endpoints: str | None, ttl_ms: int) -> None:
     host, port = server.sockets[0].getsockname()
     async with (
         server,
-        # Where a leader dies it sends again what may not have been done, and that is done once.
+        # After the death of a leader it sends commands again, and each is carried out once.
         connect(endpoints, exactly_once=True) as q,
         Mqtt(q).following_access() as access,
         q.brokers.registered(
@@ -366,7 +366,7 @@ async def run(name: str, endpoints: str | None, ttl_ms: int) -> None:
         following = tasks.create_task(broker.follow())
         print(f"{name} serves clients at {host}:{port}", flush=True)
         why = await registration.lost()
-        print(f"{name} serves no more: {why}", flush=True)
+        print(f"{name} has stopped serving: {why}", flush=True)
         following.cancel()
 
 

@@ -41,14 +41,14 @@ class Device:
         self._messages: Final[list[Line]] = []
 
     async def ask(self, do: str, **what: object) -> Line:
-        """Have the broker do something, and return what it says of it."""
+        """Send a request to the broker, and return its answer."""
         line = await self._answer(do, what)
         if "refused" in line:
             raise RuntimeError(f"{self.client_id} is refused to {do}: {line['why']}")
         return line
 
     async def refused(self, do: str, **what: object) -> str:
-        """Ask the broker for what it is to refuse, and return why it does."""
+        """Send a request that the broker must refuse, and return the reason."""
         why: str = (await self._answer(do, what))["why"]
         return why
 
@@ -88,7 +88,7 @@ class Device:
 
 
 async def tell(endpoints: str | None, say: Callable[[str], None]) -> None:
-    """Live through it, and say what happens."""
+    """Run the story, and report each event."""
     async with connect(endpoints) as q, AsyncExitStack() as ended:
 
         async def reach(address: str, client_id: str) -> Device:
@@ -109,7 +109,7 @@ async def tell(endpoints: str | None, say: Callable[[str], None]) -> None:
         ann = await reach(at_second, "ann")
         await ann.ask("connect", client_id="ann")
         await ann.ask("subscribe", filter="lamps/#")
-        say("retained: ann is told %s=%s" % await ann.message())
+        say("retained: ann receives %s=%s" % await ann.message())
         say(f"denied: {await ann.refused('publish', topic='secret/door', payload='open')}")
 
         workers = {}
@@ -135,7 +135,7 @@ async def tell(endpoints: str | None, say: Callable[[str], None]) -> None:
         first.kill()
         await first.wait()
         say("north-1 is killed")
-        say("will: ann is told %s=%s" % await ann.message())
+        say("will: ann receives %s=%s" % await ann.message())
         await crew_of(ann, members=1, leader=(await broker(q, "north-2")).epoch)
         worker = await reach(at_second, "worker-1")
         told = await worker.ask("connect", client_id="worker-1")
@@ -148,7 +148,7 @@ async def tell(endpoints: str | None, say: Callable[[str], None]) -> None:
         lamp = await reach(at_second, "lamp")
         told = await lamp.ask("connect", client_id="lamp")
         await ann.ask("publish", topic="commands/lamp", payload="off")
-        say("back: the lamp is told %s=%s" % await lamp.message())
+        say("back: the lamp receives %s=%s" % await lamp.message())
         await lamp.ask("disconnect")
 
 
@@ -200,7 +200,7 @@ async def stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def broker(q: AsyncClient, name: str) -> Any:
-    """Return what a broker has registered with."""
+    """Return the registration of a broker."""
     found = await q.brokers.get(name)
     if found is None:
         raise RuntimeError(f"{name} is not registered")

@@ -1,9 +1,9 @@
-"""A worker whose connectors append messages to files: the type `file`, and the code that runs it.
+"""A worker that appends messages to files: the connector type `file`, and the code to run it.
 
 Messages are pairs in Quorate, `TOPIC/PARTITION/POSITION`, and each task of a connector copies the
-partition of its number, in order. A file of JSON lines holds each message exactly once, whoever is
-killed: its last line says where to go on. A file of bare lines holds each at least once: it goes on
-at the cursor that the cluster keeps.
+partition of its number, in order. A file of JSON lines holds each message exactly once, whichever
+process is killed: its last line says where to continue. A file of bare lines holds each at least
+once: it continues at the cursor that the cluster stores.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ async def messages(
 
 
 async def locked(file: IO[bytes]) -> None:
-    """Wait until no other worker writes to a file: one that was paused may not know yet."""
+    """Wait until no other worker writes to a file: a paused worker may not know of its loss."""
     while True:
         with suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -84,7 +84,7 @@ async def locked(file: IO[bytes]) -> None:
 
 
 def last_line(file: IO[bytes]) -> bytes:
-    """Return the last line of a file, and cut off what was being written when its worker died."""
+    """Return the last line of a file, and cut off the line that a dying worker left unfinished."""
     size = file.seek(0, os.SEEK_END)
     start, tail = size, b""
     while start > 0 and tail.count(b"\n") < 2:

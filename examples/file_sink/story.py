@@ -35,7 +35,7 @@ TIMEOUT_MS: Final = 3_000
 
 
 async def tell(endpoints: str | None, directory: Path, say: Callable[[str], None]) -> None:
-    """Live through it, and say what happens."""
+    """Run the story, and report each event."""
     async with connect(endpoints) as q, AsyncExitStack() as ended:
         connectors = Connectors(q)
         await prepare(q)

@@ -104,7 +104,7 @@ def test_a_load_that_is_aborted_takes_nothing_more() -> None:
 
 
 def test_only_inserts_are_aborted() -> None:
-    with pytest.raises(Rejected, match="FAILED_PRECONDITION: load l wrote over"):
+    with pytest.raises(Rejected, match="FAILED_PRECONDITION: load l overwrote"):
         apply.begin_abort(begun(), BeginAbortCommand(load_id="l"))
     with pytest.raises(Rejected, match="FAILED_PRECONDITION: load l is not being aborted"):
         apply.end_abort(begun(insert_only=True), EndAbortCommand(load_id="l"))

@@ -10,7 +10,7 @@ _ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:\d{1,5}")
 
 
 def _address(text: str) -> str:
-    # What a validator says must not repeat the value: it may be a secret in the wrong place.
+    # The message of a validator must not repeat the value: it may be a misplaced secret.
     if not _ADDRESS.fullmatch(text):
         raise ValueError("must be HOST:PORT")
     return text

@@ -1,4 +1,4 @@
-"""What other plugins may import: they add salutations to the extension point of this one."""
+"""The API for other plugins, which add salutations to the extension point of this one."""
 
 from dataclasses import dataclass
 
@@ -10,5 +10,5 @@ class Salutation:
     wording: str
 
     def text(self, name: str) -> str:
-        """Return what is said to a person of this name."""
+        """Return the greeting for a person of this name."""
         return self.wording.replace("{name}", name)

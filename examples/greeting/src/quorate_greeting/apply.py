@@ -1,4 +1,4 @@
-"""The handlers: functions of a transaction and a command, run once, on the leader of a shard."""
+"""The handlers: pure functions of a transaction and a command, run once, on the leader."""
 
 from typing import Final
 
@@ -39,12 +39,12 @@ def say_hello(txn: Txn, command: SayHelloCommand) -> Greeting:
 
 
 def say_hello_batch(txn: Txn, command: SayHelloBatchCommand) -> BatchReply:
-    """Greet many people; who cannot be greeted is named in the reply."""
+    """Greet many people; the reply lists the refused greetings."""
     return answer_each(txn, command.hellos, say_hello)
 
 
 def forget(txn: Txn, command: ForgetCommand) -> None:
-    """Forget a person, who can then be greeted as if for the first time."""
+    """Forget a person: the next greeting counts as the first."""
     key = greeting_key(command.town, command.name)
     if txn.get(GREETINGS, key) is None:
         raise Rejected("NOT_FOUND", f"{command.name} of {command.town} has not been greeted")
@@ -53,7 +53,7 @@ def forget(txn: Txn, command: ForgetCommand) -> None:
 
 
 def expire_greetings(txn: Txn, command: ExpireGreetingsCommand) -> BatchReply:
-    """Forget whose deadline stands and has come: a hello may have moved it since."""
+    """Forget the people whose deadline has passed: a hello may have moved it since."""
     for key in still_due(txn, EXPIRY, command.keys):
         txn.delete(GREETINGS, key)
         txn.schedule(EXPIRY, key, None)
@@ -61,7 +61,7 @@ def expire_greetings(txn: Txn, command: ExpireGreetingsCommand) -> BatchReply:
 
 
 def record_tally(txn: Txn, command: RecordTallyCommand) -> None:
-    """Keep what the controller counted."""
+    """Store a tally of the controller; delete one of zero."""
     key = tally_key(command.salutation)
     if command.greetings == 0:
         txn.delete(TALLIES, key)

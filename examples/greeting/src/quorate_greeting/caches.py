@@ -1,4 +1,4 @@
-"""What every node knows without asking a shard."""
+"""The cache of tallies, which every node holds in memory."""
 
 from dataclasses import dataclass, field
 from typing import Final

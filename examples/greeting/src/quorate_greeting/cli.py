@@ -1,4 +1,4 @@
-"""The command group `quorate greeting`; what needs no cluster."""
+"""The command group `quorate greeting`; one of its commands needs no cluster."""
 
 import click
 from quorate.plugin import Console
@@ -30,6 +30,6 @@ def salutations(console: Console) -> None:
 )
 @click.pass_obj
 def salute(console: Console, name: str, salutation: str) -> None:
-    """Show what is said to NAME."""
+    """Show the greeting for NAME."""
     text = Salutation(WORDINGS[salutation]).text(name)
     console.print([{"salutation": salutation, "name": name, "text": text}])

@@ -20,13 +20,13 @@ _SERVICE: Final = "/quorate_greeting.v1.GreetingService/"
 
 
 class Greetings:
-    """Says hello to people, and tells who was greeted."""
+    """Greets people, and lists the greetings."""
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
 
     async def say_hello(self, town: str, name: str, *, salutation: str = "") -> str:
-        """Greet one person, and return what was said; the node chooses a salutation if need be."""
+        """Greet one person, and return the text; the node chooses a missing salutation."""
         response = await self._q.call(
             f"{_SERVICE}SayHello",
             SayHelloRequest(town=town, name=name, salutation=salutation),

@@ -1,4 +1,4 @@
-"""What runs on leaders: the timer of the greetings, and the controller that counts them."""
+"""The work of leaders: the timer of the greetings, and the controller that counts them."""
 
 from collections import Counter
 from typing import Final
@@ -14,7 +14,7 @@ from quorate_greeting.v1.queries_pb2 import CountGreetingsQuery, SalutationCount
 
 
 async def keep_tallies(node: NodeApi, shard: ShardRef) -> None:
-    """Make the stored tallies say what the greetings of all shards say."""
+    """Update the stored tallies to the greetings of all shards."""
     counted: Counter[str] = Counter()
     async for count in node.query(CountGreetingsQuery(), SalutationCount):
         counted[count.salutation] += count.greetings

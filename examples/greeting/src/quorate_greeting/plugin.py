@@ -1,4 +1,4 @@
-"""What the plugin declares."""
+"""The declarations of the plugin."""
 
 from collections.abc import Sequence
 from importlib import import_module

@@ -15,7 +15,7 @@ CHUNK: Final = 1_000
 
 
 def list_greetings(reader: Reader, query: ListGreetingsQuery) -> Iterator[Greeting]:
-    """Yield greetings of a town whose names begin with the prefix."""
+    """Yield the greetings of a town by the prefix of their names."""
     start, end = keys.opening(query.town, query.name_prefix)
     if query.after_name:
         start = min(end, max(start, _behind(greeting_key(query.town, query.after_name))))

@@ -1,4 +1,4 @@
-"""The salutations: an extension point, and those that this plugin gives to it itself."""
+"""The salutations: an extension point, and the extensions of this plugin itself."""
 
 from typing import Final
 

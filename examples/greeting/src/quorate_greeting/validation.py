@@ -1,4 +1,4 @@
-"""What is wrong with a command whatever the rows say; it is refused before it is logged."""
+"""Checks of commands that need no rows: a bad command is refused before it is logged."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ LONGEST_TTL_S: Final = 365 * 86_400
 
 
 def check_hello(command: SayHelloCommand, path: str = "") -> None:
-    """Refuse a hello that names nobody, has no words or would wear off at once."""
+    """Refuse a hello with an empty or overlong name, or a lifetime out of bounds."""
     _check_name(f"{path}town", command.town)
     _check_name(f"{path}name", command.name)
     _check_name(f"{path}salutation", command.salutation)
@@ -21,13 +21,13 @@ def check_hello(command: SayHelloCommand, path: str = "") -> None:
 
 
 def check_hellos(command: SayHelloBatchCommand) -> None:
-    """Refuse a batch with a wrong hello, and say which one it is."""
+    """Refuse a batch with an invalid hello, and name its position."""
     for position, hello in enumerate(command.hellos):
         check_hello(hello, f"hellos[{position}].")
 
 
 def check_forget(command: ForgetCommand) -> None:
-    """Refuse to forget nobody."""
+    """Refuse a command with an empty or overlong name."""
     _check_name("town", command.town)
     _check_name("name", command.name)
 

@@ -1,4 +1,4 @@
-"""Notes: what a row may hold, and the one verb that is not derived."""
+"""Notes: the check of a row, and the one verb that is not derived."""
 
 from quorate.plugin import Resource, Txn, Verb, get_row, write_row
 from quorate.plugin.checking import check_text
@@ -7,12 +7,12 @@ from quorate_notebook.v1 import notes_pb2 as pb
 
 
 def check_text_of(note: pb.Note | pb.Addition, path: str) -> None:
-    """Refuse what says nothing, or too much; it does not depend on what is stored."""
+    """Refuse empty or overlong text; the stored row does not matter."""
     check_text(f"{path}text", note.text, longest=4_096)
 
 
 def append(txn: Txn, addition: pb.Addition) -> pb.Note:
-    """Append text to a note: what depends on the row is decided here, where rows have an order."""
+    """Append text to a note: decisions about the row are made here, where rows have an order."""
     note = get_row(txn, NOTES, addition)
     note.text = f"{note.text} {addition.text}"
     return write_row(txn, NOTES, note)

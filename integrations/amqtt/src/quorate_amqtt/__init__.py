@@ -1,1 +1,1 @@
-"""The MQTT broker amqtt, with what it knows of its clients in Quorate."""
+"""The MQTT broker amqtt, with the state of its clients in Quorate."""

@@ -1,4 +1,4 @@
-"""Who may connect, and what its session is to be: nothing in Quorate is touched for the others."""
+"""Decides on connects and sessions, before anything in Quorate is touched for a client."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Admission:
-    """Decides who may connect, and what clients may do."""
+    """Authenticates clients and authorizes their actions."""
 
     def __init__(self, settings: Settings, access: AccessCache, logins: LoginCache) -> None:
         self._settings: Final = settings
@@ -49,9 +49,9 @@ class Admission:
         return self._decide(connection, action, topic, qos, retain=retain) is None
 
     async def admit(self, connection: Connection) -> Properties:
-        """Refuse who may not connect; returns what CONNACK of MQTT 5 says to the others.
+        """Refuse a client that may not connect; return the properties of CONNACK for MQTT 5.
 
-        The client has an id then, and its session an interval to expire in.
+        Afterwards the client has an id, and its session an expiry interval.
         """
         connect, assigned_client_id = connection.connect, None
         if connect.properties.authentication_method is not None:
@@ -84,7 +84,7 @@ class Admission:
         return min(connect.properties.session_expiry_s or 0, longest_s)
 
     async def _authenticate(self, connection: Connection) -> None:
-        """Refuse a client that is not who it says it is, or is kept out."""
+        """Refuse a client with wrong credentials, and a client that is denied to connect."""
         connect = connection.connect
         username = connect.username or ""
         try:

@@ -1,5 +1,5 @@
-"""The sessions of a tenant whose clients no broker in reach serves: a publisher's broker sees to
-it that their messages wait for them.
+"""The sessions of a tenant without a reachable broker: a publisher's broker queues messages
+for them.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class _Session:
 
 
 class Away:
-    """Subscriptions of sessions that outlive a connection, as the watch tells of them."""
+    """Subscriptions of sessions that outlive a connection, fed by the watch."""
 
     def __init__(self, epoch: int) -> None:
         #: Brokers that serve their clients as far as this one can tell, itself among them.
         self._reachable: set[int] = {epoch}
         self._sessions: Final[dict[str, _Session]] = {}
-        #: Filters of those that are away.
+        #: Filters of sessions that are away.
         self._filters: Final[FilterTree[Options]] = FilterTree()
-        #: What was given since the rows are given anew.
+        #: The sessions listed since the watch began anew.
         self._given: set[tuple[str, str]] | None = set()
 
     def reach(self, epochs: Collection[int]) -> None:
-        """Note which brokers can be reached now."""
+        """Record the brokers that can be reached now."""
         changed = self._reachable ^ set(epochs)
         self._reachable = set(epochs)
         if changed:
@@ -81,7 +81,7 @@ class Away:
                 self._see_subscription(client_id, topic_filter, change)
 
     def __len__(self) -> int:
-        """Return how many sessions are away."""
+        """Return the number of sessions that are away."""
         return sum(session.away for session in self._sessions.values())
 
     def _see_session(self, client_id: str, change: WatchedChange) -> None:
@@ -109,7 +109,7 @@ class Away:
         if self._given is not None:
             self._given.add((client_id, topic_filter))
         if group_of(topic_filter):
-            # A shared message waits for nobody.
+            # A shared message is not queued.
             return
         if session is None:
             session = self._sessions[client_id] = _Session()
@@ -119,7 +119,7 @@ class Away:
             self._filters.put(topic_filter, client_id, options)
 
     def _judge(self, client_id: str, session: _Session) -> None:
-        """Have the filters of a session in the tree while it is away."""
+        """Keep the filters of a session in the tree while it is away."""
         away = session.epoch not in self._reachable
         if away == session.away:
             return

@@ -1,4 +1,4 @@
-"""The queues of sessions in Quorate: what waits for clients that are away.
+"""The queues of sessions in Quorate: messages for clients that are away.
 
 Messages of all clients are written by one call after the other, each with all that has come since
 the one before. So the messages of a client keep their order, and a publisher waits for two calls at
@@ -19,7 +19,7 @@ from quorate_mqtt.v1 import queued_messages_pb2 as pb
 from quorate_amqtt.messages import Delivery, Message
 
 _LOG: Final = logging.getLogger(__name__)
-#: What the cluster did not answer is tried again after this time.
+#: Seconds until a call without an answer is retried.
 _AGAIN_S: Final = 0.2
 #: Messages of one call.
 _MOST: Final = 1_000
@@ -124,7 +124,7 @@ class Backlog:
             self._clean.set()
 
     async def _settled(self, verb: str, items: Sequence[Any], like: Any) -> Sequence[bytes]:
-        """Return the answers to items, empty for those that are refused."""
+        """Return the answers to items, empty for refused items."""
         while True:
             try:
                 reply = await self._records.do(verb, items, like=like)

@@ -1,4 +1,4 @@
-"""The broker: amqtt's listeners and plugins, and what it tells clients comes from Quorate.
+"""The broker: amqtt's listeners and plugins over the state in Quorate.
 
 Acknowledgements follow durability in this order: CONNACK after its session is connected and its
 subscriptions are read, SUBACK and UNSUBACK after they are written, PUBACK and PUBREC after a
@@ -53,16 +53,16 @@ from quorate_amqtt.subscriptions import Subscriptions
 from quorate_amqtt.web_sockets import WebSocketReader
 
 _LOG: Final = logging.getLogger(__name__)
-#: A client that has connected and says nothing is let go.
+#: Seconds until a silent connection is closed.
 _FIRST_PACKET_S: Final = 10.0
 #: Connections that wait to be accepted; the system may allow fewer.
 _BACKLOG: Final = 16_384
-#: What must be done before a message is acknowledged.
+#: The work to finish before a message is acknowledged.
 Written = Sequence[Awaitable[object]]
 
 
 class QuorateBroker(Broker):
-    """A broker of amqtt whose state lies in Quorate."""
+    """A broker of amqtt with its state in Quorate."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class QuorateBroker(Broker):
         )
 
     async def follow(self) -> None:
-        """Follow what the cluster and the other brokers tell, without an end."""
+        """Follow changes in the cluster and at the other brokers, for ever."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._router.follow(self._q))
             tasks.create_task(self.retained.follow(self._q, self.settings.tenant))
@@ -180,7 +180,7 @@ class QuorateBroker(Broker):
             self._router.spread(Message(topic, bytes(data or b""), force_qos or 0))
 
     async def fetch(self, client: Client) -> None:
-        """Give a client what waits for it, until it is cancelled."""
+        """Deliver the queued messages of a client, until it is cancelled."""
         await self._router.fetch(client)
 
     # Clients.
@@ -211,7 +211,7 @@ class QuorateBroker(Broker):
     async def _initialize_client_session(
         self, reader: ReaderAdapter, writer: WriterAdapter, remote_address: str, remote_port: int
     ) -> tuple[Any, Any]:
-        """Read CONNECT. Nobody else's session is touched before the client is known."""
+        """Read CONNECT; no session is touched before the client is authenticated."""
         try:
             async with asyncio.timeout(_FIRST_PACKET_S):
                 connect = await self._read_connect(reader, writer)
@@ -221,7 +221,7 @@ class QuorateBroker(Broker):
         return Connection(self, connect, reader, writer), SimpleNamespace(client_id="")
 
     async def _read_connect(self, reader: ReaderAdapter, writer: WriterAdapter) -> Connect:
-        """Read all of it before it is decoded: what it says of itself may be wrong."""
+        """Read the whole packet before it is decoded: its inner lengths may be wrong."""
         head, body = await read_packet(reader, self.settings.packet_bytes)
         if head >> 4 != packets.CONNECT:
             raise Malformed(Reason.PROTOCOL_ERROR, "the first packet is another one")
@@ -329,7 +329,7 @@ class QuorateBroker(Broker):
             await asyncio.gather(*self._router.spread(message))
         await self.served.until_done(lambda: self._mqtt.wills.acknowledge(due))
 
-    # What amqtt does at the end, and by itself.
+    # The part of amqtt that it runs at the end by itself.
 
     async def shutdown(self) -> None:
         """End all connections, and the broker."""

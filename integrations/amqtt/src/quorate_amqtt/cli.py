@@ -21,7 +21,7 @@ from quorate_amqtt.serving import serve
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The file of the broker, in YAML.",
 )
-@click.option("--verbose", is_flag=True, help="Log who connects, and why clients are refused.")
+@click.option("--verbose", is_flag=True, help="Log connects, and the reasons for refusals.")
 def main(config: Path, verbose: bool) -> None:
     """Run an MQTT broker that keeps its state in Quorate."""
     logging.basicConfig(
@@ -40,7 +40,7 @@ def main(config: Path, verbose: bool) -> None:
     except OSError as error:
         raise click.ClickException(f"{settings.name} cannot listen: {error}") from error
     if why:
-        raise click.ClickException(f"{settings.name} serves no more: {why}")
+        raise click.ClickException(f"{settings.name} has stopped serving: {why}")
 
 
 async def _until_told(settings: Settings) -> str:

@@ -42,16 +42,16 @@ class Client:
     queued: bool = False
     #: By broker, the last message that had come from there when the client connected.
     since: Mapping[int, int] = field(default_factory=dict)
-    #: Another broker serves it. What comes late is held until that one says what it has got.
+    #: Another broker serves it. Late messages are held until that broker reports its own.
     moved: bool = False
     got: Mapping[int, int] | None = None
     held: list[Delivery] = field(default_factory=list)
-    #: What is left of its last connection is written to the queue.
+    #: Writes the unacknowledged messages of its last connection to the queue.
     leaving: asyncio.Task[None] | None = None
 
 
 class Clients:
-    """Clients by id, and by what they have subscribed to."""
+    """Clients by id, and by their subscriptions."""
 
     def __init__(self) -> None:
         self._clients: Final[dict[str, Client]] = {}
@@ -81,7 +81,7 @@ class Clients:
             self.subscribe(client, topic_filter, options)
 
     def subscribe(self, client: Client, topic_filter: str, options: Options) -> None:
-        """Add a filter of a client. What is shared is found by its group."""
+        """Add a filter of a client; shared filters are found by their group."""
         client.filters[topic_filter] = options
         if not group_of(topic_filter):
             self._filters.put(topic_filter, client.client_id, options)

@@ -38,7 +38,7 @@ class Peers(_Section):
 
     #: `host:port`; port 0: any that is free.
     bind: str = "127.0.0.1:0"
-    #: What others connect to, where that is not `bind`.
+    #: The address for other brokers, if it is not `bind`.
     advertise: str = ""
     #: Certificate, key, and the authority whose certificates the other brokers show.
     certfile: str | None = None
@@ -68,7 +68,7 @@ class Settings(_Section):
     name: str
     #: Whose clients it serves.
     tenant: str
-    #: Nodes of Quorate; not given: what the environment of the client says.
+    #: Nodes of Quorate; by default read from the environment of the client.
     endpoints: str | None = None
     #: The brokers that are registered under this name forward messages to each other.
     cluster: str = "mqtt"
@@ -78,7 +78,7 @@ class Settings(_Section):
     peers: Peers = Field(default_factory=Peers)
     #: Clients without a user name may connect.
     anonymous: bool = False
-    #: What clients may do where no ACL rule says anything.
+    #: The decision where no ACL rule matches.
     allow_unmatched: bool = False
     #: How long the session of a client outlives its connection, unless it wants a clean one.
     session_expiry_s: int = Field(default=86_400, ge=1, le=0xFFFF_FFFF)
@@ -101,7 +101,7 @@ class Settings(_Section):
 
     @classmethod
     def of_file(cls, path: Path) -> Settings:
-        """Read the file of a broker; raises `ValueError` for one that is wrong."""
+        """Read the file of a broker; raises `ValueError` for an invalid file."""
         try:
             given = yaml.safe_load(path.read_text(encoding="utf-8"))
         except yaml.YAMLError as error:

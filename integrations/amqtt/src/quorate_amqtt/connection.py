@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger(__name__)
 #: Packets of a client that wait for their turn; then no more is read of it.
 _WAITING: Final = 100
-#: Answers that wait for what was published to be durable.
+#: Answers that wait until published messages are durable.
 _UNANSWERED: Final = 1_000
 #: Multiple of its keep-alive for which a client may be silent.
 _PATIENCE: Final = 1.5
-#: What is waited for when a connection is closed in good order.
+#: Seconds to wait for the orderly close of a connection.
 _CLOSING_S: Final = 1.0
 #: Time without reading after which a client is disconnected.
 _WRITING_S: Final = 30.0
-#: What ends a connection and nothing else.
+#: Errors that end a connection and nothing else.
 BROKEN: Final = (
     Malformed,
     NoDataError,
@@ -56,7 +56,7 @@ BROKEN: Final = (
     OSError,
 )
 
-#: An answer, and what must be done before it is sent.
+#: An answer, and the work to finish before it is sent.
 _Answer = tuple[Sequence[Awaitable[object]], bytes]
 
 
@@ -65,7 +65,7 @@ class Connection:
 
     #: Set when the client is connected.
     client: Client
-    #: What the connect was answered with.
+    #: The generation of the session, from the reply to the connect.
     generation: int
 
     def __init__(
@@ -79,11 +79,11 @@ class Connection:
         peer = writer.get_peer_info()
         self.address: Final = str(peer[0]) if peer else ""
         self.port: Final = int(peer[1]) if peer else 0
-        #: What amqtt's plugins are shown of the client.
+        #: The view of the client for amqtt's plugins.
         self.session: Any = None
         #: How long the session outlives the connection.
         self.expiry_s = 0
-        #: What the client said of that when it took its leave.
+        #: The expiry interval that the client gave in DISCONNECT.
         self.new_expiry_s: int | None = None
         self._inbox: Final[asyncio.Queue[packets.Packet | None]] = asyncio.Queue(_WAITING)
         self._answers: Final[asyncio.Queue[_Answer]] = asyncio.Queue(_UNANSWERED)
@@ -118,7 +118,7 @@ class Connection:
             self.fetch()
 
     def fetch(self) -> None:
-        """Give the client what waits for it in its queue."""
+        """Start to deliver the queued messages of the client."""
         if self.client.queued and not self._fetching and self._group is not None:
             self._fetching = True
             self._start(self._fetch())
@@ -137,7 +137,7 @@ class Connection:
         task.add_done_callback(self._tasks.discard)
 
     async def _carry(self, part: Coroutine[Any, Any, bool]) -> None:
-        """Carry out a part of the service; all of it ends with one that says so, or that fails."""
+        """Run a part of the service; the connection ends when a part returns False or fails."""
         goes_on = False
         try:
             goes_on = await part
@@ -197,7 +197,7 @@ class Connection:
         return False
 
     async def _deliver(self, delivery: Delivery) -> None:
-        """Send a message, or go on with one that the client has received before."""
+        """Send a message, or release one that the client has already received."""
         message = delivery.message
         if delivery.received:
             await self._write(packets.ack(self.version, PUBREL, delivery.packet_id))
@@ -222,7 +222,7 @@ class Connection:
         await self._write(packet)
 
     async def _read(self) -> bool:
-        """Read packets: what the client acknowledges is noted, all else waits for its turn."""
+        """Read packets: acknowledgements are recorded at once, other packets wait in line."""
         silent_s = self.connect.keep_alive_s * _PATIENCE or None
         most = self._broker.settings.packet_bytes
         while True:
@@ -250,7 +250,7 @@ class Connection:
                 # Nothing counts that comes after it.
                 break
         await self._inbox.put(None)
-        # What is still waiting is carried out.
+        # Packets that still wait are carried out.
         return True
 
     async def _acknowledged(self, ack: packets.Ack) -> None:
@@ -347,7 +347,7 @@ def _reason_of(error: BaseException) -> Reason | None:
 
 
 async def read_packet(reader: ReaderAdapter, most: int) -> tuple[int, bytes]:
-    """Read a packet: its first byte, and what follows its length; `EOFError` at the end."""
+    """Read a packet: return its first byte and its body; raises `EOFError` at the end."""
     head, size = (await _exactly(reader, 1))[0], 0
     for shift in (0, 7, 14, 21):
         byte = (await _exactly(reader, 1))[0]
@@ -371,7 +371,7 @@ async def _exactly(reader: ReaderAdapter, size: int) -> bytes:
 
 
 class Writer(StreamWriterAdapter):
-    """Writes to a socket, and can let go of a client that does not read."""
+    """Writes to a socket, and can abort the connection of a client that does not read."""
 
     def abort(self) -> None:
         """Close the connection without waiting for anything."""

@@ -1,4 +1,4 @@
-"""What packets of MQTT are made of: numbers, texts and lengths; and why a packet is refused."""
+"""The parts of MQTT packets: numbers, texts and lengths; and the reasons for refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Reason(IntEnum):
 
 
 class Malformed(Exception):
-    """What a client has sent is no packet, or must not be sent."""
+    """A client has sent a malformed or forbidden packet."""
 
     def __init__(self, reason: Reason, why: str) -> None:
         super().__init__(why)

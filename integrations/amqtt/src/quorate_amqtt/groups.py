@@ -1,4 +1,4 @@
-"""Shared subscriptions: who is a member of which group, and through which broker."""
+"""Shared subscriptions: the members of each group, and the broker of each member."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Member:
 
 
 class Groups:
-    """Members by group and filter. Each message goes to one of those that fit, in turns."""
+    """Members by group and filter. Each message goes to one matching member, in turns."""
 
     def __init__(self) -> None:
         self._members: Final[dict[tuple[str, str], dict[str, Member]]] = {}

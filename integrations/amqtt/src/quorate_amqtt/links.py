@@ -58,7 +58,7 @@ class Link:
         self._own: Final = own
         self._address: Final = address
         self._tls: Final = tls
-        #: What was not confirmed, in its order; the last has the number `_last`.
+        #: Frames without a confirmation, in order; the last has the number `_last`.
         self._frames: Final[deque[bytes]] = deque()
         self._last = 0
         self._writer: asyncio.StreamWriter | None = None
@@ -98,7 +98,7 @@ class Link:
             hello = pb.Hello(next=self._last - len(self._frames) + 1)
             hello.MergeFrom(self._own)
             _write(writer, pb.Frame(hello=hello).SerializeToString())
-            # The first answer says what the other has of earlier connections.
+            # The first answer names the last frame that the peer has from earlier connections.
             self._confirm(await _read(reader))
             for frame in self._frames:
                 _write(writer, frame)
@@ -135,7 +135,7 @@ class Links:
         self._brokers: Final[dict[bytes, Broker]] = {}
         #: The number of the last frame that was received of each.
         self._received: Final[dict[int, int]] = {}
-        #: The latest connection of each: what an earlier one still has is sent again by it.
+        #: The latest connection of each peer: it repeats the frames of an earlier one.
         self._latest: Final[dict[int, asyncio.StreamReader]] = {}
         self._changed: Final = asyncio.Condition()
         self._listed = False
@@ -158,7 +158,7 @@ class Links:
         return set(self._links)
 
     async def follow(self, q: AsyncClient) -> None:
-        """Link to the brokers that come, and forget those that go; without an end."""
+        """Link to new brokers, and forget brokers that leave, for ever."""
         watch = q.watch("cluster.brokers", marks=True)
         given: set[bytes] | None = set()
         try:
@@ -229,7 +229,7 @@ class Links:
         async with self._changed:
             self._changed.notify_all()
         _write(writer, _received(received))
-        # What was confirmed just now is not sent again.
+        # Frames that were confirmed just now are not sent again.
         number, confirmed = received, received
         while True:
             frame = await _read(reader)

@@ -1,4 +1,4 @@
-"""What a client has published, on its way to those who have subscribed to it."""
+"""A published message, on its way to the subscribers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Message(NamedTuple):
 
     topic: str
     payload: bytes
-    #: The quality of service that it was published with; nobody gets it with a higher one.
+    #: The quality of service of its publication, and the highest of its deliveries.
     qos: int = 0
     #: It was published to be retained.
     retain: bool = False

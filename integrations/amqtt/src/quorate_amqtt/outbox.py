@@ -1,4 +1,4 @@
-"""The messages for one connected client: those it has not acknowledged, and those that wait."""
+"""The messages for one connected client: waiting, or sent without an acknowledgement."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ class Outbox:
         self._again: Final[deque[Delivery]] = deque()
         self._queued: Final[deque[Delivery]] = deque()
         self._waiting: Final[deque[Delivery]] = deque()
-        #: What was sent and not acknowledged, by packet.
+        #: Messages sent and not acknowledged, by packet.
         self._sent: Final[dict[int, Delivery]] = {}
         self._last_id = 0
         self._changed: Final = asyncio.Event()
-        #: More of the queue is being read: what is published now waits for it.
+        #: More of the queue is being read: newly published messages wait for it.
         self._reading = False
         #: Messages that did not fit.
         self.dropped = 0
 
     def put(self, delivery: Delivery) -> None:
-        """Add a message; where too many wait, the oldest one is dropped."""
+        """Add a message; the oldest one is dropped when too many wait."""
         if len(self._waiting) >= self._most:
             self._waiting.popleft()
             self.dropped += 1
@@ -56,16 +56,16 @@ class Outbox:
 
     @property
     def queued(self) -> int:
-        """How many messages of the queue were read and not sent."""
+        """The number of messages of the queue that were read and not sent."""
         return len(self._queued)
 
     def read(self, reading: bool) -> None:
-        """Note whether the queue is being read."""
+        """Record whether the queue is being read."""
         self._reading = reading
         self._changed.set()
 
     def take_left(self) -> list[Delivery]:
-        """Take out what a client has not acknowledged, for the queue of its session."""
+        """Take out the unacknowledged messages, for the queue of the session."""
         left = [*self._again, *self._sent.values(), *self._waiting]
         self._again.clear()
         self._queued.clear()
@@ -74,7 +74,7 @@ class Outbox:
         return [delivery for delivery in left if delivery.qos]
 
     def acknowledge(self, packet_id: int, qos: int) -> bool:
-        """Record that the client has a message; tell whether it was sent one in that packet."""
+        """Record the final acknowledgement of a message; return whether the id was in use."""
         delivery = self._sent.get(packet_id)
         if delivery is None or delivery.qos != qos:
             return False
@@ -84,7 +84,7 @@ class Outbox:
         return True
 
     def receive(self, packet_id: int) -> bool:
-        """Record PUBREC for a message of quality 2; tell whether it was sent one in that packet."""
+        """Record PUBREC for a message of quality 2; return whether the id was in use."""
         delivery = self._sent.get(packet_id)
         if delivery is None or delivery.qos != 2:
             return False
@@ -92,7 +92,7 @@ class Outbox:
         return True
 
     async def send(self, write: Write, window: int = WINDOW) -> None:
-        """Send until it is cancelled; what is not acknowledged then goes to the next connection."""
+        """Send until it is cancelled; the next connection repeats unacknowledged messages."""
         for sent in self._sent.values():
             sent.again = True
         self._again.extendleft(reversed(self._sent.values()))
@@ -135,7 +135,7 @@ class Outbox:
             self._finished(delivery.number)
 
     def __len__(self) -> int:
-        """Return how many messages wait to be sent."""
+        """Return the number of messages that wait to be sent."""
         return len(self._again) + len(self._queued) + len(self._waiting)
 
 

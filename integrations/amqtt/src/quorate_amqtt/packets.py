@@ -35,7 +35,7 @@ _UNAVAILABLE: Final = 3
 
 @dataclass(slots=True, kw_only=True)
 class Will:
-    """What is published when a client vanishes."""
+    """The message that is published when a client vanishes."""
 
     topic: str
     payload: bytes
@@ -126,7 +126,7 @@ Packet = Connect | Publish | Ack | Subscribe | Unsubscribe | Ping | Disconnect
 
 
 def decode(head: int, body: bytes, version: int) -> Packet:
-    """Return a packet of a client; raises `Malformed` for what none of them is."""
+    """Decode a packet of a client; raises `Malformed` for any other."""
     kind, flags = head >> 4, head & 0x0F
     if kind == PUBLISH:
         return _publish(flags, body, version)
@@ -143,7 +143,7 @@ def decode(head: int, body: bytes, version: int) -> Packet:
 
 
 def version_of(body: bytes) -> int:
-    """Return the version that CONNECT names, whatever else it says; zero: none."""
+    """Return the version in a CONNECT, which may be malformed otherwise; 0: none."""
     at = 2 + int.from_bytes(body[:2], "big")
     return body[at] if at < len(body) else 0
 

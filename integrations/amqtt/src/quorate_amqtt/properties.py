@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from quorate_amqtt.fields import Fields, Malformed, Reason, binary_of, text_of, varint_of
 
-#: Packets and what has properties of its own.
+#: The packets, and the parts of packets, with properties of their own.
 CONNECT, CONNACK, PUBLISH, WILL, PUBACK, PUBREC, PUBREL, PUBCOMP = range(8)
 SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, DISCONNECT, AUTH = range(8, 14)
 _ACKS: Final = frozenset({PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK, UNSUBACK})
@@ -118,7 +118,7 @@ _NAMES: Final = tuple(field.name for field in fields(Properties))
 
 
 def decode(packet: int, read: Fields) -> Properties:
-    """Read properties with their length; raises `Malformed` for what the packet may not have."""
+    """Read properties with their length; raises `Malformed` for one that the packet cannot have."""
     found: dict[str, Any] = {}
     inner = Fields(read.raw(read.varint()))
     while inner.left:

@@ -17,23 +17,23 @@ from quorate_amqtt.messages import Message
 from quorate_amqtt.state import State
 from quorate_amqtt.topic_trees import TopicTree
 
-#: Time to wait until the watch shows what was written: afterwards it comes later.
+#: Seconds to wait until the watch shows a write; after that the write is answered anyway.
 _SEEN_S: Final = 2.0
 
 
 class RetainedMessages:
-    """Retained messages by topic; what this broker has written is there when it is answered."""
+    """Retained messages by topic; a write of this broker is visible here when it returns."""
 
     def __init__(self, state: State) -> None:
         self._state: Final = state
         self._messages: Final[TopicTree[RetainedMessage]] = TopicTree()
-        #: Topics that were given since the rows are given anew.
+        #: Topics listed since the watch began anew.
         self._given: set[str] | None = set()
         self._changed: Final = asyncio.Condition()
         self._known: Final = asyncio.Event()
 
     async def follow(self, q: AsyncClient, tenant: str) -> None:
-        """Keep up to date, without an end."""
+        """Follow the rows for ever."""
         watch = q.watch(RETAINED_MESSAGE.family, prefix=keys.pack(tenant), marks=True)
         async with aclosing(watch) as changes:
             async for change in changes:
@@ -76,7 +76,7 @@ class RetainedMessages:
             await self._seen(message.topic, None)
 
     def matching(self, topic_filter: str) -> Iterator[Message]:
-        """Yield those that a new subscription gets; a shared one gets none."""
+        """Yield the messages for a new subscription; a shared one gets none."""
         if not group_of(topic_filter):
             for each in self._messages.match(topic_filter):
                 yield Message(
@@ -91,7 +91,7 @@ class RetainedMessages:
         return len(self._messages)
 
     async def _seen(self, topic: str, stored_at_ms: int | None) -> None:
-        """Wait until the watch shows what was written, or something later."""
+        """Wait until the watch shows a write, or a later one."""
 
         def shown() -> bool:
             found = self._messages.get(topic)

@@ -19,7 +19,7 @@ from quorate_amqtt.messages import Message, delivery_of
 from quorate_amqtt.packets import Options
 from quorate_amqtt.v1 import links_pb2 as pb
 
-#: What the cluster did not answer is tried again after this time.
+#: Seconds until a call without an answer is retried.
 _AGAIN_S: Final = 0.1
 #: Messages of a queue that are in memory; more are read when the client has taken some.
 _MOST_READ: Final = 1_000
@@ -61,7 +61,7 @@ class Router:
         that are away.
         """
         self._seen[self._epoch] += 1
-        # What is written to queues here comes by nothing else.
+        # Messages that are queued here come by no other way.
         away = self.away.match(message) if message.qos else []
         message = message._replace(origin=(self._epoch, self._seen[self._epoch]))
         written = [
@@ -74,12 +74,12 @@ class Router:
         frame.queued.extend(queued)
         self.links.send_all(pb.Frame(message=frame))
         for members in self._groups.chosen(message.topic):
-            # Nobody takes it where no member can be reached: a shared message waits for nobody.
+            # It is dropped if no member can be reached: a shared message is not queued.
             any(self._share(member, message, frame) for member in members)
         return written
 
     def forward(self, tenant: str, message: Message) -> None:
-        """Give a message to the subscribers of a tenant whose clients are at other brokers."""
+        """Send a message to the subscribers of a tenant at other brokers."""
         self.links.send_all(pb.Frame(message=_frame_of(tenant, message)))
 
     def enter(self, client: Client, topic_filter: str) -> None:
@@ -94,7 +94,7 @@ class Router:
             self._groups.drop(group, unshared(topic_filter), client.client_id)
 
     def connected(self, client: Client, filters: dict[str, Options], *, present: bool) -> None:
-        """Give a client what is published from now on; tell the others where its session is."""
+        """Deliver later messages to a client; tell the other brokers where its session is."""
         self.clients.set_filters(client, filters)
         client.since = dict(self._seen)
         if present and client.persistent:
@@ -104,13 +104,13 @@ class Router:
             self.links.send_all(pb.Frame(moved=moved))
 
     def moved(self, client: Client) -> None:
-        """Let go of a client that another broker serves, once nothing comes late for it."""
+        """Release a client that another broker serves, once no late message can come for it."""
         client.moved = True
         self._settle(client)
         asyncio.get_running_loop().call_later(self._late_s, self.let_go, client)
 
     def let_go(self, client: Client) -> None:
-        """Let go of a client now. Its broker passes over what it has got."""
+        """Release a client now; its new broker skips the messages that it already has."""
         if self.clients.get(client.client_id) is client and client.moved:
             self.clients.remove(client.client_id)
         for delivery in client.held:
@@ -129,7 +129,7 @@ class Router:
             client.held.clear()
 
     async def fetch(self, client: Client) -> None:
-        """Give a client that is connected what waits for it in its queue, until that is all."""
+        """Deliver the queue of a connected client until it is empty."""
         client.outbox.read(True)
         try:
             while client.queued:
@@ -155,7 +155,7 @@ class Router:
                 client.outbox.put_queued([delivery])
 
     async def save(self, client: Client) -> None:
-        """Write what a client has not acknowledged to the queue of its session."""
+        """Write the unacknowledged messages of a client to the queue of its session."""
         left = client.outbox.take_left()
         client.read = 0
         for delivery in left:
@@ -193,7 +193,7 @@ class Router:
         return True
 
     def _receive(self, epoch: int, frame: pb.Frame) -> None:
-        """Carry out what another broker sends."""
+        """Process a frame of another broker."""
         match frame.WhichOneof("content"):
             case "message":
                 self._seen[epoch] = max(self._seen.get(epoch, 0), frame.message.number)

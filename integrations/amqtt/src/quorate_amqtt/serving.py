@@ -34,7 +34,7 @@ async def serve(settings: Settings, say: Callable[[str], None]) -> str:
 async def serving(
     settings: Settings, q: AsyncClient, queues: AsyncClient
 ) -> AsyncIterator[tuple[QuorateBroker, Awaitable[str]]]:
-    """Have a broker that serves clients, and what tells why it must not go on."""
+    """Yield a broker that serves clients, and an awaitable of the reason why it must stop."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[QuorateBroker] = loop.create_future()
 
@@ -92,7 +92,7 @@ async def _registered(settings: Settings, address: str) -> AsyncIterator[Registr
 
 
 async def _ended(registration: Registration, following: asyncio.Task[None]) -> str:
-    """Wait until the registration is over, or what the cluster tells cannot be followed."""
+    """Wait until the registration is lost or the cluster cannot be followed; return the reason."""
     while not registration.is_lost:
         await asyncio.wait({following}, timeout=_LOOK_S)
         if following.done():

@@ -34,7 +34,7 @@ from quorate_amqtt.state import State
 from quorate_amqtt.subscriptions import Subscriptions
 
 _LOG: Final = logging.getLogger(__name__)
-#: What the cluster did not answer is tried again after this time.
+#: Seconds until a call without an answer is retried.
 _AGAIN_S: Final = 0.5
 #: Clients that are connected at a time: enough for large calls, and few enough that clients which
 #: are connected already are served meanwhile.
@@ -42,7 +42,7 @@ _AT_A_TIME: Final = 250
 
 
 class Sessions:
-    """Connects clients, records that they are gone, and lets go of those that others serve."""
+    """Connects clients, records their departure, and releases clients that other brokers serve."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Sessions:
     ) -> None:
         """Report a client's disconnect to the cluster; forget the client if its session ends."""
         if saving is not None:
-            # Messages of other brokers come after those that this one had.
+            # Messages of other brokers come after the messages of this one.
             await asyncio.wait({saving})
             if client.leaving is saving:
                 client.leaving = None
@@ -189,7 +189,7 @@ class Sessions:
             self._clients.remove(client.client_id)
 
     async def end_all(self) -> None:
-        """End all connections, and keep what their clients have not acknowledged."""
+        """End all connections, and save the unacknowledged messages of their clients."""
         ended = []
         for client in self._clients:
             connection, client.connection = client.connection, None
@@ -210,7 +210,7 @@ class Sessions:
             tasks.create_task(self._watch(q))
 
     async def _watch(self, q: AsyncClient) -> None:
-        """End connections of clients that have connected elsewhere, or whose session is gone."""
+        """End connections of clients that have connected elsewhere or lost their session."""
         watch = q.watch(FAMILIES, prefix=keys.pack(self._settings.tenant), marks=True)
         given: set[str] | None = None
         known: set[str] = set()
@@ -258,7 +258,7 @@ class Sessions:
             self.keep(self._hand_over(client, connection))
 
     async def _hand_over(self, client: Client, connection: Connection | None) -> None:
-        """Give what a client has not acknowledged to the broker that serves it now."""
+        """Save the unacknowledged messages of a client for the broker that serves it now."""
         if connection is not None:
             await connection.ended.wait()
         await self._router.save(client)
@@ -296,12 +296,12 @@ class Sessions:
         return task
 
     async def until_done(self, call: Callable[[], Awaitable[object]]) -> None:
-        """Call until the cluster has answered: nobody else does it while this broker lives."""
+        """Retry a call until the cluster answers: no other broker makes it while this one lives."""
         while True:
             try:
                 await call()
             except (RejectedError, InvalidError) as error:
-                _LOG.warning("the cluster refuses it: %s", error)
+                _LOG.warning("the cluster refuses a call of the broker: %s", error)
             except (QuorateError, TimeoutError):
                 await asyncio.sleep(_AGAIN_S)
                 continue

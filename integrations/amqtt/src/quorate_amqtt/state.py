@@ -1,7 +1,7 @@
-"""What a broker writes to Quorate for its clients, and reads from it.
+"""The writes and reads of a broker in Quorate on behalf of its clients.
 
-Each call may be sent again: where its outcome is not known, it is, until its time is over. So a
-change of a leader costs a client some time, and not its connection.
+Each call may be repeated, and is while its outcome is unknown, until its deadline. So a change of
+a leader costs a client some time, and not its connection.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from quorate_amqtt.packets import Options
 
 R = TypeVar("R")
 
-#: By what MQTT 5 says in a subscription.
+#: By the value in a subscription of MQTT 5.
 _RETAIN_HANDLING: Final = (
     subscriptions_pb2.RETAIN_HANDLING_UNSPECIFIED,
     subscriptions_pb2.RETAIN_HANDLING_ON_NEW_SUBSCRIBE,
     subscriptions_pb2.RETAIN_HANDLING_NEVER,
 )
-#: What a session says that is another broker's now, or nobody's.
+#: Refusals for a session that belongs to another broker now, or is gone.
 _GONE: Final = frozenset({"TAKEN_OVER", "NOT_FOUND"})
 
 
@@ -73,7 +73,7 @@ class State:
     async def subscribe(
         self, client_id: str, generation: int, filters: Mapping[str, Options]
     ) -> set[str]:
-        """Subscribe a client to filters; returns those that were refused."""
+        """Subscribe a client to filters; return the refused filters."""
         items = [
             subscriptions_pb2.SetSubscription(
                 tenant=self._tenant,
@@ -95,7 +95,7 @@ class State:
         return {items[refusal.item].filter for refusal in reply.refusals}
 
     async def unsubscribe(self, client_id: str, generation: int, filters: Sequence[str]) -> None:
-        """End subscriptions of a client; those that are not there are none the less."""
+        """End subscriptions of a client; missing ones are ignored."""
         items = [
             subscriptions_pb2.DeleteSubscription(
                 tenant=self._tenant,

@@ -1,4 +1,4 @@
-"""What clients subscribe to: it is written before it is acknowledged."""
+"""The subscriptions of clients, which are written before they are acknowledged."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Subscriptions:
     async def subscribe(
         self, connection: Connection, filters: Sequence[tuple[str, Options]]
     ) -> list[int]:
-        """Subscribe a client; returns what SUBACK says of each filter."""
+        """Subscribe a client; return the codes of SUBACK, one for each filter."""
         client, wanted = connection.client, dict[str, Options]()
         codes: list[int] = []
         for topic_filter, options in filters:
@@ -77,9 +77,9 @@ class Subscriptions:
         codes: Sequence[int],
         known: Collection[str],
     ) -> None:
-        """Give a client the retained messages of what it has subscribed to just now.
+        """Deliver the retained messages of new subscriptions to a client.
 
-        `known` are the filters that it had before.
+        `known` are its earlier filters.
         """
         for (topic_filter, options), code in zip(filters, codes, strict=True):
             if (
@@ -92,7 +92,7 @@ class Subscriptions:
                 connection.client.outbox.put(delivery_of(message, [options], retained=True))
 
     async def unsubscribe(self, connection: Connection, filters: Sequence[str]) -> list[int]:
-        """End subscriptions of a client; returns what UNSUBACK says of each filter."""
+        """End subscriptions of a client; return the codes of UNSUBACK, one for each filter."""
         client = connection.client
         known = [each for each in filters if each in client.filters]
         await self._state.leave(client.client_id, known)
@@ -113,7 +113,7 @@ class Subscriptions:
             self._router.enter(client, topic_filter)
 
     async def _keep(self, client: Client, filters: Mapping[str, Options]) -> set[str]:
-        """Store what outlives the connection; returns what was refused."""
+        """Store the subscriptions that outlive the connection; return the refused filters."""
         refused: set[str] = set()
         if client.persistent:
             refused = await self._state.subscribe(client.client_id, client.generation, filters)

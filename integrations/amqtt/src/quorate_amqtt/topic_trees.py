@@ -1,4 +1,4 @@
-"""Filters and topics as trees of their levels, so that a match costs what it finds."""
+"""Filters and topics as trees of levels: a match costs time for its results alone."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class TopicTree(Generic[V]):
         self._values: Final[dict[str, V]] = {}
 
     def put(self, topic: str, value: V) -> None:
-        """Keep the value of a topic, in place of the one that there is."""
+        """Store the value of a topic, in place of the old one."""
         self._values[topic] = value
         node = self._root
         for level in topic.split("/"):

@@ -1,4 +1,4 @@
-"""Packets over WebSockets; amqtt's reader repeats what it has read when a client vanishes."""
+"""Packets over WebSockets; amqtt's reader repeats its last bytes when a client vanishes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that go with a lease: what deletes them is carried out when it ends."""
+"""Rows attached to a lease: their deleting commands are carried out when it ends."""
 
 from collections.abc import Iterator
 from hashlib import blake2b
@@ -70,7 +70,7 @@ def _carry_out(txn: Txn, attachment: pb.Attachment) -> bool:
     try:
         return txn.carry_out(command) is not None
     except Rejected as refusal:
-        # It was taken over, or deleted by somebody.
+        # Another lease took it over, or it was deleted.
         return refusal.code not in _PASSING
 
 
@@ -98,7 +98,8 @@ def _detach(txn: Txn, name: pb.AttachmentName) -> None:
     """Leave a row to itself."""
     attachment = get_row(txn, ATTACHMENT, name)
     if attachment.ended:
-        raise Rejected("FAILED_PRECONDITION", f"lease {name.lease} has ended: the row goes with it")
+        why = f"lease {name.lease} has ended, and the row is deleted with it"
+        raise Rejected("FAILED_PRECONDITION", why)
     holding.hold(txn, holding.find_lease(txn, name.lease), -1)
     txn.raise_fence(row_fence(name.id), attachment.token)
     txn.delete(ATTACHMENTS, keys.pack(name.lease, name.id))
@@ -121,7 +122,7 @@ def _find_ended(reader: Reader, _: pb.FindEnded) -> Iterator[pb.Attachment]:
 
 
 async def _carry_out_elsewhere(node: NodeApi, shard: ShardRef) -> None:
-    """Delete rows of other shards whose lease has ended; what fails is tried again."""
+    """Delete attached rows in other shards after their lease has ended; failures are retried."""
     failed: Exception | None = None
     async for answers in node.read_shards(pb.FindEnded(), pb.Attachment, shards=[shard.shard]):
         done = []
@@ -164,7 +165,7 @@ def _check(new: pb.NewAttachment, path: str) -> None:
 
 
 async def _admit(node: NodeApi, caller: Caller, command: pb.AttachToLeases) -> None:
-    """Refuse what no client may send, now and not when the lease ends."""
+    """Refuse a command that the caller may not send now, not when the lease ends."""
     for position, new in enumerate(command.attachments):
         try:
             node.public_command(new.on_end, caller)

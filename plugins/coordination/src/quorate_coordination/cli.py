@@ -21,7 +21,7 @@ from quorate_coordination.families import LOCK_FENCE
 from quorate_coordination.holding import LONGEST_TTL_MS, SHORTEST_TTL_MS
 from quorate_coordination.locks import MOST_PERMITS
 
-#: What a command is started with: the name and the token of its lock.
+#: Environment variables of a started command: the name and the token of its lock.
 _NAME: Final = "QUORATE_LOCK"
 _TOKEN: Final = "QUORATE_TOKEN"
 _RESET: Final = f"/{admin_pb2.DESCRIPTOR.services_by_name['AdminService'].full_name}/ResetFences"
@@ -44,11 +44,11 @@ _wait = click.option(
     type=click.FloatRange(0),
     help="Seconds to wait for others; 0: not at all. Default: for ever.",
 )
-_owner = click.option("--owner", default="", help="Who holds it, for others to read.")
+_owner = click.option("--owner", default="", help="Name of the holder, for people to read.")
 
 
 def _runs(command: R) -> R:
-    """Give a command the arguments of what is run, and for how long it may take."""
+    """Add the arguments for the program to run, the owner and the times."""
     for each in (_owner, _wait, _ttl):
         command = each(command)
     command = click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)(command)
@@ -57,12 +57,12 @@ def _runs(command: R) -> R:
 
 @click.group()
 def lock() -> None:
-    """Run commands under locks, and see who holds which."""
+    """Run commands under locks, and list locks and their holders."""
 
 
 @lock.command("run")
 @_runs
-@click.option("--shared", is_flag=True, help="Hold it with any number of others who share it.")
+@click.option("--shared", is_flag=True, help="Share the lock with any number of holders.")
 @click.option(
     "--permits",
     type=click.IntRange(1, MOST_PERMITS),
@@ -83,7 +83,7 @@ def run_locked(ctx: click.Context, /, name: str, command: tuple[str, ...], **opt
 @limit_option
 @click.pass_obj
 def list_locks(console: Console, prefix: str, limit: int) -> None:
-    """List the locks that are held or waited for, whose names begin with PREFIX."""
+    """List locks with holders or waiters, by the PREFIX of their names."""
     locks = SyncCoordination(console.client()).locks.list(prefix=prefix)
     console.print([_columns(each) for each in first_rows(locks, limit)])
 
@@ -93,7 +93,7 @@ def list_locks(console: Console, prefix: str, limit: int) -> None:
 @limit_option
 @click.pass_obj
 def show_lock(console: Console, name: str, limit: int) -> None:
-    """Show who holds the lock NAME, and who waits, in order."""
+    """Show the holders of the lock NAME and its waiters, in order."""
     claims = SyncCoordination(console.client()).claims.list(lock=name)
     console.print([_columns(each) for each in first_rows(claims, limit)])
 
@@ -121,12 +121,12 @@ def reset_lock(console: Console, name: str, fence: bool) -> None:
 
 @click.group()
 def election() -> None:
-    """Lead, and see who does."""
+    """Campaign for leadership, and show leaders."""
 
 
 @election.command("run")
 @_runs
-@click.option("--value", default="", help="What observers see of the leader.")
+@click.option("--value", default="", help="Value of the leader, for observers.")
 @click.pass_context
 def run_leading(
     ctx: click.Context, /, name: str, command: tuple[str, ...], value: str, **options: Any
@@ -139,7 +139,7 @@ def run_leading(
 @click.argument("name")
 @click.pass_obj
 def show_leader(console: Console, name: str) -> None:
-    """Show who leads in NAME; nothing if nobody does."""
+    """Show the leader of NAME; print nothing without one."""
     leader = SyncCoordination(console.client()).election(name).leader()
     console.print([] if leader is None else [_leading(leader)])
 
@@ -148,7 +148,7 @@ def show_leader(console: Console, name: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def watch_leader(console: Console, name: str) -> None:
-    """Show who leads in NAME, and again when that changes, until interrupted."""
+    """Show the leader of NAME, and each later change, until interrupted."""
     for leader in SyncCoordination(console.client()).election(name).observe():
         console.print([{"token": 0} if leader is None else _leading(leader)])
 
@@ -163,7 +163,7 @@ def lease() -> None:
 @limit_option
 @click.pass_obj
 def list_leases(console: Console, prefix: str, limit: int) -> None:
-    """List the leases whose names begin with PREFIX."""
+    """List leases by the PREFIX of their names."""
     leases = SyncCoordination(console.client()).leases.list(prefix=prefix)
     console.print([_columns(each) for each in first_rows(leases, limit)])
 

@@ -57,7 +57,7 @@ def row_fence(row: str) -> bytes:
 
 
 def text_of(longest: int, *, empty: bool = False) -> Callable[[str, Any], None]:
-    """Return what refuses text that is empty, longer than this, or cannot be printed."""
+    """Return a check that refuses text that is empty, too long, or cannot be printed."""
 
     def check(field: str, value: str) -> None:
         if value or not empty:

@@ -1,4 +1,4 @@
-"""The rows of leases, as what goes with a lease sees them."""
+"""The rows of leases, for the claims and attachments that a lease holds."""
 
 from typing import Final
 
@@ -26,7 +26,7 @@ def find_lease(txn: Txn, name: str) -> pb.Lease:
 
 
 def find_or_begin(txn: Txn, name: str, ttl_ms: int, owner: str) -> pb.Lease:
-    """Return a lease, which begins now if there is none and a time to live is given."""
+    """Return a lease; a missing one begins now if a time to live is given."""
     if not ttl_ms or txn.get(LEASES, keys.pack(name)) is not None:
         return find_lease(txn, name)
     lease = pb.Lease(name=name, ttl_ms=ttl_ms, owner=owner, created_at_ms=txn.proposed_at_ms)
@@ -48,7 +48,7 @@ def prolong(txn: Txn, lease: pb.Lease) -> int:
 
 
 def hold(txn: Txn, lease: pb.Lease, more: int) -> None:
-    """Count what goes with a lease, and write its row."""
+    """Count the claims and attachments of a lease, and write its row."""
     if more > 0 and lease.holds >= MOST_HELD:
         raise Rejected(
             "RESOURCE_EXHAUSTED",

@@ -1,4 +1,4 @@
-"""Leases: they end when nobody renews them, and what they hold goes with them."""
+"""Leases: they expire unless renewed, and their claims and attached rows end with them."""
 
 from typing import Final
 

@@ -40,8 +40,8 @@ MOST_WAITERS: Final = 10_000
 
 
 def release_all(txn: Txn, lease: str) -> None:
-    """Give up the claims of a lease that ends: first those that wait, so that none of them gets
-    what another one gives up.
+    """Release the claims of a lease that ends: waiting claims first, so that none of them is
+    granted a lock that another claim of the lease releases.
     """
     claims = [
         pb.Claim.FromString(value)
@@ -121,7 +121,7 @@ def _find(txn: Txn, name: pb.ClaimName | pb.Proclamation) -> pb.Claim:
 
 
 def _fits(lock: pb.Lock, claim: pb.Claim) -> bool:
-    """Whether a claim can hold the lock together with those who hold it."""
+    """Whether a claim can share the lock with its current holders."""
     return not lock.holders or (lock.sharing == claim.sharing and lock.holders < claim.sharing)
 
 
@@ -142,7 +142,7 @@ def _grant(txn: Txn, lock: pb.Lock, claim: pb.Claim) -> None:
 
 
 def _give_up(txn: Txn, claim: pb.Claim) -> None:
-    """Remove a claim, refuse what its holder writes from here on, and grant whose turn it is."""
+    """Remove a claim, fence the later writes of its holder, and grant the next claims."""
     lock = get_row(txn, LOCK, pb.Lock(name=claim.lock))
     txn.delete(CLAIMS, keys.pack(claim.lock, claim.number))
     txn.delete(CLAIM_NUMBERS, _name(claim))

@@ -1,4 +1,4 @@
-"""What the plugin declares."""
+"""The declarations of the plugin."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def quorate_declarations() -> Sequence[Declaration]:
         *(
             CliCommand(name=name, help=text, load=partial(_command, name))
             for name, text in (
-                ("lock", "Run commands under locks, and see who holds which."),
-                ("election", "Lead, and see who does."),
+                ("lock", "Run commands under locks, and list locks and their holders."),
+                ("election", "Campaign for leadership, and show leaders."),
                 ("lease", "See leases, and end them."),
             )
         ),

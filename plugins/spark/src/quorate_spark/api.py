@@ -1,4 +1,4 @@
-"""What other plugins give to this one: tables, as extensions of `spark.tables`.
+"""The API for other plugins: they offer tables as extensions of `spark.tables`.
 
 `Table` and its parts come from `quorate.plugin`, so that a plugin offers its tables without
 depending on this distribution:

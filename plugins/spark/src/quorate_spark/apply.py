@@ -1,4 +1,4 @@
-"""The handlers: functions of a transaction and a command, run once, on the leader of a shard."""
+"""The handlers: pure functions of a transaction and a command, run once, on the leader."""
 
 from typing import Final
 
@@ -79,7 +79,7 @@ def begin_abort(txn: Txn, command: pb.BeginAbortCommand) -> Load:
     if not load.insert_only and not load.by_files:
         raise Rejected(
             "FAILED_PRECONDITION",
-            f"load {load.load_id} wrote over what was there, which cannot be restored: only a"
+            f"load {load.load_id} overwrote existing rows, which cannot be restored: only a"
             " load with conflict = insert_only can be aborted",
         )
     if load.state != Load.ABORTED:

@@ -80,7 +80,7 @@ def load(
 ) -> None:
     """Load the rows of a file, or of all files of a directory, into a table.
 
-    Each attempt with one --load-id goes on where the last one ended, and loads no row twice.
+    Each attempt with one --load-id continues where the last one ended, and loads no row twice.
     """
     load_id = load_id or uuid.uuid4().hex
     client = console.client()
@@ -210,7 +210,7 @@ def list_loads(console: Console) -> None:
 @loads.command()
 @click.argument("load_id")
 @click.option(
-    "--follow", is_flag=True, help="Report progress on standard error until it loads no more."
+    "--follow", is_flag=True, help="Report progress on standard error until the load ends."
 )
 @click.pass_obj
 def show(console: Console, load_id: str, follow: bool) -> None:

@@ -93,11 +93,11 @@ class Coordination:
         return Counter(self._q, key)
 
     def queue(self, name: str) -> Queue:
-        """Return the queue whose pairs begin with a name."""
+        """Return the queue in the pairs with a prefix."""
         return Queue(self._q, name)
 
     def barrier(self, name: str, parties: int) -> Barrier:
-        """Return the barrier of `parties` programs whose pairs begin with a name."""
+        """Return the barrier of `parties` programs in the pairs with a prefix."""
         return Barrier(self._q, name, parties)
 
     def lease(
@@ -154,7 +154,7 @@ class SyncLockElection(Blocking[LockElection]):
 
     @contextmanager
     def campaign(self, /, **options: Unpack[LockOptions]) -> Iterator[SyncHeldLock]:
-        """Lead, once all that came before have."""
+        """Lead, once all earlier candidates have."""
         with self._campaign(**options) as held:
             yield SyncHeldLock(self.thread, held)
 
@@ -190,11 +190,11 @@ class SyncCoordination(Blocking[Coordination]):
         return SyncCounter(self.thread, self.asynchronous.counter(key))
 
     def queue(self, name: str) -> SyncQueue:
-        """Return the queue whose pairs begin with a name."""
+        """Return the queue in the pairs with a prefix."""
         return SyncQueue(self.thread, self.asynchronous.queue(name))
 
     def barrier(self, name: str, parties: int) -> SyncBarrier:
-        """Return the barrier of `parties` programs whose pairs begin with a name."""
+        """Return the barrier of `parties` programs in the pairs with a prefix."""
         return SyncBarrier(self.thread, self.asynchronous.barrier(name, parties))
 
     @contextmanager
@@ -206,7 +206,7 @@ class SyncCoordination(Blocking[Coordination]):
             yield SyncRenewedLease(self.thread, kept)
 
 
-#: What `q.lock`, `q.election` and `q.lease` of both clients import.
+#: The extension that `q.lock`, `q.election` and `q.lease` of both clients import.
 EXTENSION: Final[CoordinationExtension] = Extension(
     asynchronous=Coordination, synchronous=SyncCoordination
 )

@@ -30,12 +30,12 @@ _RENEWALS: Final = 4
 _PATIENCE: Final = 0.75
 #: Between two attempts to renew a lease.
 _AGAIN_S: Final = 0.1
-#: Ending a lease is a courtesy: what is not ended ends by itself.
+#: Ending a lease is a courtesy: without it the lease expires.
 _END_S: Final = 5.0
 
 
 class LeaseLostError(QuorateError):
-    """A lease was not renewed in time: what it held may be held by others now."""
+    """A lease was not renewed in time: others may hold its locks and rows now."""
 
 
 class RenewedLease:
@@ -44,28 +44,28 @@ class RenewedLease:
     def __init__(self, q: AsyncClient, name: str, ttl_s: float) -> None:
         self._q: Final = q
         self._records: Final = q.records(LEASE)
-        #: Its name: up to the first slash the place of all that it holds.
+        #: The name: up to the first slash the shard key of all locks and rows of the lease.
         self.name: Final = name
         self.ttl_s: Final = ttl_s
         self._lost: Final = asyncio.Event()
-        #: When what last renewed the lease was sent.
+        #: The time at which the last successful renewal was sent.
         self._renewed_at = float("inf")
         self._keeper: asyncio.Task[None] | None = None
         self._attached: Final[dict[bytes, Fence]] = {}
 
     @property
     def lost(self) -> bool:
-        """Whether it has ended, or may have: then what it held is lost."""
+        """Whether the lease has ended, or may have: then its locks and rows are lost."""
         # A program that was stopped for long knows it at once, before its keeper has run.
         return self._lost.is_set() or self._left_s() <= 0
 
     def check(self) -> None:
-        """Raise `LeaseLostError` if it is lost."""
+        """Raise `LeaseLostError` if the lease is lost."""
         if self.lost:
             raise LeaseLostError(f"lease {self.name} was not renewed for {self.ttl_s:g} s")
 
     async def wait_lost(self) -> None:
-        """Return once it is lost."""
+        """Return once the lease is lost."""
         await self._lost.wait()
 
     async def attach(self, on_end: Message, *, row: str = "") -> Fence:
@@ -90,12 +90,12 @@ class RenewedLease:
         await self._q.kv.put(named, value, fence=self._attached[named])
 
     def begun(self, at: float) -> None:
-        """Keep it from now on; what began it was sent at this time of `time.monotonic`."""
+        """Keep the lease from now on; its first request left at this time of `time.monotonic`."""
         self._renewed_at = at
         self._keeper = asyncio.get_running_loop().create_task(self._keep())
 
     async def end(self) -> None:
-        """End it, with all that it holds; if the cluster cannot be reached, that happens later."""
+        """End the lease with its locks and rows; it expires later if no node can be reached."""
         if self._keeper is not None:
             self._keeper.cancel()
             with suppress(asyncio.CancelledError):
@@ -133,7 +133,7 @@ class RenewedLease:
 
 
 def new_name(place: str) -> str:
-    """Return a new name for a lease of what begins like `place`, up to the first slash."""
+    """Return a new name for a lease in the shard of `place`: equal up to the first slash."""
     return f"{place.partition('/')[0]}/{token_hex(8)}"
 
 

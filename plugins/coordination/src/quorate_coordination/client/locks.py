@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _AGAIN_S: Final = 0.1
-#: How often who waits asks besides watching, in its time to live.
+#: How often a waiting claim is polled besides the watch, as a part of its time to live.
 _ASKED: Final = 0.5
 #: The only claim of a lease that a lock has for itself.
 _ID: Final = "1"
 
 
 class LockLostError(LeaseLostError):
-    """A lock was lost while it was held: others may have done the same at the same time."""
+    """A lock was lost while it was held: another holder may have worked at the same time."""
 
 
 class NotAcquiredError(QuorateError):
@@ -74,7 +74,7 @@ class HeldLock:
         await self._lease.wait_lost()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what work does; when the lock is lost, cancel it and raise `LockLostError`."""
+        """Return the result of `work`; when the lock is lost, cancel it, raise `LockLostError`."""
         working = asyncio.ensure_future(work)
         losing = asyncio.ensure_future(self.wait_lost())
         try:
@@ -185,8 +185,8 @@ async def _granted(q: AsyncClient, claim: pb.Claim) -> pb.Claim | None:
 
 
 async def _granted_if_asked(q: AsyncClient, claim: pb.Claim, pause_s: float) -> pb.Claim | None:
-    """Return the same, asked for now and then: a watch hangs for seconds when its node does, and a
-    claim would hold its lock whose claimant does not know.
+    """Poll for the same as `_granted`: a watch hangs for seconds when its node does, and the claim
+    would hold its lock without the claimant's knowledge.
     """
     while True:
         await asyncio.sleep(pause_s)
@@ -207,18 +207,18 @@ class LockElection:
         self.name: Final = name
 
     def campaign(self, /, **options: Unpack[LockOptions]) -> AbstractAsyncContextManager[HeldLock]:
-        """Lead, once all that came before have: what this gives fences the writes of a leader.
+        """Lead, once all earlier candidates have; the lock fences the writes of a leader.
 
-        The `value` is what observers see, until `Held.proclaim` replaces it.
+        The `value` is visible to observers until `Held.proclaim` replaces it.
         """
         return locking(self._q, self.name, **options)
 
     async def leader(self) -> Leadership | None:
-        """Return who leads now."""
+        """Return the current leader; None without one."""
         return _leadership(await self._q.records(LOCK).get(self.name))
 
     async def observe(self) -> AsyncGenerator[Leadership | None, None]:
-        """Yield who leads, and again whenever that changes; None while nobody does."""
+        """Yield the leader, and again whenever it changes; None without one."""
         known: Leadership | None = None
         yielded = False
         rows = self._q.watch(LOCKS, prefix=keys.pack(self.name), marks=True)

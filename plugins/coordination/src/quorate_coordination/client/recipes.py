@@ -30,12 +30,12 @@ class Counter:
         self._key: Final = key
 
     async def value(self) -> int:
-        """Return it; 0 if nothing was added yet."""
+        """Return the number; 0 if nothing was added yet."""
         pair = await self._q.kv.get(self._key)
         return 0 if pair is None else int(pair.value)
 
     async def add(self, more: int = 1) -> int:
-        """Add to it, and return what it is then."""
+        """Add to the number, and return the sum."""
 
         async def add() -> int:
             pair = await self._q.kv.get(self._key)
@@ -48,7 +48,7 @@ class Counter:
 
 
 class Queue:
-    """Items that each one program takes, in the order in which they were put."""
+    """A queue of items: each is taken by one program, in the order of the puts."""
 
     def __init__(self, q: AsyncClient, name: str) -> None:
         self._q: Final = q
@@ -72,7 +72,7 @@ class Queue:
         await _undisturbed(put)
 
     async def take(self) -> bytes:
-        """Take the first item, and wait for one if there is none.
+        """Take the first item; wait for one while the queue is empty.
 
         It is removed first: if it must not be lost, process it under a lock before taking it.
         """
@@ -90,7 +90,7 @@ class Queue:
                     await _changed(self._q, self._items, lambda there: there)
 
     async def size(self) -> int:
-        """Return how many items wait."""
+        """Return the number of items."""
         return sum([1 async for _ in self._q.kv.list(self._items, keys_only=True)])
 
 
@@ -105,9 +105,9 @@ class Barrier:
 
     @asynccontextmanager
     async def entered(self, *, ttl_s: float = TTL_S) -> AsyncIterator[None]:
-        """Begin when as many as there are to be have come, and end when all of them have left.
+        """Begin when all parties have entered, and end when all of them have left.
 
-        Who dies is not waited for after its time to live.
+        A program that dies is not waited for after its time to live.
         """
         async with keeping(self._q, self._members, ttl_s=ttl_s) as lease:
             await lease.put(self._members + lease.name.rpartition("/")[2], b"")
@@ -144,7 +144,7 @@ class SyncBarrier(Blocking[Barrier]):
 
 
 async def _undisturbed(change: Callable[[], Awaitable[T]]) -> T:
-    """Try a change again for as long as others change the same in between."""
+    """Retry a change until no other program changed the same pairs meanwhile."""
     while True:
         try:
             return await change()
@@ -154,7 +154,7 @@ async def _undisturbed(change: Callable[[], Awaitable[T]]) -> T:
 
 
 async def _changed(q: AsyncClient, prefix: str, wanted: Callable[[bool], bool]) -> None:
-    """Return once there are pairs with a prefix, or none, as it is wanted."""
+    """Return once `wanted` accepts whether pairs with the prefix exist."""
     there: set[bytes] = set()
     listed = False
     async with aclosing(q.watch("kv.pairs", prefix=prefix, marks=True)) as changes:

@@ -1,1 +1,1 @@
-"""The data source `quorate` of Spark: what runs on the driver and on executors."""
+"""The data source `quorate` of Spark: the code of the driver and of executors."""

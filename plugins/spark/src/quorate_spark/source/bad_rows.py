@@ -14,7 +14,7 @@ _MOST_NAMED: Final = 3
 
 
 class BadRows:
-    """Those that are in no batch, and those that were refused."""
+    """The bad rows of a partition: malformed rows, and rows that the cluster refused."""
 
     def __init__(
         self, options: WriteOptions, partition: int, batching: Batching, *, by_files: bool = False

@@ -22,7 +22,7 @@ from quorate_spark.source.tables import FoundTable
 
 #: A batch ends with the row that fills it.
 BATCH_BYTES: Final = 512 << 10
-#: What a node takes by default, with room for what stands around a row.
+#: The default limit of a node for a row, plus room for its framing.
 MOST_ROW_BYTES: Final = (1 << 20) + (16 << 10)
 
 _serialized: Final = methodcaller("SerializeToString")
@@ -57,7 +57,7 @@ class Batch:
         #: Of one of its rows.
         self.shard_key: Final = shard_key
         self.items: Final[list[Message]] = []
-        #: What each item serializes to.
+        #: The serialized form of each item.
         self.contents: Final[list[bytes]] = []
         #: The number of each of its rows in the partition.
         self.rows: Final[list[int]] = []
@@ -69,9 +69,9 @@ class Batch:
         self.size = 0
 
     def fitting(self, keys: list[bytes], sizes: list[int]) -> int:
-        """Return how many of these rows it takes: it ends with the one that fills it.
+        """Return how many of these rows fit; the row that fills the batch is its last.
 
-        No batch names a key twice: the later row comes in a later one.
+        No batch names a key twice: the later row goes into a later batch.
         """
         if self.size + sum(sizes) < BATCH_BYTES and len(self.keys.union(keys)) == (
             len(self.keys) + len(keys)
@@ -157,7 +157,7 @@ class Batching:
                     yield self._open.pop(shard)
 
     def rest(self) -> Iterator[Batch]:
-        """Yield what is left, in the order of the shards."""
+        """Yield the unfinished batches, in the order of the shards."""
         for shard in sorted(self._open):
             yield self._open[shard]
         self._open.clear()
@@ -177,7 +177,7 @@ class Batching:
         values: list[list[Any]],
         first: int,
     ) -> tuple[list[Message], list[bytes], Sequence[int]]:
-        """Return the items of the rows that can be right, what they serialize to, and places."""
+        """Return the items of the well-formed rows, their serialized forms and their positions."""
         if not lacks_values(self._table, columns):
             try:
                 items = list(map(self._to_item, *values))

@@ -56,7 +56,7 @@ class Changes(InputPartition):
 
 @dataclass(frozen=True)
 class Rows(InputPartition):
-    """Rows of a shard as they are, but for those that were written after a revision.
+    """The current rows of a shard, without rows written after a revision.
 
     A key that was written later comes as a change of the next batch.
     """
@@ -99,7 +99,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadMaxRows(most) if most else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """End with what has changed until now."""
+        """Stop at the changes made until now."""
         with self._cluster() as client:
             self._target = self._now(client)
 
@@ -210,7 +210,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         count, last, reached = 0, (-1, -1), WatchToken.FromString(passed)
         positions = {each.shard: each for each in reached.positions}
         for change in client.watch(family, token=passed, until=newest):
-            # What is lost is for `partitions` to see.
+            # `partitions` detects lost history.
             if not most or change.kind is ChangeKind.RESYNC:
                 return newest
             # The changes of one command are not parted.

@@ -19,7 +19,7 @@ from quorate_spark.source.errors import SourceError
 from quorate_spark.source.files import Format, format_of
 from quorate_spark.source.tables import FoundTable, find
 
-#: What a row takes beside its key and its value: a revision, and what RocksDB adds.
+#: Bytes of a row beside its key and its value: a revision, and the overhead of RocksDB.
 _ROW_BYTES: Final = 24
 #: Bad rows of which the reasons are kept.
 MOST_KEPT: Final = 10
@@ -27,11 +27,11 @@ MOST_KEPT: Final = 10
 
 @dataclass(slots=True)
 class Checked:
-    """What was found in files."""
+    """The result of a check of files."""
 
     rows: int = 0
     bad_rows: int = 0
-    #: About what the rows take on each node.
+    #: Estimated bytes of the rows on each node.
     size: int = 0
     first_bad: list[BadRow] = field(default_factory=list)
     #: Rows whose key an earlier row has.

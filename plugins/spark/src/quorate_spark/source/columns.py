@@ -27,7 +27,7 @@ ARROW: Final[Mapping[str, pa.DataType]] = {
     "double": pa.float64(),
     "boolean": pa.bool_(),
 }
-#: What is taken beside the type itself, for it loses nothing.
+#: Types that are accepted beside the type itself: their values convert without loss.
 _FITTING: Final[Mapping[str, tuple[type[spark.DataType], ...]]] = {
     "string": (spark.VarcharType, spark.CharType),
     "binary": (spark.StringType,),

@@ -1,4 +1,4 @@
-"""What Spark asks first: the name of the source, its columns, and who reads and writes.
+"""The entry point of Spark: the name of the source, its columns, its readers and writers.
 
 Nothing that needs gRPC is imported before it is used: Spark imports this in every session.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from quorate_spark.source.sink import ChangeWriter
     from quorate_spark.source.writing import TableWriter
 
-#: What a process of Spark runs that passes filters.
+#: The main module of a Spark process that passes filters.
 _FILTERING: Final = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
@@ -45,7 +45,7 @@ class QuorateSource(DataSource):
         return schema_of(read_options(self.options))
 
     def reader(self, schema: StructType) -> TableReader:
-        """Return what reads on the driver and on executors."""
+        """Return the reader for the driver and the executors."""
         from quorate_spark.source.errors import SourceError
         from quorate_spark.source.options import read_options
         from quorate_spark.source.reading import FilteredReader, TableReader, schema_of
@@ -64,7 +64,7 @@ class QuorateSource(DataSource):
         return (FilteredReader if filters else TableReader)(options)
 
     def streamReader(self, schema: StructType) -> ChangeReader:
-        """Return what reads the changes of a family."""
+        """Return the reader of the changes of a family."""
         from quorate_spark.source.errors import SourceError
         from quorate_spark.source.options import feed_options
 
@@ -81,14 +81,14 @@ class QuorateSource(DataSource):
         return ChangeReader(feed_options(self.options))
 
     def writer(self, schema: StructType, overwrite: bool) -> TableWriter:
-        """Check what is to be written, and begin the load."""
+        """Check the options and the columns, and begin the load."""
         from quorate_spark.source.options import write_options
         from quorate_spark.source.writing import begun
 
         return begun(write_options(self.options), schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> ChangeWriter:
-        """Check what a stream is to write."""
+        """Check the options and the columns of a stream."""
         from quorate_spark.source.options import sink_options
         from quorate_spark.source.sink import sink
 

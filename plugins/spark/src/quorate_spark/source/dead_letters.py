@@ -1,4 +1,4 @@
-"""Rows that cannot be loaded: what is wrong with them, and where they are written."""
+"""Rows that cannot be loaded: the reasons, and the place where they are written."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _ZIGZAG: Final = frozenset({FieldDescriptor.TYPE_SINT32, FieldDescriptor.TYPE_SI
 
 
 class _UnusualError(Exception):
-    """Rows that are decoded one by one: none of those that are usual."""
+    """Unusual rows, which must be decoded one by one."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class Source:
     #: The numbers of the fields that lead to it, and the last one.
     path: tuple[int, ...] = ()
     field: FieldDescriptor | None = None
-    #: What is not set is null, and not the default of its type.
+    #: An unset field is null, not the default of its type.
     empty_is_null: bool = False
 
 
@@ -148,7 +148,7 @@ def rows_of(page: PackedRows) -> Iterator[tuple[bytes, bytes, int]]:
 def sources_of(found: FoundTable) -> tuple[Source, ...]:
     """Return where the columns of a plain table come from; raises `ValueError`."""
     table, kind = found.table, found.row.DESCRIPTOR
-    # What an empty row looks like says which columns are null when they are not set.
+    # An empty row shows which columns are null when they are unset.
     example = table.to_key(*(_example(each) for each in _key_columns(found)))
     empty = table.from_row(example, b"")
     sources = []
@@ -247,7 +247,7 @@ def _fields(
 
 
 def _distinct(tags: NDArray[np.uint64]) -> list[int]:
-    """Return what tags there are: of most tables each row has the same fields."""
+    """Return the distinct tags: in most tables each row has the same fields."""
     first = int(tags[0])
     return [first] if (tags == first).all() else list(map(int, np.unique(tags)))
 
@@ -275,7 +275,7 @@ def _fixed(data: Bytes, at: Numbers, kind: str) -> NDArray[Any]:
     """Return numbers of a fixed size at places."""
     dtype = np.dtype(kind)
     last = len(data) - dtype.itemsize
-    # Nothing is read beyond the data: what is cut off there is no row.
+    # Nothing is read beyond the data: a truncated row is no row.
     if len(at) and int(at.max()) > last:
         raise _UnusualError
     # A number begins at every byte.
@@ -326,7 +326,7 @@ def _field_column(source: Source, found: Field | None, data: bytes, rows: int) -
 
 
 def _typed(field: FieldDescriptor, numbers: NDArray[np.uint64]) -> NDArray[Any]:
-    """Return numbers of the wire as what they are."""
+    """Return numbers of the wire in the type of their field."""
     match field.cpp_type:
         case FieldDescriptor.CPPTYPE_BOOL:
             return np.not_equal(numbers, 0)

@@ -42,7 +42,7 @@ class Feed:
     columns: tuple[Column, ...]
     #: Takes the key and the value of a row.
     from_row: Callable[[bytes, bytes], Values]
-    #: Takes a key alone; what the row has beside it is None.
+    #: Takes a key alone; all other columns are None.
     from_key: Callable[[bytes], Values]
     #: None: rows come as JSON.
     table: FoundTable | None = None
@@ -87,7 +87,7 @@ class Feed:
         )
 
     def snapshot(self, page: PackedRows, shard: int, revision: int) -> pa.RecordBatch:
-        """Return the rows of a page but for those that were written after a revision."""
+        """Return the rows of a page, without rows written after a revision."""
         if self.table is None:
             return self.batch(
                 [
@@ -134,7 +134,7 @@ class Feed:
 
 @cache
 def feed_of(name: str) -> Feed:
-    """Return the feed of a table or a public family; raises `SourceError` if there is none."""
+    """Return the feed of a table or a public family; raises `SourceError` without one."""
     families = {each.name: each for plugin in installed() for each in declare(plugin).families}
     found = installed_tables().get(name)
     family = families.get(name if found is None else found.table.family)

@@ -38,7 +38,7 @@ FILE_BYTES: Final = 96 << 20
 
 @dataclass(slots=True)
 class ShardFiles:
-    """What a partition has sent to a shard."""
+    """The files that a partition has sent to a shard."""
 
     #: Serialized.
     files: list[bytes] = field(default_factory=list)
@@ -113,7 +113,7 @@ class _Filing:
         self._bad: Final = BadRows(options, partition, self._batching, by_files=True)
         self._catalog: Final = assemble([each for each in found.declared if not each.problems])
         self._makers: Final[dict[int, RowMaker]] = {}
-        #: What the maker of each shard has: rows and bytes.
+        #: Rows and bytes that the maker of each shard holds.
         self._held: Final[dict[int, tuple[int, int]]] = {}
         self._shards: Final[dict[int, ShardFiles]] = {}
         self._uploads: Final[dict[int, Uploads]] = {}
@@ -160,7 +160,7 @@ class _Filing:
             self._client, place, self._nodes[shard], self._options.timeout_s
         )
         if opened.set.state != pb.FileSet.OPEN:
-            # An attempt that is repeated: its files are only compared with those that are there.
+            # A repeated attempt: its files are only compared with the existing ones.
             self._ingested.add(shard)
 
     async def _make_columns(self, record_batch: pa.RecordBatch) -> set[int] | None:
@@ -216,7 +216,7 @@ class _Filing:
     async def _made(
         self, shard: int, rows: int, size: int, counts: Mapping[str, int], slots: set[int]
     ) -> None:
-        """Record what the maker of a shard has made, and write it once it is enough for a file."""
+        """Count the rows of a shard's maker, and write a file once there are enough."""
         of_shard = self._shards[shard]
         of_shard.counts.update(counts)
         of_shard.slots |= slots
@@ -227,7 +227,7 @@ class _Filing:
             await self._write(shard)
 
     async def _write(self, shard: int) -> None:
-        """Write the files of what a shard's maker has, and send them beside what comes next."""
+        """Write the rows of a shard's maker to files, and send them in the background."""
         made = self._makers[shard].take()
         self._held[shard] = 0, 0
         of_shard, files = self._shards[shard], []

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-#: What Spark 4 needs.
+#: The oldest Java that Spark 4 runs on.
 OLDEST: Final = 17
 _ANSWER_S: Final = 30.0
 _VERSION: Final = re.compile(r'version "(\d+)')
 
 
 def missing_java(environment: Mapping[str, str] | None = None) -> str:
-    """Return what to do if there is no Java for Spark; empty if there is one."""
+    """Return how to install Java for Spark; empty if it is installed."""
     environment = os.environ if environment is None else environment
     fix = (
         f"install Java {OLDEST} or later (on Debian and Ubuntu: apt-get install"

@@ -18,7 +18,7 @@ from typing import Final
 import pyspark
 
 _HOME: Final = "SPARK_HOME"
-#: What starts Spark, and Spark itself.
+#: The folders of Spark's launcher and of Spark itself.
 _PARTS: Final = ("bin", "jars")
 
 

@@ -1,4 +1,4 @@
-"""Spark on this machine, for people who have no Spark cluster."""
+"""Spark on this machine, without a Spark cluster."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def local_session(name: str, *, cores: int | None = None) -> SparkSession:
 
 @contextmanager
 def local_spark(name: str, *, cores: int | None = None) -> Iterator[SparkSession]:
-    """Give Spark for as long as the block takes; one that runs already goes on."""
+    """Yield a Spark session for the block; a session that already ran is left running."""
     running = SparkSession.getActiveSession() is not None
     session = local_session(name, cores=cores)
     try:

@@ -49,7 +49,7 @@ class WriteOptions:
 
     table: str
     endpoints: str | None
-    #: None: what the environment of each process says.
+    #: None: read from the environment of each process.
     tls: Tls | None
     timeout_s: float
     #: Empty: one of its own for every write.
@@ -74,10 +74,10 @@ class ReadOptions:
 
     table: str
     endpoints: str | None
-    #: None: what the environment of each process says.
+    #: None: read from the environment of each process.
     tls: Tls | None
     timeout_s: float
-    #: Those that are read; none: all.
+    #: The columns to read; empty: all.
     columns: tuple[str, ...]
     #: Parts into which the keys of a shard are divided; 0: as its size asks for.
     ranges_per_shard: int
@@ -139,7 +139,7 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
     )
 
 
-#: What a feed gives when history that it needs was trimmed, and what it begins with.
+#: The choices for a feed whose history was trimmed, and for its start.
 LostHistory = Literal["fail", "snapshot"]
 Starting = Literal["snapshot", "now"]
 
@@ -159,7 +159,7 @@ class FeedOptions:
     #: The table or family.
     changes: str
     endpoints: str | None
-    #: None: what the environment of each process says.
+    #: None: read from the environment of each process.
     tls: Tls | None
     timeout_s: float
     starting: Starting
@@ -187,7 +187,7 @@ def feed_options(given: Mapping[str, str]) -> FeedOptions:
 _SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight", "load.mode", "publish"} | {
     "operation"
 }
-#: What Spark gives on with the options of a sink, and is its own.
+#: Options of Spark itself that it passes on with those of a sink.
 _OF_SPARK: Final = frozenset({"checkpointlocation", "queryname"})
 
 
@@ -197,7 +197,7 @@ class SinkOptions:
 
     table: str
     endpoints: str | None
-    #: None: what the environment of each process says.
+    #: None: read from the environment of each process.
     tls: Tls | None
     timeout_s: float
     #: The column that names the operation of a row; empty: all are put.
@@ -228,7 +228,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 
 
 class _Given:
-    """The options of a user, whose names Spark has made small."""
+    """The options of a user; Spark has lowered the case of their names."""
 
     def __init__(self, given: Mapping[str, str], known: frozenset[str]) -> None:
         self._given: Final = {name.lower(): value for name, value in given.items()}
@@ -284,7 +284,7 @@ class _Given:
             number = type(default)(text)
         except ValueError:
             raise SourceError(f"option {name} is {text!r}, and must be {bounds}") from None
-        # What is no number at all is not below either.
+        # A value that is no number is not below the bound either.
         if not number >= least or (most is not None and number > most):
             raise SourceError(f"option {name} is {text}, and must be {bounds}")
         return number

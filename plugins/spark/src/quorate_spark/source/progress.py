@@ -1,4 +1,4 @@
-"""The progress of a load, for the program that runs the job and for those who watch it."""
+"""The progress of a load, for the program that runs the job and for its observers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which keys can have what a query asks for, and how many keys are divided among tasks."""
+"""Key ranges that can match a query, and their division among tasks."""
 
 from __future__ import annotations
 

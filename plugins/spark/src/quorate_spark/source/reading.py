@@ -33,7 +33,7 @@ _SERVICE: Final = "/quorate.v1.ViewService"
 
 @dataclass(frozen=True)
 class ShardRange(InputPartition):
-    """What one task reads: ranges of the keys of a shard, in a view that its node holds."""
+    """The part of one task: ranges of the keys of a shard, in a view that its node holds."""
 
     node: str
     shard: int
@@ -125,7 +125,7 @@ def _views(
 def pages(
     client: Client, part: ShardRange, *, keys_only: bool = False, limit: int = 0
 ) -> Iterator[views.PackedRows]:
-    """Yield the rows of a part, page by page; with a limit so many of each of its ranges."""
+    """Yield the rows of a part, page by page; `limit` bounds the rows of each of its ranges."""
     node = client.at(part.node)
     for start, end in part.keys:
         request = views.ReadViewRequest(
@@ -184,9 +184,9 @@ class TableReader(DataSourceReader):
 
 
 class FilteredReader(TableReader):
-    """Reads what filters leave; Spark refuses one where it is not set to pass filters."""
+    """Reads the rows that pass filters; Spark refuses it unless it is set to pass filters."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """Take the filters of key columns; give back those that are left to Spark."""
+        """Take the filters of key columns; return the filters that are left to Spark."""
         self.filters = ranges.pushed(find(self.options.table).table, filters)
         return [each for each in filters if each not in self.filters]

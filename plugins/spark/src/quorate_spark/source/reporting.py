@@ -28,7 +28,7 @@ class Sent:
 
 
 class Reporting:
-    """Counts what one attempt at a partition has loaded, and records it."""
+    """Counts and records the rows that one attempt at a partition has loaded."""
 
     def __init__(self, client: AsyncClient, load_id: str, partition: int, bad: BadRows) -> None:
         self._client: Final = client
@@ -39,7 +39,7 @@ class Reporting:
 
     @property
     def sent(self) -> Sent:
-        """What is loaded until now."""
+        """The counts until now."""
         return Sent(
             partition=self._partition,
             rows=self._rows,

@@ -134,7 +134,7 @@ class _Sending:
         if (rest_s := queue.rate.rests_until_s - time.monotonic()) > 0:
             await asyncio.sleep(rest_s)
         if queue.holds(batch.keys):
-            # Batches overtake each other, and the later row of a key is the one that counts.
+            # Batches overtake each other, and the later row of a key must win.
             await self._empty(queue)
         task = asyncio.create_task(self._carry(queue, batch))
         queue.under_way[task] = batch
@@ -158,7 +158,7 @@ class _Sending:
         )
         queue.rate.answered(began_s, time.monotonic())
         if answer.forgotten:
-            # Whoever took this for an answer without refusals would lose the refused rows.
+            # Treating this as an answer without refusals would lose the refused rows.
             raise SourceError(
                 f"batch {batch.number} of partition {self._partition} of load "
                 f"{self._options.load_id} was answered before, and its shard has not kept which "

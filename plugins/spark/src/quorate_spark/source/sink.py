@@ -35,20 +35,20 @@ from quorate_spark.source.whole_input import connections, whole
 from quorate_spark.v1.commands_pb2 import BeginLoadCommand, EndLoadCommand, ReportPartitionCommand
 from quorate_spark.v1.rows_pb2 import Load
 
-#: What an operation column says, in the words of a feed and in others.
+#: The values of an operation column, in the words of a feed and in others.
 _PUTS: Final = frozenset({"row", "put", "created", "updated", "insert", "update", "upsert"})
 _DELETIONS: Final = frozenset({"deleted", "delete"})
 _RESYNC: Final = "resync"
 #: Columns that a feed has beside those of its table.
 _OWN: Final = "_"
-#: A session keeps so many answers, with room for those under way.
+#: The number of answers that a session keeps: its window, less room for commands under way.
 _ANSWERS: Final = 1_000
 _MOST_NAMED: Final = 3
 
 
 @dataclass(frozen=True)
 class EpochSent(WriterCommitMessage):
-    """What became of a partition of a batch."""
+    """The result of a partition of a batch."""
 
     query: str
     rows: int
@@ -91,7 +91,7 @@ class ChangeWriter(DataSourceStreamArrowWriter):
             try:
                 self._end(Epoch(query, batchId), "a task has failed; Spark's error says why")
             except SourceError:
-                # What Spark tells of the task says more.
+                # The error that Spark reports for the task says more.
                 return
 
     def _end(self, epoch: Epoch, failure: str) -> None:
@@ -121,7 +121,7 @@ class Epoch:
 
     @property
     def fence(self) -> Fence:
-        """What refuses a write once a later batch has written to its shard."""
+        """The fence that refuses a write once a later batch has written to its shard."""
         return Fence(f"spark/stream/{self.query}".encode(), self.batch + 1)
 
     @property
@@ -131,7 +131,7 @@ class Epoch:
 
 
 def sink(options: SinkOptions, schema: StructType, *, overwrite: bool) -> ChangeWriter:
-    """Check what is to be written; raises `SourceError`."""
+    """Check the options and the columns of a stream; raises `SourceError`."""
     if overwrite:
         raise SourceError(
             'the sink quorate takes changes: use outputMode("append") or outputMode("update")'
@@ -153,7 +153,7 @@ def sink(options: SinkOptions, schema: StructType, *, overwrite: bool) -> Change
 async def apply(
     options: SinkOptions, epoch: Epoch, partition: int, rows: Sequence[pa.RecordBatch]
 ) -> EpochSent:
-    """Apply a partition; what was applied before, by whatever attempt, is passed over."""
+    """Apply a partition; changes that any earlier attempt has applied are skipped."""
     found = find(options.table)
     changes = _Changes(options, found)
     for batch in rows:
@@ -181,7 +181,7 @@ class _Change:
 
 
 class _Changes:
-    """What becomes of each key, in the order of the keys: it does not depend on that of the rows.
+    """The last change of each key, in the order of the keys, whatever the order of the rows.
 
     A repeated task, which may be given the same rows in another order, makes the same commands.
     """
@@ -357,7 +357,7 @@ class _Applying:
 
 
 def _is_own(options: SinkOptions, name: str) -> bool:
-    """Return whether a column is none of the table's: the operation, or one that a feed adds."""
+    """Return whether a column is not the table's: the operation, or a column of a feed."""
     return name == options.operation or (bool(options.operation) and name.startswith(_OWN))
 
 

@@ -1,4 +1,4 @@
-"""Finds a table by its name among what the installed plugins declare."""
+"""Finds a table by its name among the declarations of the installed plugins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from quorate_spark.source.errors import SourceError
 
 @dataclass(frozen=True, kw_only=True)
 class FoundTable:
-    """A table with what its plugin declares of its rows and commands."""
+    """A table with its plugin's declarations of its rows and commands."""
 
     name: str
     table: Table
@@ -30,15 +30,15 @@ class FoundTable:
     #: Of the items of `write`.
     items: Items[Any, Any]
     delete: Command[Any] | None
-    #: What the family's rows are.
+    #: The message of the family's rows.
     row: type[Message]
-    #: What its plugin declares, with whatever its handlers need.
+    #: The declarations of its plugin, and of the plugins that its handlers need.
     declared: Sequence[Declared]
 
     def command(self, items: Sequence[Message], contents: Sequence[bytes]) -> Message:
-        """Return the batch command of some items; `contents` is what they serialize to.
+        """Return the batch command of some items; `contents` are their serialized forms.
 
-        To parse them takes a tenth of the time of copying each.
+        Parsing these takes a tenth of the time of copying each item.
         """
         field = self._fields.get(items[0].DESCRIPTOR.full_name)
         if field is None:
@@ -63,7 +63,7 @@ class FoundTable:
 
     @property
     def group(self) -> str:
-        """The group whose shards have the rows."""
+        """The group of the shards that hold the rows."""
         return self.write.group
 
 
@@ -76,7 +76,7 @@ def find(name: str) -> FoundTable:
     """
     found: FoundTable | None = None
     with suppress(SourceError):
-        # What it lacks may be of another plugin.
+        # Its declarations may need those of another plugin.
         found = _tables_of(_declared_with(name.partition(".")[0])).get(name)
     found = found or installed_tables().get(name)
     if found is None:
@@ -95,7 +95,7 @@ def installed_tables() -> Mapping[str, FoundTable]:
 
 
 def _declared_with(plugin: str) -> Sequence[Declared]:
-    """Return what a plugin declares, and those whose rows its handlers and queries read."""
+    """Return the declarations of a plugin, and of plugins whose rows it reads."""
     declared: list[Declared] = []
     named, missing = set[str](), {plugin}
     while missing:

@@ -1,4 +1,4 @@
-"""Takes a load back, and forgets loads: what has to be done on every shard of its table."""
+"""Aborts and forgets loads, on every shard of their tables."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _PAUSE_S: Final = 0.25
 
 
 def abort(client: Client, load_id: str, progress: Callable[[int], object]) -> int:
-    """Delete the rows that an insert-only load wrote and nobody has changed since.
+    """Delete the rows of an insert-only load that have not changed since.
 
-    Return how many they were. It may be interrupted anywhere, and done again. `progress` is called
-    with how many rows more were looked at.
+    Return their number. It may be interrupted at any point and repeated. `progress` is called with
+    the number of further rows examined.
     """
     load = _demand(client, load_id)
     found = find(load.load.table)
@@ -83,7 +83,7 @@ def _demand(client: Client, load_id: str) -> LoadView:
 
 
 def _sealed(client: Client, plan: ShardPlan, shard: int, load: LoadView) -> set[int]:
-    """Let no attempt write any more, and return the revisions of what was written."""
+    """Seal the sessions of all attempts, and return the revisions of their writes."""
     sessions = client.asynchronous.sessions
     key = plan.some_key(shard)
     revisions: set[int] = set()
@@ -96,7 +96,7 @@ def _sealed(client: Client, plan: ShardPlan, shard: int, load: LoadView) -> set[
 def _unplaced(
     client: Client, plan: ShardPlan, found: FoundTable, shard: int, load_id: str
 ) -> set[int]:
-    """Let no files come any more, and return the revision of those that are in place."""
+    """Refuse further files, and return the revision of the files that are in place."""
     name, command = set_name(load_id), found.write.message.DESCRIPTOR.full_name
     placing.dropped(client, load_id, plan, shard)
     key = {shard: plan.some_key(shard)}

@@ -21,7 +21,7 @@ _SEND: Final = "/quorate.v1.FileService/Send"
 _RETRY_S: Final = 0.5
 #: A node that does not answer for so long is left to get its files from the others.
 _LOST_S: Final = 5.0
-#: How often a pause is told of.
+#: Seconds between two reports of a pause.
 _TOLD_S: Final = 10.0
 
 
@@ -112,7 +112,7 @@ class Uploads:
 async def opened_sets(
     client: AsyncClient, group: str, keys: dict[int, bytes], name: str, command: str
 ) -> dict[int, bytes]:
-    """Open a file set on every shard of a group; return what its rows are made with."""
+    """Open a file set on every shard of a group; return the responses by shard, serialized."""
 
     async def open_on(shard: int, key: bytes) -> bytes:
         request = pb.OpenFilesRequest(group=group, shard=shard, name=name, command=command)

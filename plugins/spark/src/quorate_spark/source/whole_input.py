@@ -1,4 +1,4 @@
-"""Tells rows that have ended from rows whose Spark has died.
+"""Tells the end of the rows from the death of the Spark process that sends them.
 
 Arrow takes the end of a connection for the end of the rows. A task that believed it would send a
 last batch that is cut short, and no later attempt could send the whole one under its number.

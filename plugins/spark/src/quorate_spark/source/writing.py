@@ -37,10 +37,10 @@ _TRACKED: Final = 100_000
 
 @dataclass(frozen=True)
 class PartitionSent(WriterCommitMessage):
-    """What a partition reports to the driver."""
+    """The report of a partition to the driver."""
 
     sent: Sent
-    #: What it has sent as files.
+    #: The files that it has sent.
     filed: Filed | None = None
 
 
@@ -49,7 +49,7 @@ class TableWriter(DataSourceArrowWriter):
 
     def __init__(self, options: WriteOptions, opened: Mapping[int, bytes] | None = None) -> None:
         self.options: Final = options
-        #: By shard, what rows of files are made with; None: the load is one by commands.
+        #: The responses to opening a file set, by shard; None: the load is by commands.
         self.opened: Final = opened
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionSent:
@@ -91,7 +91,7 @@ class TableWriter(DataSourceArrowWriter):
         try:
             self._end("a task has failed; the error of the Spark job says why")
         except SourceError:
-            # It was aborted, or the cluster is away: what Spark tells of the task says more.
+            # It was aborted, or the cluster is unreachable: the error of the task says more.
             return
 
     def _put_in_place(self, filed: Sequence[Filed]) -> None:
@@ -135,7 +135,7 @@ def rare_collections() -> Iterator[None]:
 
 
 def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> TableWriter:
-    """Check what is to be written, and begin the load or go on with it; raises `SourceError`."""
+    """Check the options and the columns, and begin or continue the load; raises `SourceError`."""
     if overwrite:
         raise SourceError(
             'the source quorate does not overwrite tables: use mode("append"), which replaces '
