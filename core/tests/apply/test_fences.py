@@ -61,7 +61,7 @@ def test_an_older_token_is_refused_from_the_first_newer_one_on(machine: Machine)
 
     [late] = machine.apply(fenced(machine, 8, ["put", "tested.rows", "late", "v"]))
     assert late.refusal is not None
-    assert late.refusal.message.startswith("token 8 of b'lock' is old, 9 is the least")
+    assert late.refusal.message.startswith("fencing token 8 of b'lock' is stale (minimum 9)")
     assert b"late" not in machine.rows("tested.rows")
 
 

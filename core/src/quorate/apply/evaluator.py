@@ -701,8 +701,8 @@ class _Turn:
             return None
         return Refusal(
             levels.NOT_IN_FORCE,
-            f"it needs level {handler.level} of {handler.feature}, and {level} is in force; once"
-            " all nodes have a release that can it, `quorate upgrade finish` raises it",
+            f"it needs level {handler.level} of {handler.feature}, and {level} is in force; when"
+            " all nodes run a release that supports it, `quorate upgrade finish` raises the level",
         )
 
     def _unknown(self, command: LoggedCommand) -> Refusal | None:

@@ -41,13 +41,13 @@ def refusal_of(rows: Rows, fence: Fence, *, given_out: bool) -> Refusal | None:
             return None
         return Refusal(
             OUT_OF_RANGE,
-            f"token {fence.token} of {shown(fence.name)} leaps too far: at most {most} is let"
-            " through now; `quorate lock reset --fence` forgets the tokens of a name",
+            f"fencing token {fence.token} of {shown(fence.name)} leaps too far (maximum {most}):"
+            " `quorate lock reset --fence` forgets the tokens of a name",
         )
     return Refusal(
         FENCED,
-        f"token {fence.token} of {shown(fence.name)} is old, {newest} is the least that is let"
-        " through: the lock has gone on to another holder, or its holder's lease has ended",
+        f"fencing token {fence.token} of {shown(fence.name)} is stale (minimum {newest}): the lock"
+        " has passed to another holder, or its holder's lease has ended",
     )
 
 

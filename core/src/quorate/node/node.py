@@ -494,7 +494,7 @@ class Node:
         await self._life.ended()
 
     async def stop(self) -> None:
-        """Let no call in, hand over what is led, finish, make all durable, and let go."""
+        """Stop accepting calls, transfer leaderships, drain, flush and close."""
         _log.info("stopping: no more calls are taken")
         self._life.stop()
         self.backups.stop()

@@ -174,7 +174,7 @@ class Replicas:
         raise RuntimeError("there is no metadata/0 before the node has a cluster")
 
     async def close(self) -> None:
-        """Make all durable, and let go of it."""
+        """Make all data durable, and close it."""
         await asyncio.gather(*map(self._flush, self.shards.all()))
         await self.shards.close()
         await self.syncs.close()

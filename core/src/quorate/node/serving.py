@@ -153,8 +153,8 @@ class Serving:
             await self._listen(node.host, node.peer_port)
         except OSError as error:
             raise ServingRefusedError(
-                f"{node.peer_address} cannot be listened on for other nodes; end what holds it, or"
-                f" set node.peer_port to another one ({error})"
+                f"cannot listen on {node.peer_address} for other nodes: stop the process that uses"
+                f" it, or set node.peer_port to another port ({error})"
             ) from None
         await self._server.start(reflection=node.reflection)
         self.lag.start()
@@ -164,8 +164,8 @@ class Serving:
             self._probes.start(node.host, node.http_port, http_tls, self._sites)
         except OSError as error:
             raise ServingRefusedError(
-                f"{node.http_address} cannot be listened on for metrics and probes; end what holds"
-                f" it, or set node.http_port to another one ({error})"
+                f"cannot listen on {node.http_address} for metrics and probes: stop the process"
+                f" that uses it, or set node.http_port to another port ({error})"
             ) from None
 
     @property

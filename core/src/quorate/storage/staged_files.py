@@ -164,7 +164,7 @@ class StagedFiles:
             shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         with self._lock:
             for folder in list(self._indexes):
                 self._close_index(folder)

@@ -99,7 +99,7 @@ class Connection(asyncio.BufferedProtocol):
         self._reader.opened(self)
 
     def connection_lost(self, _: Exception | None) -> None:
-        """Let go."""
+        """Forget the transport."""
         self._transport, self.writable = None, False
         self._reader.closed()
 

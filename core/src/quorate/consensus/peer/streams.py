@@ -160,7 +160,7 @@ async def end_call(
 ) -> None:
     """End a call with a status, and return.
 
-    What `abort` raises is let go of with its frames, which would keep the request.
+    The exception of `abort` is dropped with its frames, which would keep the request.
     """
     try:
         await context.abort(code, text, tuple(metadata))

@@ -200,7 +200,7 @@ class Proposer:
             if shortage is not None:
                 raise shortage
             if not count:
-                raise Invalid("commands", "there is none; give one at least")
+                raise Invalid("commands", "must not be empty")
             if count > MAX_COMMANDS:
                 why = f"{count} of them; at most {MAX_COMMANDS} allowed in one call"
                 raise Invalid("commands", why)
