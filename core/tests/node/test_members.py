@@ -549,7 +549,7 @@ async def test_a_node_that_the_cluster_cannot_take_changes_nothing(nodes: Nodes)
         for name, address in [("N 4", "127.0.0.1:1"), ("n4", "nowhere"), ("", "a:1"), ("n4", "")]:
             with pytest.raises(Refused, match="INVALID"):
                 await add(members[0], name, address)
-        with pytest.raises(Refused, match=r"NOT_FOUND.*n9 is no member"):
+        with pytest.raises(Refused, match=r"NOT_FOUND.*n9 is not a member"):
             await remove(members[0], "n9")
         assert [metadata(node).membership for node in members] == before
 

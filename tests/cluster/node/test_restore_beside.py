@@ -228,7 +228,7 @@ def test_what_cannot_be_meant_is_refused(
     backup = str(tmp_path / "backup")
     assert quorate("backup", backup)[0] == 0
     for options, said in (
-        (("--plan",), "are for --beside"),
+        (("--plan",), "need --beside"),
         (("--beside", "--shard", "mqtt/77"), "there was no shard mqtt/77; name one of"),
         (("--beside", "--shard", "x"), "there was no shard x; name one of"),
         (("--beside", "--group", "none"), "there was no group none; name one of"),
