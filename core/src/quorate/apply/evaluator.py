@@ -138,7 +138,7 @@ class Evaluator:
         find_in_files: FindInFiles | None = None,
         neighbour: Callable[[int], Rows | None] | None = None,
     ) -> None:
-        """Evaluate what is proposed to a shard.
+        """Evaluate the commands that are proposed to a shard.
 
         `find_in_files` looks for rows in the files of a set, and `neighbour` returns the rows that
         this node has of another shard of the group, by its number.

@@ -99,6 +99,7 @@ class Connection:
 
         `span` is the name of the span that it is part of, if any; None: the caller's.
         """
+        # Most calls find it so: they need no coroutine to wait with.
         if self._closed or self._channel.get_state() is not State.READY or not self._is_pinned:
             timeout_s = await self.stands(timeout_s)
         calling = self._methods.get((method, response))

@@ -24,11 +24,6 @@ _CROWDED_BYTES_PER_S: Final = 4 << 20
 _RETRY_MS: Final = 1_000
 
 
-class _Begun(NamedTuple):
-    size: int
-    since: float
-
-
 class Connection:
     """The state of one connection."""
 
@@ -39,7 +34,6 @@ class Connection:
         "calls",
         "close",
         "closed",
-        "coming",
         "host",
         "is_node",
         "used_at",
@@ -58,8 +52,6 @@ class Connection:
         self.is_node = False
         #: Set while it counts as one of its address.
         self.address = ""
-        #: Requests that have not come as a whole.
-        self.coming: dict[Coming, _Begun] = {}
         #: Called with its other end when it is gone.
         self.closed: list[Callable[[str], None]] = []
 
@@ -68,6 +60,14 @@ class Connection:
         if caller is not self._caller and caller != self._caller:
             self._caller, self._placed = caller, replace(caller, address=self.host)
         return self._placed
+
+
+class _Begun(NamedTuple):
+    """A request that has not arrived completely; its call gives it back before it is closed."""
+
+    connection: Connection
+    size: int
+    since: float
 
 
 class Connections:
@@ -97,6 +97,8 @@ class Connections:
         self._share: Final = share
         #: Bytes that addresses may have of requests that come.
         self._room: Final = room
+        #: Those requests, in the order in which they began.
+        self._coming: Final[dict[Coming, _Begun]] = {}
         #: How many found no room at the last look.
         self._refused = 0
         self._slow_s: Final = slow_s
@@ -129,7 +131,6 @@ class Connections:
         """Forget a connection."""
         if (connection := self._open.pop(peer, None)) is not None:
             self._give(connection)
-            self._give_room(connection)
             for closed in connection.closed:
                 closed(peer)
 
@@ -142,16 +143,14 @@ class Connections:
             self._room.take(connection.host, size)
         except ExhaustedError as error:
             return _refusal(error)
-        connection.coming[request] = _Begun(size, self._loop.time())
+        self._coming[request] = _Begun(connection, size, self._loop.time())
         return None
 
     def give(self, request: Coming) -> None:
         """Stop counting a request that has arrived, or never will."""
-        connection = self._open.get(request.peer())
-        if connection is not None and self._room is not None:
-            begun = connection.coming.pop(request, None)
-            if begun is not None:
-                self._room.give(connection.host, begun.size)
+        begun = self._coming.pop(request, None)
+        if begun is not None and self._room is not None:
+            self._room.give(begun.connection.host, begun.size)
 
     def start(self) -> None:
         """Start the periodic check of connections."""
@@ -186,7 +185,10 @@ class Connections:
         if (connection := self._open.get(peer)) is not None:
             connection.is_node = True
             self._give(connection)
-            self._give_room(connection)
+            for request in [
+                each for each, of in self._coming.items() if of.connection is connection
+            ]:
+                self.give(request)
 
     def look(self) -> None:
         """Close idle connections, and end requests that arrive too slowly."""
@@ -205,25 +207,18 @@ class Connections:
             return
         crowded, self._refused = self._room.refused > self._refused, self._room.refused
         now = self._loop.time()
-        for connection in list(self._open.values()):
-            for request, begun in list(connection.coming.items()):
-                within_s = self._slow_s
-                if crowded:
-                    within_s = min(within_s, 1 + begun.size / _CROWDED_BYTES_PER_S)
-                if now - begun.since > within_s:
-                    self.stalled += 1
-                    what = (
-                        f"{begun.size} bytes of the request did not arrive in {within_s:.1f} s, as "
-                        "limits.slow_reader_s and limits.inflight_bytes require: send faster, or "
-                        "less at once"
-                    )
-                    request.refuse(_refusal(ExhaustedError(what, _RETRY_MS)))
-
-    def _give_room(self, connection: Connection) -> None:
-        if self._room is not None:
-            for begun in connection.coming.values():
-                self._room.give(connection.host, begun.size)
-            connection.coming.clear()
+        for request, begun in list(self._coming.items()):
+            within_s = self._slow_s
+            if crowded:
+                within_s = min(within_s, 1 + begun.size / _CROWDED_BYTES_PER_S)
+            if now - begun.since > within_s:
+                self.stalled += 1
+                what = (
+                    f"{begun.size} bytes of the request did not arrive in {within_s:.1f} s, as "
+                    "limits.slow_reader_s and limits.inflight_bytes require: send faster, or less "
+                    "at once"
+                )
+                request.refuse(_refusal(ExhaustedError(what, _RETRY_MS)))
 
     def _give(self, connection: Connection) -> None:
         if connection.address and self._share is not None:

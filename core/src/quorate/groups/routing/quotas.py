@@ -67,7 +67,7 @@ class Rate:
         self._second = self._count = self._before = 0
 
     def wait_ms(self, now: float) -> int:
-        """Return the seconds until an amount is admitted; 0: now."""
+        """Return the milliseconds until an amount is admitted; 0: now."""
         self._tokens = min(self.per_s, self._tokens + (now - self._upto) * self.per_s)
         self._upto = now
         return 0 if self._tokens > 0 else 1 + int((-self._tokens / self.per_s) * 1_000)
