@@ -27,7 +27,7 @@ from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.formation import Introduction
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.network import PeerHooks, PeerNetwork
 from quorate.groups.groups import Groups
 from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NoLeaderError, UnreadableError
@@ -162,11 +162,13 @@ class Node:
         self.network = PeerNetwork(
             me,
             token,
-            deliver=lambda shard, message: True,
-            remade=lambda node: None,
-            admit=lambda peer, index: REPLICAS[peer.node] == peer.replica,
-            config_index=lambda: 1,
-            introduced=lambda other: Introduction(me, (), b""),
+            PeerHooks(
+                deliver=lambda shard, message: True,
+                remade=lambda node: None,
+                admit=lambda peer, index: REPLICAS[peer.node] == peer.replica,
+                config_index=lambda: 1,
+                introduced=lambda other: Introduction(me, (), b""),
+            ),
             rng=random.Random(1),
         )
         self.channels = NodeChannels(self.network, connect_s=5.0)

@@ -16,7 +16,7 @@ from quorate.config import Settings
 from quorate.consensus.formation import Introduction
 from quorate.consensus.liveness import Liveness
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.network import IntroductionRefusedError, PeerNetwork
+from quorate.consensus.peer.network import IntroductionRefusedError, PeerHooks, PeerNetwork
 from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
@@ -149,21 +149,23 @@ class Peers:
         self.network: Final = PeerNetwork(
             shards.me,
             settings.cluster.token.get_secret_value(),
-            deliver=shards.deliver,
-            remade=shards.remade,
-            admit=shards.admits,
-            config_index=shards.config_index,
-            introduced=self._introduced,
-            alive=self.liveness.hear,
-            judge=self._judge,
-            met=self._met,
-            start=lambda: starts.own,
-            is_newest=starts.is_newest,
-            outdated=lambda node: self.on_outdated(node),
+            PeerHooks(
+                deliver=shards.deliver,
+                remade=shards.remade,
+                admit=shards.admits,
+                config_index=shards.config_index,
+                introduced=self._introduced,
+                alive=self.liveness.hear,
+                judge=self._judge,
+                met=self._met,
+                start=lambda: starts.own,
+                is_newest=starts.is_newest,
+                outdated=lambda node: self.on_outdated(node),
+                takes_hash=lambda: shards.level(levels.CORE) < levels.CHALLENGED_FROM,
+            ),
             rng=random.Random(),
             limits=limits,
             tls=None if certificates is None else certificates.peers(),
-            takes_hash=lambda: shards.level(levels.CORE) < levels.CHALLENGED_FROM,
         )
         self.channels: Final = NodeChannels(self.network)
         self.membership: Final = NodeMembership(self.channels, loop)

@@ -45,6 +45,7 @@ from quorate.consensus.peer.network import (
     UNDELIVERABLE,
     UNKNOWN_NODE,
     IntroductionRefusedError,
+    PeerHooks,
     PeerNetwork,
 )
 from quorate.consensus.peer.proofs import token_hash
@@ -130,18 +131,20 @@ class Station:
         self.network = PeerNetwork(
             self.me,
             token,
-            deliver=self._deliver,
-            remade=self.remade.put_nowait,
-            admit=self._admits,
-            config_index=lambda: self.config_index,
-            introduced=self._introduced,
-            start=lambda: self.start,
-            is_newest=lambda _, start: start >= self.newest,
-            outdated=self.outdated_by.append,
+            PeerHooks(
+                deliver=self._deliver,
+                remade=self.remade.put_nowait,
+                admit=self._admits,
+                config_index=lambda: self.config_index,
+                introduced=self._introduced,
+                start=lambda: self.start,
+                is_newest=lambda _, start: start >= self.newest,
+                outdated=self.outdated_by.append,
+                takes_hash=lambda: takes_hash,
+            ),
             rng=random.Random(1),
             limits=limits,
             tls=None if tls is None else tls.peers(),
-            takes_hash=lambda: takes_hash,
         )
         self.tls = tls
         self.address = ""

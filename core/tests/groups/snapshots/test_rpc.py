@@ -17,6 +17,7 @@ from quorate.consensus.peer.network import (
     OTHER_REPLICA,
     OTHER_TARGET,
     OTHER_TOKEN,
+    PeerHooks,
     PeerNetwork,
 )
 from quorate.consensus.peer.streams import StreamLimits, open_channel, read
@@ -82,11 +83,13 @@ class Station:
         self.network = PeerNetwork(
             me,
             token,
-            deliver=self._deliver,
-            remade=lambda _: None,
-            admit=lambda *_: self.admits,
-            config_index=lambda: 1,
-            introduced=self._introduced,
+            PeerHooks(
+                deliver=self._deliver,
+                remade=lambda _: None,
+                admit=lambda *_: self.admits,
+                config_index=lambda: 1,
+                introduced=self._introduced,
+            ),
             rng=random.Random(1),
             limits=LIMITS,
         )

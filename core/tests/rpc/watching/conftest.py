@@ -17,7 +17,7 @@ from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.formation import Introduction
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Peer
-from quorate.consensus.peer.network import PeerNetwork
+from quorate.consensus.peer.network import PeerHooks, PeerNetwork
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import PageLimits
 from quorate.groups.watching.views import HeldViews
@@ -221,11 +221,13 @@ class Node:
         self.network = PeerNetwork(
             me,
             "token",
-            deliver=lambda shard, message: True,
-            remade=lambda node: None,
-            admit=lambda peer, index: True,
-            config_index=lambda: 1,
-            introduced=lambda other: Introduction(me, (), b""),
+            PeerHooks(
+                deliver=lambda shard, message: True,
+                remade=lambda node: None,
+                admit=lambda peer, index: True,
+                config_index=lambda: 1,
+                introduced=lambda other: Introduction(me, (), b""),
+            ),
             rng=random.Random(1),
         )
         self.channels = NodeChannels(self.network, connect_s=5.0)

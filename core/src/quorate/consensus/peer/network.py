@@ -81,19 +81,37 @@ class _Route:
     tasks: tuple["asyncio.Task[None]", ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerHooks:
+    """The calls of the network into its node, on the loop."""
+
+    #: Takes a message for a shard, and returns whether the shard is here.
+    deliver: Callable[[str, Message], bool]
+    #: Called when entries sent to a node may be lost and new ones will arrive.
+    remade: Callable[[str], None]
+    #: Whether a peer with that configuration may be a member.
+    admit: Callable[[Peer, int], bool]
+    config_index: Callable[[], int]
+    #: Returns the answer to an introduction.
+    introduced: Callable[[Introduction], Introduction]
+    #: Gets the heartbeats of other nodes.
+    alive: Callable[[str, int], None] = lambda node, epoch: None
+    #: Returns why nothing may be sent to a node, or None.
+    judge: Callable[[Introduction], str | None] = lambda other: None
+    #: Gets each node that knows the token, and whether it is of this cluster.
+    met: Callable[[str, bool], None] = lambda node, ours: None
+    #: Returns this start of the node.
+    start: Callable[[], Start] = Start
+    #: Whether no later start of another node is known.
+    is_newest: Callable[[Peer, Start], bool] = lambda peer, start: True
+    #: Gets a node that knows a later start of this one.
+    outdated: Callable[[str], None] = lambda node: None
+    #: Whether the hash of the token is still taken for a proof of it.
+    takes_hash: Callable[[], bool] = lambda: True
+
+
 class PeerNetwork:
     """Carries messages of all shards between this node and the others.
-
-    `deliver(shard, message)` gets each message, on the loop, and returns whether the shard is here.
-    `remade(node)` is called when entries sent to a node may be lost and new ones will arrive.
-    `admit(peer, config_index)` returns whether a peer with that configuration may be a member.
-    `introduced(introduction)` returns the answer to an introduction.
-    `alive(node, epoch)` gets the heartbeats of other nodes.
-    `judge(introduction)` returns why nothing may be sent to a node, or None.
-    `takes_hash()` returns whether the hash of the token is still taken for a proof of it.
-    `start()` returns this start of the node, and `is_newest(peer, start)` whether no later one of
-    another is known; `outdated(node)` gets a node that knows a later one of this one.
-    `met(node, ours)` gets each node that knows the token, and whether it is of this cluster.
 
     With `tls` all connections are encrypted, and each end shows the certificate of its node.
     """
@@ -102,39 +120,18 @@ class PeerNetwork:
         self,
         me: Peer,
         token: str,
+        hooks: PeerHooks,
         *,
-        deliver: Callable[[str, Message], bool],
-        remade: Callable[[str], None],
-        admit: Callable[[Peer, int], bool],
-        config_index: Callable[[], int],
-        introduced: Callable[[Introduction], Introduction],
-        alive: Callable[[str, int], None] = lambda node, epoch: None,
-        judge: Callable[[Introduction], str | None] = lambda other: None,
-        met: Callable[[str, bool], None] = lambda node, ours: None,
-        start: Callable[[], Start] = Start,
-        is_newest: Callable[[Peer, Start], bool] = lambda peer, start: True,
-        outdated: Callable[[str], None] = lambda node: None,
         rng: random.Random,
         limits: StreamLimits | None = None,
         tls: PeerTls | None = None,
-        takes_hash: Callable[[], bool] = lambda: True,
     ) -> None:
         self._me: Final = me
-        self._proofs: Final = TokenProofs(token, takes_hash)
+        self._proofs: Final = TokenProofs(token, hooks.takes_hash)
         #: The challenge of the next connection to a node, or of the one that is made.
         self._challenges: Final[dict[tuple[str, Lane], bytes]] = {}
         self._cluster = b""
-        self._deliver: Final = deliver
-        self._remade: Final = remade
-        self._admit: Final = admit
-        self._config_index: Final = config_index
-        self._introduced: Final = introduced
-        self._alive: Final = alive
-        self._judge_node: Final = judge
-        self._met: Final = met
-        self._start: Final = start
-        self._is_newest: Final = is_newest
-        self._outdated: Final = outdated
+        self._hooks: Final = hooks
         self._rng: Final = rng
         self._limits: Final = limits or StreamLimits()
         self._tls: Final = tls
@@ -322,7 +319,7 @@ class PeerNetwork:
     def _link(self, node: str, each: Lane, address: str) -> Link:
         def remade() -> None:
             if each == "bulk":
-                self._remade(node)
+                self._hooks.remade(node)
 
         return Link(
             each,
@@ -352,7 +349,7 @@ class PeerNetwork:
             return None
         if not port:
             raise LinkRefusedError(NO_PORT)
-        reason = self._judge_node(other)
+        reason = self._hooks.judge(other)
         if reason is not None:
             raise LinkRefusedError(reason)
         return address.rpartition(":")[0].strip("[]"), port
@@ -371,7 +368,7 @@ class PeerNetwork:
     def _handshake(self, target: str, purpose: Purpose, challenge: bytes) -> Handshake:
         proof = self._proofs.make(purpose, challenge, self._me, target)
         return Handshake(
-            self._me, self._cluster, proof, self._config_index(), target, self._start()
+            self._me, self._cluster, proof, self._hooks.config_index(), target, self._hooks.start()
         )
 
     def _answer(self, asker: Handshake, lane: Lane, address: str, shown: bytes | None) -> Answer:
@@ -392,7 +389,7 @@ class PeerNetwork:
 
     def _judge_answer(self, node: str, each: Lane, answer: Answer) -> str | None:
         if answer.refusal == OLDER_DIRECTORY:
-            self._outdated(node)
+            self._hooks.outdated(node)
         if answer.refusal:
             return _REFUSED + answer.refusal
         if answer.handshake.peer.node != node:
@@ -450,7 +447,7 @@ class PeerNetwork:
         if not self._cluster or not other.cluster:
             return NOT_FORMED
         ours = other.cluster == self._cluster
-        self._met(other.peer.node, ours)
+        self._hooks.met(other.peer.node, ours)
         return None if ours else OTHER_CLUSTER
 
     def _judge(self, other: Handshake, proven: bool) -> str | None:
@@ -459,9 +456,9 @@ class PeerNetwork:
             return reason
         if other.peer.node not in self._addresses:
             return UNKNOWN_NODE
-        if not self._admit(other.peer, other.config_index):
+        if not self._hooks.admit(other.peer, other.config_index):
             return OTHER_REPLICA
-        return None if self._is_newest(other.peer, other.start) else OLDER_DIRECTORY
+        return None if self._hooks.is_newest(other.peer, other.start) else OLDER_DIRECTORY
 
     def _record_refusal(self, node: str, reason: str, detail: str) -> None:
         # Of two nodes that start together one always joins first: not an error.
@@ -474,8 +471,8 @@ class PeerNetwork:
         self.received_messages += len(messages)
         for shard, message in messages:
             if isinstance(message.body, Alive):
-                self._alive(peer.node, message.body.epoch)
-            elif not self._deliver(shard, message):
+                self._hooks.alive(peer.node, message.body.epoch)
+            elif not self._hooks.deliver(shard, message):
                 # Of the nodes that create a shard together one is always first.
                 self._refused.record(peer.node, UNDELIVERABLE, shard, logging.INFO)
 
@@ -495,7 +492,7 @@ class PeerNetwork:
             await end_call(context, Code.PERMISSION_DENIED, reason)
             return b""
         try:
-            answer = self._introduced(asker)
+            answer = self._hooks.introduced(asker)
         except FormationRefusedError as error:
             await end_call(context, Code.FAILED_PRECONDITION, str(error))
             return b""
