@@ -425,7 +425,7 @@ async def test_a_node_that_was_restored_is_a_cluster_of_its_own(
 async def test_there_is_one_backup_of_a_node_at_a_time(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     async with nodes.started(path) as [node], operator(path) as stub:
-        async with aclosing(node.backups.back_up()) as first:
+        async with aclosing(node.operations.backups.back_up()) as first:
             await anext(first)
             with pytest.raises(grpc.aio.AioRpcError, match="a backup of n1 is under way"):
                 await stub.Backup(admin_pb2.BackupRequest(), timeout=20).read()
@@ -444,7 +444,7 @@ async def test_a_backup_has_each_shard_before_or_after_all_splits(
 ) -> None:
     [path] = nodes.files(1)
     async with nodes.started(path) as [node]:
-        async with aclosing(node.backups.back_up()) as parts:
+        async with aclosing(node.operations.backups.back_up()) as parts:
             await anext(parts)
             moved = copy(node.shards.slot_map)
             vars(moved)["_versions"] = {METADATA: 9}
@@ -454,17 +454,17 @@ async def test_a_backup_has_each_shard_before_or_after_all_splits(
                     pass
         vars(moved)["changing"] = (METADATA,)
         with pytest.raises(BackupError, match="shard metadata/0 is being split or merged"):
-            await anext(node.backups.back_up())
+            await anext(node.operations.backups.back_up())
 
 
 async def test_a_node_that_stops_ends_its_backup(nodes: Nodes) -> None:
     [path] = nodes.files(1)
     async with (
         nodes.started(path) as [node],
-        aclosing(node.backups.back_up()) as parts,
+        aclosing(node.operations.backups.back_up()) as parts,
     ):
         await anext(parts)
-        node.backups.stop()
+        node.operations.backups.stop()
         with pytest.raises(UnreadableError, match="back up another node"):
             await anext(parts)
 

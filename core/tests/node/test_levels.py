@@ -41,13 +41,13 @@ async def releases(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
 
 async def lacking(node: Node) -> dict[str, list[str]]:
     """Return the nodes that keep features from rising, as a node knows it."""
-    answer = await node.admin.Levels(LevelsRequest(), None)
+    answer = await node.operations.admin.Levels(LevelsRequest(), None)
     return {each.name: list(each.lacking) for each in answer.features if each.next > each.level}
 
 
 async def answering(node: Node) -> set[str]:
     """Return the nodes that answer now, as a node finds out when it is asked."""
-    answer = await node.admin.Levels(LevelsRequest(), None)
+    answer = await node.operations.admin.Levels(LevelsRequest(), None)
     return {each.node for each in answer.nodes if each.answers}
 
 
@@ -57,7 +57,7 @@ async def until_lacking(node: Node, wanted: dict[str, list[str]]) -> None:
 
 
 async def finish(node: Node) -> dict[str, int]:
-    answer = await node.admin.FinishUpgrade(FinishUpgradeRequest(), None)
+    answer = await node.operations.admin.FinishUpgrade(FinishUpgradeRequest(), None)
     return {each.feature: each.level for each in answer.raised}
 
 

@@ -451,7 +451,7 @@ async def test_answers_that_are_lost_change_nothing(
     there = nodes.files(3)
     path = nodes.joining("n4", *there)
     async with nodes.started(*there) as members, nodes.running(path) as newcomer:
-        changing: Any = members[1].admin._members
+        changing: Any = members[1].operations.admin._members
         logged = losing(changing._groups.propose_control, lambda _, shard, sent: type(sent))
         step = losing(
             changing._attempt,

@@ -13,7 +13,7 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.client import AsyncClient
 from quorate.config import load
-from quorate.node.node import LAST_SPANS_S
+from quorate.node.recordings import LAST_SPANS_S
 from quorate.plugin import Command
 from quorate.rpc.server import ServingRefusedError
 

@@ -123,12 +123,7 @@ async def stub(ports: Ports, limits: LimitsSection) -> AsyncIterator[Any]:
         assert account is not None
         account.open_watch()
     parts = (
-        *(each,) * 6,
-        ports.recover,
-        ports.purge,
-        each,
-        ports.reset_fences,
-        ports.finish_upgrade,
+        *(each,) * 8,
         quotas,
         each,
     )

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ from quorate.config import Settings
 from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.groups.watching.caches import CacheKeeper
-from quorate.node import admin_service
+from quorate.node import admin_rights
 from quorate.node.issuer import Issuer
 from quorate.plugin.access import OPERATIONS, Authority, Open, is_reserved
 from quorate.plugin.catalog import Catalog
@@ -40,7 +41,7 @@ SHORTEST: Final = 32
 _READ_S: Final = 1.0
 
 _OF_CORE: Final = (
-    (admin_service.SERVICE, admin_service.ACCESS, OPERATIONS),
+    (admin_rights.SERVICE, admin_rights.ACCESS, OPERATIONS),
     (audit_service.SERVICE, audit_service.ACCESS, OPERATIONS),
     (command_service.SERVICE, command_service.ACCESS, ""),
     (file_service.SERVICE, file_service.ACCESS, OPERATIONS),
@@ -52,6 +53,14 @@ _NO_SECRET: Final = (
     "any caller could pose as another node: cluster.token is the default one. Set "
     "tls.require_client_cert = true on every node, or found the cluster with a secret token"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The resolver of callers to identities, and the authority on their rights."""
+
+    identities: Identities
+    authority: Authority
 
 
 def authority_of(settings: Settings, catalog: Catalog, caches: Sequence[CacheKeeper]) -> Authority:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -11,42 +11,23 @@ from typing import Final
 from quorate.groups.routing.quotas import Quotas
 from quorate.groups.routing.reads import Reads
 from quorate.groups.snapshots.parts import BackupError
+from quorate.node.admin_rights import ACCESS, SERVICE
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
 from quorate.node.placing import Placing
 from quorate.node.splitting import Splitting
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
-from quorate.node.upkeep import Backups
+from quorate.node.upkeep import Backups, Upkeep
 from quorate.observe.recorder import Recorder
-from quorate.plugin import Access, Invalid, Rejected
+from quorate.plugin import Invalid, Rejected
 from quorate.plugin.access import OPERATIONS, denied, needed
 from quorate.plugin.needs import needs_of_core
-from quorate.plugin.shard_id import ShardId
 from quorate.rpc import callers, deadline
 from quorate.rpc.command_service import LONGEST_FENCE
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.server import RpcServer
 from quorate.v1 import admin_pb2 as pb
-from quorate.v1.levels_pb2 import FeatureLevel
-
-SERVICE: Final = pb.DESCRIPTOR.services_by_name["AdminService"]
-_OPERATE: Final = Access(right="write")
-ACCESS: Final = {
-    **dict.fromkeys(SERVICE.methods_by_name, _OPERATE),
-    "Topology": Access(right="identity"),
-    "WatchTopology": Access(right="identity"),
-    "Status": Access(right="read"),
-    "QuotaUsage": Access(right="read"),
-    "Placement": Access(right="read"),
-    "Levels": Access(right="read"),
-    "ExplainKey": Access(right="read"),
-    "Recorded": Access(right="read"),
-}
-#: Methods that are answered in every state of the node.
-ALWAYS: Final = tuple(
-    f"{SERVICE.full_name}/{each}" for each in ("Topology", "WatchTopology", "Status")
-)
 
 #: The longest name of a node or a controller, and the longest address.
 _LONGEST_TEXT: Final = 512
@@ -66,12 +47,9 @@ class AdminService:
     _members: Members
     _placing: Placing
     _splitting: Splitting
-    _recover: Callable[[ShardId, pb.RecoverShardRequest], Awaitable[int]]
-    _purge: Callable[[str, bool], AsyncIterator[pb.PurgedRows]]
+    _upkeep: Upkeep
     #: Asks every node now, and returns the replicas of the nodes that answer.
     _ask_nodes: Callable[[], Awaitable[Mapping[str, int]]]
-    _reset_fences: Callable[[bytes, int], Awaitable[int]]
-    _finish_upgrade: Callable[[], Awaitable[Sequence[FeatureLevel]]]
     _quotas: Quotas
     _feed: TopologyFeed
     _reads: Reads
@@ -212,14 +190,14 @@ class AdminService:
         """Recover a shard: record its new origin, from which its nodes rebuild it."""
         shard = parsed_shard(request.shard)
         _demand("node", request.node)
-        return pb.RecoverShardResponse(epoch=await self._recover(shard, request))
+        return pb.RecoverShardResponse(epoch=await self._upkeep.recover(shard, request))
 
     async def PurgePlugin(
         self, request: pb.PurgePluginRequest, context: object
     ) -> AsyncIterator[pb.PurgedRows]:
         """Delete or count the rows of a plugin that is not served, and yield their numbers."""
         _demand("plugin", request.plugin)
-        async for rows in self._purge(request.plugin, request.count_only):
+        async for rows in self._upkeep.purge(request.plugin, request.count_only):
             yield rows
 
     async def Levels(self, request: pb.LevelsRequest, context: object) -> pb.LevelsResponse:
@@ -230,7 +208,7 @@ class AdminService:
         self, request: pb.FinishUpgradeRequest, context: object
     ) -> pb.FinishUpgradeResponse:
         """Raise the levels to the highest that all nodes can."""
-        return pb.FinishUpgradeResponse(raised=await self._finish_upgrade())
+        return pb.FinishUpgradeResponse(raised=await self._upkeep.finish_upgrade())
 
     async def ResetFences(
         self, request: pb.ResetFencesRequest, context: object
@@ -238,7 +216,7 @@ class AdminService:
         """Forget tokens of fences above a bound, such as ones larger than any that was issued."""
         if not 0 < len(request.prefix) <= LONGEST_FENCE:
             raise Invalid("prefix", f"must have 1 to {LONGEST_FENCE} bytes")
-        forgotten = await self._reset_fences(request.prefix, request.above)
+        forgotten = await self._upkeep.reset_fences(request.prefix, request.above)
         return pb.ResetFencesResponse(forgotten=forgotten)
 
     async def PauseController(

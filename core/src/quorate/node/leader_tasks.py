@@ -8,7 +8,9 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.consensus.refusals import RefusedError, TransferRefusedError
+from quorate.control.growth import Growth
 from quorate.control.leader_balance import LeaderBalance, Leadership, leadership_of, ready_of
+from quorate.control.placement import Placement
 from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
 from quorate.groups.census import Census
@@ -18,8 +20,10 @@ from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import check_ready, heir_of, transfer
 from quorate.groups.timing import pause
-from quorate.plugin import Controller, Invalid, NodeApi, ShardRef
-from quorate.plugin.catalog import Catalog
+from quorate.node import tuning
+from quorate.node.ground import Ground
+from quorate.node.splitting import Splitting
+from quorate.plugin import Invalid, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.control_pb2 import PlaceLeader
 
@@ -31,28 +35,37 @@ class LeaderTasks:
 
     def __init__(
         self,
-        catalog: Catalog,
+        ground: Ground,
         shards: NodeShards,
         groups: Groups,
         api: NodeApi,
         changes: Changes,
         withdraw: Withdraw,
         census: Census,
-        controllers: Iterable[Controller],
-        *,
-        loop: asyncio.AbstractEventLoop,
     ) -> None:
+        catalog, loop = ground.catalog, ground.loop
         self._shards: Final = shards
         self._groups: Final = groups
         self._census: Final = census
         self._loop: Final = loop
+        self.placement: Final = Placement(shards, census, groups.propose_control)
+        self.splitting: Final = Splitting(shards, groups)
+        self.growth: Final = Growth(
+            shards,
+            catalog,
+            tuning.split_bounds(ground.settings),
+            lambda shard, most: self.splitting.split(shard, 2, most_shards=most),
+            loop,
+        )
+        # Without a number of replicas there is nothing to place.
+        placing = [self.placement.controller] if shards.places else []
 
         async def propose(command: Message, fence: ShardRef) -> None:
             await groups.propose(command, if_leader=fence)
 
         self.timers: Final = Timers(catalog.timers.values(), shards.leading, propose, loop=loop)
         self.runner: Final = Runner(
-            [*catalog.controllers.values(), *controllers],
+            [*catalog.controllers.values(), *placing, *self.growth.controllers],
             shards.leading,
             lambda _: api,
             changes,

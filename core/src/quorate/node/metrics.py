@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 
@@ -15,22 +15,16 @@ from quorate.control.runner import Runner, State
 from quorate.control.timers import Timers
 from quorate.groups.shard.capacity import FairShare, free_bytes_of
 from quorate.groups.shard.shard import Shard, ShardStatus
-from quorate.healing.canary import Canary
-from quorate.healing.event_histories import EventHistories
-from quorate.healing.repairs import Repairs
-from quorate.healing.scrub import Scrub
 from quorate.node.alerts import ALERTS
-from quorate.node.certificates import Certificates
+from quorate.node.ground import Ground
+from quorate.node.healing import Healing
 from quorate.node.readiness import ended
+from quorate.node.recordings import Recordings
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.watching import Watching
-from quorate.observe.audit import AuditLog
 from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
 from quorate.storage.engine.port import Engine
-
-if TYPE_CHECKING:
-    from quorate.observe.collector import Collector
 
 
 class Replica(NamedTuple):
@@ -44,20 +38,14 @@ class Replica(NamedTuple):
 class Parts:
     """The parts of a node that have metrics."""
 
+    ground: Ground
     replicas: Replicas
     serving: Serving
     watching: Watching
     runner: Runner
     timers: Timers
-    version: str
-    ready: Callable[[], bool]
-    audit: AuditLog | None
-    repairs: Repairs
-    scrub: Scrub
-    histories: EventHistories
-    canary: Canary
-    certificates: Certificates | None
-    collector: Collector | None
+    healing: Healing
+    records: Recordings
     #: Returns the problems that need an operator.
     alarms: Callable[[], Iterable[str]]
 
@@ -281,33 +269,33 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
     Metric("quorate_shard_history_bytes", "gauge", ("shard",),
            "Bytes of events that a shard which this node leads keeps for watches.",
            lambda node: [((str(shard),), size.total)
-                         for shard, size in node.histories.sizes.items()]),
+                         for shard, size in node.healing.histories.sizes.items()]),
     Metric("quorate_scrub_passes_total", "counter", (),
            "Completed passes that compared all files of the node with their earlier checksums.",
-           lambda node: [((), node.scrub.passes)]),
+           lambda node: [((), node.healing.scrub.passes)]),
     Metric("quorate_scrub_file_bytes_total", "counter", (),
            "Bytes of files that were read and compared with their earlier checksums.",
-           lambda node: [((), node.scrub.file_bytes)]),
+           lambda node: [((), node.healing.scrub.file_bytes)]),
     Metric("quorate_scrub_checks_total", "counter", (),
            "Ranges of rows that replicas on this node have compared with the other replicas.",
-           lambda node: [((), node.scrub.checks)]),
+           lambda node: [((), node.healing.scrub.checks)]),
     Metric("quorate_damage_found_total", "counter", (),
            "Damage that was found since the node started: replicas, or the node as a whole.",
-           lambda node: [((), len(node.repairs.damage))]),
+           lambda node: [((), len(node.healing.repairs.damage))]),
     Metric("quorate_damage_open", "gauge", (),
            "Damage that was found and is not healed yet.",
-           lambda node: [((), sum(not each.healed_at_ms for each in node.repairs.damage))]),
+           lambda node: [((), sum(not each.healed_at_ms for each in node.healing.repairs.damage))]),
     Metric("quorate_canary_seconds", "histogram", (),
            "Time of a write and a read of the canary.",
-           lambda node: [((), node.canary.durations)]),
+           lambda node: [((), node.healing.canary.durations)]),
     Metric("quorate_canary_failures_total", "counter", (),
            "Answers to the canary that were wrong, slow, or did not come.",
-           lambda node: [((), node.canary.failures)]),
+           lambda node: [((), node.healing.canary.failures)]),
     Metric("quorate_node_info", "gauge", ("node", "version"),
            "1, with the name of the node and the version of quorate that it runs.",
-           lambda node: [((node.replicas.shards.me.node, node.version), 1)]),
+           lambda node: [((node.replicas.shards.me.node, node.ground.version), 1)]),
     Metric("quorate_node_ready", "gauge", (),
-           "1 while /readyz answers 200.", lambda node: [((), node.ready())]),
+           "1 while /readyz answers 200.", lambda node: [((), not node.ground.life.missing())]),
     Metric("quorate_alarms", "gauge", (),
            "Alarms of the node; quorate status lists them.",
            lambda node: [((), len(set(node.alarms())))]),
@@ -379,19 +367,20 @@ _OF_NODE: Final[Sequence[Metric[Parts]]] = (
            lambda node: [((), node.watching.open_now)]),
     Metric("quorate_tls_end_timestamp_seconds", "gauge", ("file",),
            "Unix time from which no certificate of a file of [tls] is valid; absent without TLS.",
-           lambda node: [((file,), end) for file, end in node.certificates.ends().items()]
-           if node.certificates else []),
+           lambda node: [((file,), end) for file, end in node.ground.certificates.ends().items()]
+           if node.ground.certificates else []),
     Metric("quorate_audit_records_total", "counter", (),
            "Audit records that were made; absent without an audit log.",
-           lambda node: [((), node.audit.made)] if node.audit else []),
+           lambda node: [((), node.records.log.made)] if node.records.log else []),
     Metric("quorate_audit_lost_records_total", "counter", (),
            "Audit records that are not in the audit log, because the disk failed or was too slow.",
-           lambda node: [((), node.audit.lost)] if node.audit else []),
+           lambda node: [((), node.records.log.lost)] if node.records.log else []),
     Metric("quorate_traces_spans_total", "counter", ("outcome",),
            "Spans that the collector accepted (`sent`), that it did not accept (`failed`), or that"
            " exceeded the queue (`dropped`); absent without traces.",
-           lambda node: [((outcome,), count) for outcome, count in node.collector.counts.items()]
-           if node.collector else []),
+           lambda node: [((outcome,), count)
+                         for outcome, count in node.records.collector.counts.items()]
+           if node.records.collector else []),
     Metric("quorate_loop_lag_seconds", "histogram", (),
            "Delay of due callbacks of the event loop, sampled ten times a second.",
            lambda node: [((), node.serving.lag.late)]),

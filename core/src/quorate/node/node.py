@@ -8,76 +8,48 @@ from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.consensus.refusals import MemoryLostError
-from quorate.control.growth import Growth
-from quorate.control.placement import Placement
 from quorate.groups.files.file_sets import FileSets
 from quorate.groups.files.publications import Publications
 from quorate.groups.groups import Groups
-from quorate.groups.members import MemberSteps
 from quorate.groups.routing.quotas import Quotas
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
-from quorate.groups.watching.views import HeldViews
-from quorate.healing.canary import Canary
-from quorate.healing.event_histories import EventHistories
-from quorate.healing.full_disk import FullDisk
-from quorate.healing.repairs import Repairs
-from quorate.healing.scrub import Scrub
-from quorate.node import admin_service, tuning
-from quorate.node.access import authority_known, authority_of, identities_of, is_taken
-from quorate.node.admin_service import AdminService
+from quorate.node import tuning
+from quorate.node.access import Trust, authority_known, authority_of, identities_of, is_taken
 from quorate.node.api import PluginNode
 from quorate.node.certificates import Certificates
 from quorate.node.directory import OtherClusterError, directory_of
 from quorate.node.forming import Forming, initial_members
+from quorate.node.ground import Ground
+from quorate.node.healing import Healing
 from quorate.node.leader_tasks import LeaderTasks, hand_over
-from quorate.node.members import Members, is_being_removed
+from quorate.node.members import is_being_removed
 from quorate.node.metrics import Parts, expose
+from quorate.node.operations import Operations
 from quorate.node.peers import Peers
-from quorate.node.placing import Placing
 from quorate.node.plugin_metrics import PluginMetrics
-from quorate.node.preflight import demand_traces
 from quorate.node.readiness import STOPPING, Life, Readiness
-from quorate.node.replacing import Replacing
+from quorate.node.recordings import Recordings
 from quorate.node.replicas import Replicas
-from quorate.node.serving import NODE_SERVICES, Serving
-from quorate.node.splitting import Splitting
+from quorate.node.rooms import Rooms
+from quorate.node.serving import Serving
 from quorate.node.standing import Standing
 from quorate.node.starts import Starts
-from quorate.node.status import NodeReports
-from quorate.node.topology_feed import TopologyFeed
-from quorate.node.upkeep import Backups, finish_upgrade, purge, recover, reset_fences
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
-from quorate.observe.audit import AuditLog
 from quorate.observe.http import Site
-from quorate.observe.recorder import FILE, Recorder
+from quorate.plugin.access import Authority
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
-from quorate.rpc.asking import wall_ms
-from quorate.rpc.audit_service import AuditService
-from quorate.rpc.auditing import ADMIN, Audit, admin_methods
-from quorate.rpc.command_service import CommandService
-from quorate.rpc.file_service import FilePeerService, FileService, NodeFilePeers
+from quorate.rpc.file_service import NodeFilePeers
 from quorate.rpc.forwarder import NodeForwarder
-from quorate.rpc.identities import Guard
-from quorate.rpc.limits import CallLimits
-from quorate.rpc.node_service import NodeService
-from quorate.rpc.view_service import ViewService
-from quorate.rpc.watch_service import WatchService
 from quorate.storage.engine.port import DamagedError
-from quorate.v1.node_pb2 import ClockResponse
-
-if TYPE_CHECKING:
-    from quorate.observe.collector import Collector
-    from quorate.observe.traces import Traces
 
 _log = logging.getLogger(__name__)
 
@@ -88,12 +60,6 @@ FINISH_S: Final = 10.0
 SILENT_S: Final = 0.1
 #: Those that ask on and on are waited for no longer.
 FAREWELL_S: Final = 1.0
-#: What the collector does not take meanwhile is lost.
-LAST_SPANS_S: Final = 2.0
-
-#: Seconds between two looks at the alarms that the flight recorder has.
-_ALARMS_S: Final = 5.0
-
 #: The nodes of a cluster that starts as a whole are ready before one has the others open shards.
 _OTHERS_S: Final = 3.0
 _LEAVING: Final = "this node is being removed from its cluster; ask another node"
@@ -126,75 +92,31 @@ class Node:
         """
         self._settings: Final = settings
         self._catalog: Final = catalog
-        self._loop: Final = asyncio.get_running_loop()
-        self._life: Final = Life(self._loop)
-        self._version: Final = version("quorate")
-        limits, shard_settings = settings.limits, tuning.shard_settings(settings)
-
+        loop = asyncio.get_running_loop()
+        self._loop: Final = loop
+        self._life: Final = Life(loop)
         directory = directory_of(settings)
+        self._recordings: Final = Recordings(settings, catalog, directory.path, self._loop)
         first_members = initial_members(settings)
         forming = Forming(directory.me, first_members, directory.first_entry())
-        self.recorder: Final = _recorder(settings, directory.path)
-        self._collector, traces = _traces(settings)
-        self._replicas: Final = Replicas(
-            settings,
-            catalog,
-            directory,
-            loop=self._loop,
-            failed=self._life.end,
-            recorder=self.recorder,
-            traces=traces,
-        )
+        tls = settings.tls
+        certificates = Certificates(tls, directory.me.node) if tls.enabled else None
+        records, release = self._recordings, version("quorate")
+        ground = Ground(settings, catalog, loop, self._life, records, certificates, release)
+        self._ground: Final = ground
+        self._replicas: Final = Replicas(ground, directory)
         self.shards: Final = self._replicas.shards
         self.me: Final = self.shards.me
-        tls = settings.tls
-        self._certificates: Final = Certificates(tls, self.me.node) if tls.enabled else None
-        starts = Starts(directory.path)
-        self.peers: Final = Peers(
-            settings, self.shards, forming, self._certificates, starts, self._loop
-        )
+        self.peers: Final = Peers(ground, self.shards, forming, Starts(directory.path))
         self.network: Final = self.peers.network
-        channels = self.peers.channels
-        self._files: Final = FileSets(
-            self.me.node,
-            catalog,
-            self.shards.replica,
-            directory.staged(),
-            NodeFilePeers(self.me.node, channels),
-            self._loop,
-        )
+        self._files: Final = _files_of(ground, self._replicas, self.peers)
         self._replicas.files = self._files
-        self._audit_log: Final = _audit_log(settings)
-        audit = None
-        if self._audit_log is not None:
-            changing = admin_methods(admin_service.SERVICE, admin_service.ALWAYS)
-            audit = Audit(self._audit_log, catalog, changing, settings.audit.omit)
         self._readiness: Final = Readiness(self.shards, self._loop)
         quotas = Quotas(self._loop.time)
-        self._watching: Final = Watching(
-            catalog,
-            self.shards,
-            channels,
-            quotas=quotas,
-            loop=self._loop,
-            read_timeout_s=shard_settings.read_timeout_s,
-        )
+        self._watching: Final = _watching_of(ground, self._replicas, self.peers, quotas)
         authority = authority_of(settings, catalog, self._watching.caches)
-        self.groups: Final = Groups(
-            self.me.node,
-            catalog,
-            self.shards,
-            NodeForwarder(channels, self._loop, limits, traces),
-            loop=self._loop,
-            limits=limits,
-            write_timeout_s=shard_settings.write_timeout_s,
-            read_timeout_s=shard_settings.read_timeout_s,
-            quotas=quotas,
-            authority=authority,
-            audit=None if audit is None else audit.command,
-        )
-        self._identities: Final = identities_of(settings, authority, self.network)
-
+        self._trust: Final = Trust(identities_of(settings, authority, self.network), authority)
+        self.groups: Final = _groups_of(ground, self._replicas, self.peers, quotas, authority)
         self.metrics: Final = CollectorRegistry()
         plugin_metrics = PluginMetrics(catalog.metrics, self.metrics)
         self.api: Final = PluginNode(
@@ -206,189 +128,38 @@ class Node:
             self._watching.rows,
             self.shards.get,
             authority,
-            None if self._certificates is None else self._certificates.clients,
+            None if certificates is None else certificates.clients,
             shares_ports=client_port is not None,
             _level=self.shards.level,
             _is_reserved=partial(is_taken, self.network),
         )
         self.groups.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
-        self._recording: asyncio.Task[None] | None = None
         #: Set once this node is being removed.
         self._leaving: asyncio.Task[None] | None = None
-        splitting = Splitting(self.shards, self.groups)
-        growth = Growth(
-            self.shards,
-            catalog,
-            tuning.split_bounds(settings),
-            lambda shard, most: splitting.split(shard, 2, most_shards=most),
-            self._loop,
-        )
-        placement = Placement(self.shards, self.peers.census, self.groups.propose_control)
+        census, propose = self.peers.census, self.groups.propose_control
+        changes, withdraw = self._watching.changes, plugin_metrics.withdraw
         self.leader_tasks: Final = LeaderTasks(
-            catalog,
-            self.shards,
-            self.groups,
-            self.api.itself(),
-            self._watching.changes,
-            plugin_metrics.withdraw,
-            self.peers.census,
-            # Without a number of replicas there is nothing to place.
-            [*([placement.controller] if self.shards.places else ()), *growth.controllers],
-            loop=self._loop,
+            ground, self.shards, self.groups, self.api.itself(), changes, withdraw, census
         )
-
-        self.repairs: Final = Repairs(
-            self.shards,
-            self.peers.census,
-            self.groups.propose_control,
-            self._loop,
-            wall_ms=wall_ms,
-            record=lambda fields: self._audit_log.write(fields) if self._audit_log else None,
-        )
+        self.healing: Final = Healing(ground, self._replicas, census, propose)
         directory.on_damage = self._damaged
-        self.scrub: Final = Scrub(
-            self.shards,
-            self.repairs,
-            self.groups.propose_control,
-            self._replicas.log.engine,
-            self._loop,
-            file_bytes_per_s=settings.scrub.file_bytes_per_s,
-            row_bytes_per_s=settings.scrub.row_bytes_per_s,
-            log_damaged=self._life.end,
-        )
-        self.histories: Final = EventHistories(
-            self.shards,
-            self.groups.propose_control,
-            self._loop,
-            settings.storage.history_bytes,
-        )
-        self.canary: Final = Canary(
-            self.shards,
-            self.peers.census,
-            self.groups.propose_control,
-            self._loop,
-            wall_ms=wall_ms,
-            period_s=settings.canary.period_ms / 1_000,
-            slow_s=settings.canary.slow_ms / 1_000,
-        )
-        self.full_disk: Final = FullDisk(
-            self.shards,
-            lambda: self._replicas.shortage,
-            self.peers.census.full.__contains__,
-            self._loop,
-        )
-        self.backups: Final = Backups(self._replicas, channels, self._loop)
-        steps = MemberSteps(self.shards.get, self.groups.propose_control)
-        self._reports: Final = NodeReports(
-            settings,
-            catalog,
-            self._replicas,
-            self.peers.addresses,
-            self.peers.census,
-            placement,
-            growth,
-            self.leader_tasks.runner,
-            self._life,
-            self._version,
-            self._certificates,
-            self.repairs,
-            [
-                self.peers.neighbours.alarms,
-                self.repairs.alarms,
-                self.scrub.alarms,
-                self.canary.alarms,
-            ],
-        )
-        self._topology_feed: Final = TopologyFeed(
-            self._reports.topology, self._reports.topology_key, self._loop
-        )
-        changes = Members(self.shards, self.groups, steps, self.peers, placement, self._loop)
-        self._replacing: Final = Replacing(
-            self.shards,
-            changes,
-            self.peers,
-            self.repairs,
-            directory,
-            lambda: not self._life.missing(),
-            self._loop,
-        )
-        self.admin: Final = AdminService(
-            self._reports,
-            self.leader_tasks,
-            self.backups,
-            changes,
-            Placing(placement, self.groups, self.peers.census),
-            splitting,
-            partial(recover, self.shards, self.groups),
-            partial(purge, catalog, self.shards, self.groups, channels),
-            self.peers.clocks.ask,
-            partial(reset_fences, self.shards, self.groups),
-            partial(finish_upgrade, self.shards, self.groups),
-            self.groups.quotas,
-            self._topology_feed,
-            self.groups.reads,
-            self.api.readable,
-            self.recorder,
-        )
+        rooms = Rooms(ground, self._replicas, self.peers, self.groups, self.api)
+        self.operations: Final = Operations(rooms, self.leader_tasks, self.healing)
         self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
-        watches = self._watching.watches
-        call_limits = CallLimits(limits, NODE_SERVICES, self._loop, quotas, authority)
-        guard = Guard(authority)
-        views = HeldViews(self._loop, share=call_limits.views)
-        node_service = NodeService(
-            self.network,
-            self.groups,
-            self.shards.membership,
-            steps.accept,
-            wall_ms,
-            watches,
-            lambda: self._serving.forwarding(),
-            call_limits.trust,
-            guard,
-            lambda: ClockResponse(
-                led=self.shards.led(),
-                replica=self.me.replica,
-                full=self._replicas.shortage is not None,
-            ),
-        )
         self._publications: Final = Publications(
-            self.shards.get,
-            self.shards.leading,
-            self._files,
-            self.groups.propose_control,
-            self._loop,
+            self.shards.get, self.shards.leading, self._files, propose, self._loop
         )
         self._serving: Final = Serving(
-            settings,
-            catalog,
-            self.api,
-            call_limits,
-            WatchService(
-                watches, lambda group: self.shards.slot_map.shards(group), catalog, authority
-            ),
-            [
-                self.peers,
-                node_service,
-                CommandService(self.groups, catalog, limits),
-                ViewService(views, self.shards.get, catalog, self.api.readable),
-                FileService(self._files, self._publications, catalog, authority),
-                FilePeerService(self._files, self._durable_index, node_service.admit),
-                self.admin,
-                AuditService(self._audit_log, {ADMIN, *catalog.declared}, self.groups.reads),
-            ],
-            identities=self._identities,
-            guard=guard,
-            certificates=self._certificates,
-            listen=self.network.listen,
+            rooms,
+            self._watching,
+            self._trust,
+            self.operations,
+            self._files,
+            self._publications,
             registry=self.metrics,
-            missing=self._life.missing,
-            audit=audit,
             sites=sites or {},
-            loop=self._loop,
             client_port=client_port,
-            recorder=self.recorder,
-            traces=traces,
         )
         self._standing: Final = Standing(
             self.shards, lambda: self._replicas.shortage, self._serving.report, self._loop
@@ -396,33 +167,8 @@ class Node:
         self._life.refusal = lambda: self._serving.gate.closed
         self.peers.on_misplaced = lambda why: self._life.end(OtherClusterError(why))
         self.peers.on_outdated = self._outdated
-        parts = Parts(
-            replicas=self._replicas,
-            serving=self._serving,
-            watching=self._watching,
-            runner=self.leader_tasks.runner,
-            timers=self.leader_tasks.timers,
-            version=self._version,
-            ready=lambda: not self._life.missing(),
-            audit=self._audit_log,
-            repairs=self.repairs,
-            scrub=self.scrub,
-            histories=self.histories,
-            canary=self.canary,
-            certificates=self._certificates,
-            collector=self._collector,
-            alarms=self._reports.alarms,
-        )
-        expose(self.metrics, parts)
-        join = settings.cluster.join
-        members = f"those of the cluster of {_listed(join)}" if join else ""
-        _log.info(
-            "1/5 configured: node %s at %s, members %s, plugins %s",
-            self.me.node,
-            settings.node.address,
-            members or _listed(first_members),
-            ", ".join(catalog.declared) or "none",
-        )
+        expose(self.metrics, self._parts())
+        _log_configured(settings, catalog, first_members)
 
     async def start(self) -> None:
         """Listen, form or join the cluster, open the shards, and let calls in.
@@ -432,9 +178,9 @@ class Node:
         `stop` is due then too.
         """
         node = self._settings.node
-        if self._certificates is not None:
-            self._certificates.follow(self._loop)
-        self._identities.follow(self._loop)
+        if (certificates := self._ground.certificates) is not None:
+            certificates.follow(self._loop)
+        self._trust.identities.follow(self._loop)
         await self._serving.start()
         _log.info(
             "2/5 listening on %s, for other nodes on port %d, metrics and probes on %s, data in %s",
@@ -453,7 +199,7 @@ class Node:
             self.groups.propose_control,
             self.peers,
             catch_up=self._watching.catch_up,
-            check=self.scrub.digest,
+            check=self.healing.scrub.digest,
         )
         self._watching.join(cluster)
         self.peers.join(cluster)
@@ -470,17 +216,14 @@ class Node:
             self._serving.gate.close(_NOT_ADDED)
         elif self._leaving is None:
             self._serving.gate.open()
-        if self.recorder is not None:
-            self.recorder.event("start", node=self.me.node, version=self._version)
-            self._recording = self._loop.create_task(self._record_alarms(self.recorder))
+        self._recordings.begin(self.me.node, self._ground.version, self.operations.reports.alarms)
         self._life.settle(
             self._settle(),
             self._readiness.missing,
             lambda: [*self._readiness.lacking(), *self._standing.lacking()],
         )
-        self._replacing.start()
-        self.repairs.start()
-        self.full_disk.start()
+        self.operations.replacing.start()
+        self.healing.start()
 
     async def ready(self) -> None:
         """Wait until every shard here has what its leader had committed.
@@ -497,24 +240,17 @@ class Node:
         """Stop accepting calls, transfer leaderships, drain, flush and close."""
         _log.info("stopping: no more calls are taken")
         self._life.stop()
-        self.backups.stop()
+        self.operations.backups.stop()
         await end(self._leaving)
         await self._serving.refuse(STOPPING)
-        if self._audit_log is not None:
-            self._audit_log.end_following()
+        self._recordings.end_following()
         await self._life.stop_settling()
         await self._standing.stop()
         await self.leader_tasks.stop()
         await self._usage.stop()
-        for healing in (
-            self.full_disk,
-            self.canary,
-            self.histories,
-            self.scrub,
-            self._replacing,
-            self.repairs,
-        ):
-            await healing.stop()
+        await self.healing.stop_checks()
+        await self.operations.replacing.stop()
+        await self.healing.repairs.stop()
         await self._publications.stop()
         # What it opened now, it would have to hand over.
         self.shards.unopened.end()
@@ -530,28 +266,35 @@ class Node:
             _log.warning("cancelling calls still running after %g s: %s", FINISH_S, left)
         await self._serving.gate.silent(SILENT_S, within_s=FAREWELL_S)
         await self._lifespans.aclose()
-        await self._topology_feed.stop()
+        await self.operations.topology_feed.stop()
         await self._watching.stop()
         await self._files.stop()
         await self.peers.stop()
         await self._serving.stop()
-        await self._identities.stop()
-        if self._certificates is not None:
-            await self._certificates.stop()
+        await self._trust.identities.stop()
+        if (certificates := self._ground.certificates) is not None:
+            await certificates.stop()
         await self._replicas.close()
-        await end(self._recording)
-        if self.recorder is not None:
-            self.recorder.event("stop")
-            self.recorder.close()
-        if self._collector is not None:
-            await self._loop.run_in_executor(None, self._collector.close, LAST_SPANS_S)
-        if self._audit_log is not None:
-            await self._loop.run_in_executor(None, self._audit_log.close)
+        await self._recordings.close()
         _log.info("stopped")
+
+    def _parts(self) -> Parts:
+        """Return the parts that have metrics."""
+        return Parts(
+            ground=self._ground,
+            replicas=self._replicas,
+            serving=self._serving,
+            watching=self._watching,
+            runner=self.leader_tasks.runner,
+            timers=self.leader_tasks.timers,
+            healing=self.healing,
+            records=self._recordings,
+            alarms=self.operations.reports.alarms,
+        )
 
     def _damaged(self, shard: ShardId | None, error: DamagedError) -> None:
         """Fence what is damaged: one replica, or with the log the node; in any thread."""
-        act = self._life.end if shard is None else partial(self.repairs.fence, shard)
+        act = self._life.end if shard is None else partial(self.healing.repairs.fence, shard)
         with suppress(RuntimeError):
             # Otherwise the loop has ended, and the node with it.
             self._loop.call_soon_threadsafe(act, error)
@@ -564,21 +307,6 @@ class Node:
                 "it must vote no more, and begin anew: `quorate member replace`",
             )
         )
-
-    async def _record_alarms(self, recorder: Recorder) -> None:
-        before: frozenset[str] = frozenset()
-        while True:
-            now = frozenset(self._reports.alarms())
-            for alarm in sorted(now - before):
-                recorder.event("alarm", alarm=alarm)
-            for alarm in sorted(before - now):
-                recorder.event("alarm ended", alarm=alarm)
-            before = now
-            await asyncio.sleep(_ALARMS_S)
-
-    def _durable_index(self, shard: ShardId) -> int:
-        replica = self.shards.replica(shard)
-        return 0 if replica is None else replica.data.durable_index
 
     def _look_for_removal(self, metadata: Shard) -> None:
         """Take no more calls once the removal of this node has begun: it cannot be taken back.
@@ -605,9 +333,7 @@ class Node:
         self._usage.start()
         self._files.start()
         self._publications.start()
-        self.scrub.start()
-        self.histories.start()
-        self.canary.start()
+        self.healing.start_checks()
         await authority_known(self._watching.caches)
         hosted = await self._readiness.wanted(self.peers.census)
         self.peers.live()
@@ -621,36 +347,54 @@ class Node:
         _log.info("5/5 ready: node %s at %s", self.me.node, self._settings.node.address)
 
 
-def _audit_log(settings: Settings) -> AuditLog | None:
-    audit = settings.audit
-    if audit.file is None:
-        return None
-    return AuditLog(audit.file, largest=audit.file_bytes, kept=audit.files, node=settings.node.name)
+def _log_configured(settings: Settings, catalog: Catalog, first_members: Iterable[str]) -> None:
+    join = settings.cluster.join
+    members = f"those of the cluster of {_listed(join)}" if join else ""
+    _log.info(
+        "1/5 configured: node %s at %s, members %s, plugins %s",
+        settings.node.name,
+        settings.node.address,
+        members or _listed(first_members),
+        ", ".join(catalog.declared) or "none",
+    )
 
 
-def _traces(settings: Settings) -> tuple[Collector | None, Traces | None]:
-    """Return where spans go and come from; raises `ServingRefusedError`."""
-    section = settings.traces
-    if section.endpoint is None:
-        return None, None
-    demand_traces(settings)
-    from quorate.observe.collector import collector_at
-    from quorate.observe.traces import Traces
-
-    collector = collector_at(section.endpoint, section.waiting_spans)
-    provider = collector.provider(settings.node.name)
-    return collector, Traces(provider, ratio=section.ratio, follows=section.callers)
+def _files_of(ground: Ground, replicas: Replicas, peers: Peers) -> FileSets:
+    node = replicas.shards.me.node
+    staged = replicas.directory.staged()
+    others = NodeFilePeers(node, peers.channels)
+    return FileSets(node, ground.catalog, replicas.shards.replica, staged, others, ground.loop)
 
 
-def _recorder(settings: Settings, directory: Path) -> Recorder | None:
-    """Return the flight recorder; None without one, or without room for it."""
-    if not settings.recorder.bytes:
-        return None
-    try:
-        return Recorder(directory / FILE, settings.recorder.bytes)
-    except OSError as error:
-        _log.warning("there is no flight recorder: %s", error)
-        return None
+def _watching_of(ground: Ground, replicas: Replicas, peers: Peers, quotas: Quotas) -> Watching:
+    return Watching(
+        ground.catalog,
+        replicas.shards,
+        peers.channels,
+        quotas=quotas,
+        loop=ground.loop,
+        read_timeout_s=tuning.shard_settings(ground.settings).read_timeout_s,
+    )
+
+
+def _groups_of(
+    ground: Ground, replicas: Replicas, peers: Peers, quotas: Quotas, authority: Authority
+) -> Groups:
+    limits, shard_settings = ground.settings.limits, tuning.shard_settings(ground.settings)
+    audit, traces = ground.recordings.audit, ground.recordings.traces
+    return Groups(
+        replicas.shards.me.node,
+        ground.catalog,
+        replicas.shards,
+        NodeForwarder(peers.channels, ground.loop, limits, traces),
+        loop=ground.loop,
+        limits=limits,
+        write_timeout_s=shard_settings.write_timeout_s,
+        read_timeout_s=shard_settings.read_timeout_s,
+        quotas=quotas,
+        authority=authority,
+        audit=None if audit is None else audit.command,
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

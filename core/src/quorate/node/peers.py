@@ -24,8 +24,8 @@ from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
 from quorate.groups.timing import end, every, pause
 from quorate.node import tuning
-from quorate.node.certificates import Certificates
 from quorate.node.forming import Forming
+from quorate.node.ground import Ground
 from quorate.node.neighbours import Neighbours
 from quorate.node.starts import Starts
 from quorate.rpc.asking import NodeClocks, NodeMembership
@@ -117,13 +117,12 @@ class Peers:
 
     def __init__(
         self,
-        settings: Settings,
+        ground: Ground,
         shards: NodeShards,
         forming: Forming,
-        certificates: Certificates | None,
         starts: Starts,
-        loop: asyncio.AbstractEventLoop,
     ) -> None:
+        settings, certificates, loop = ground.settings, ground.certificates, ground.loop
         own, limits = addresses_of(settings), tuning.stream_limits(settings)
         self._others: Final = own.keys() - {shards.me.node}
         self._forming: Final = forming

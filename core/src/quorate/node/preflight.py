@@ -20,6 +20,7 @@ from quorate.node.directory import (
 )
 from quorate.node.forming import initial_members
 from quorate.node.issuer import Issuer, IssuerError
+from quorate.node.recordings import demand_traces
 from quorate.node.serving import demand_secret
 from quorate.observe.audit import AuditError
 from quorate.plugin.catalog import Catalog
@@ -87,19 +88,6 @@ def refusals(settings: Settings, catalog: Catalog) -> Iterator[Exception]:
 def may_pass(refusal: Exception) -> bool:
     """Return whether another start may succeed with the same configuration."""
     return isinstance(refusal, _OF_FILES)
-
-
-def demand_traces(settings: Settings) -> None:
-    """Raise `ServingRefusedError` if traces are configured without their extra installed."""
-    if settings.traces.endpoint is None:
-        return
-    try:
-        import quorate.observe.collector
-        import quorate.observe.traces  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise ServingRefusedError(
-            f"traces.endpoint needs {error.name}: pip install 'quorate[traces]'"
-        ) from error
 
 
 def _is_folder(path: Path) -> bool:

@@ -7,11 +7,10 @@ import logging
 import random
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from quorate.apply.control import METADATA
 from quorate.apply.program import Program
-from quorate.config import Settings
 from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
@@ -25,18 +24,14 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
 from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
+from quorate.node.ground import Ground
 from quorate.node.peers import Peers, addresses_of
-from quorate.observe.recorder import Recorder
-from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.asking import wall_ms
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.v1.control_pb2 import CheckRows
-
-if TYPE_CHECKING:
-    from quorate.observe.traces import Traces
 
 _log = logging.getLogger(__name__)
 
@@ -46,23 +41,15 @@ class UnclaimedDataError(Exception):
 
 
 class Replicas:
-    """Opens the shards of a node in its directory, and lets go of them.
-
-    `failed` is called with an error that the node cannot survive.
-    """
+    """Opens the shards of a node in its directory, and closes them."""
 
     def __init__(
         self,
-        settings: Settings,
-        catalog: Catalog,
+        ground: Ground,
         directory: NodeDirectory,
-        *,
-        loop: asyncio.AbstractEventLoop,
-        failed: Callable[[Exception], None],
-        recorder: Recorder | None = None,
-        traces: Traces | None = None,
     ) -> None:
         """Open the log; raises `GroupsDifferError`, `OtherClusterError` and `EngineError`."""
+        settings, catalog, loop = ground.settings, ground.catalog, ground.loop
         sections = settings.groups.items()
         configured = {name: each.shards for name, each in sections if each.shards is not None}
         replicas = {name: each.replicas for name, each in sections if each.replicas is not None}
@@ -70,9 +57,8 @@ class Replicas:
         self._settings: Final = settings
         self._catalog: Final = catalog
         self._loop: Final = loop
-        self._recorder: Final = recorder
-        self._traces: Final = traces
-        self._failed: Final = failed
+        self._recordings: Final = ground.recordings
+        self._failed: Final = ground.life.end
         self._token: Final = settings.cluster.token.get_secret_value()
         self.directory: Final = directory
         self._held: Final = directory.first_entry()
@@ -98,7 +84,7 @@ class Replicas:
             zone=settings.node.zone or "",
             notes=directory.notes(),
             loop=loop,
-            failed=failed,
+            failed=self._failed,
         )
         #: The file sets of the shards; set before the first shard opens.
         self.files: ShardFiles | None = None
@@ -145,8 +131,8 @@ class Replicas:
             alarms=self._alarms,
             liveness=peers.liveness,
             files=self.files,
-            recorder=self._recorder,
-            traces=self._traces,
+            recorder=self._recordings.recorder,
+            traces=self._recordings.traces,
         )
         hooks = ShardHooks(
             send=peers.network.send,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -13,28 +11,44 @@ from quorate.config import Settings
 from quorate.config.addresses import is_loopback
 from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
-from quorate.node import admin_service, tuning
-from quorate.node.certificates import Certificates
+from quorate.groups.files.file_sets import FileSets
+from quorate.groups.files.publications import Publications
+from quorate.groups.watching.views import HeldViews
+from quorate.node import admin_rights, tuning
+from quorate.node.access import Trust
 from quorate.node.gate import Gate
+from quorate.node.operations import Operations
 from quorate.node.probes import Probes
+from quorate.node.rooms import Rooms
+from quorate.node.watching import Watching
 from quorate.observe.http import Site
 from quorate.observe.loop_lag import LoopLag
-from quorate.observe.recorder import Recorder
 from quorate.plugin import NodeApi
-from quorate.plugin.catalog import Catalog
-from quorate.rpc.auditing import Audit
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc.asking import wall_ms
+from quorate.rpc.audit_service import AuditService
+from quorate.rpc.auditing import ADMIN
 from quorate.rpc.calls import CallTally
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
+from quorate.rpc.command_service import CommandService
 from quorate.rpc.engines.engine import Encryption
-from quorate.rpc.file_service import PEERS as FILE_PEERS
-from quorate.rpc.identities import Guard, Identities
+from quorate.rpc.file_service import PEERS as FILE_PEERS, FilePeerService, FileService
+from quorate.rpc.identities import Guard
 from quorate.rpc.limits import CallLimits
+from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer, ServingRefusedError
+from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
 from quorate.v1 import snapshot_pb2
+from quorate.v1.node_pb2 import ClockResponse
 
-if TYPE_CHECKING:
-    from quorate.observe.traces import Traces
+
+class Service(Protocol):
+    """A service of core."""
+
+    def add_to(self, server: RpcServer) -> None:
+        """Serve it."""
+
 
 #: What nodes ask of each other: these are no clients.
 NODE_SERVICES: Final = (
@@ -45,7 +59,7 @@ NODE_SERVICES: Final = (
 )
 _HEALTH: Final = "grpc.health.v1.Health"
 #: What nodes and probes ask whatever the node is doing.
-_UNGATED: Final = (_HEALTH, *NODE_SERVICES, *admin_service.ALWAYS)
+_UNGATED: Final = (_HEALTH, *NODE_SERVICES, *admin_rights.ALWAYS)
 #: What other nodes ask for on behalf of their clients.
 _AWAITED: Final = (f"{NODE_SERVICE.full_name}/Query",)
 #: What they forward is inside for as long as it is carried out: their streams stay.
@@ -70,59 +84,48 @@ def demand_secret(settings: Settings) -> None:
         )
 
 
-class Service(Protocol):
-    """A service of core."""
-
-    def add_to(self, server: RpcServer) -> None:
-        """Serve it."""
-
-
 class Serving:
     """Listens from `start` on, lets clients' calls in while its gate is open, and ends them.
 
-    `listen` takes the connections of other nodes at a host and a port. Clients are served at
-    `client_port` too, if any, which the workers of the machine share.
+    Clients are served at `client_port` too, if any, which the workers of the machine share.
     """
 
     def __init__(
         self,
-        settings: Settings,
-        catalog: Catalog,
-        api: NodeApi,
-        limits: CallLimits,
-        watch_service: WatchService,
-        services: Sequence[Service],
+        rooms: Rooms,
+        watching: Watching,
+        trust: Trust,
+        operations: Operations,
+        files: FileSets,
+        publications: Publications,
         *,
-        identities: Identities,
-        guard: Guard,
-        certificates: Certificates | None,
-        listen: Callable[[str, int], Awaitable[None]],
         registry: CollectorRegistry,
-        missing: Callable[[], Sequence[str]],
-        audit: Audit | None,
         sites: Mapping[str, Site],
-        loop: asyncio.AbstractEventLoop,
         client_port: int | None = None,
-        recorder: Recorder | None = None,
-        traces: Traces | None = None,
     ) -> None:
+        ground, replicas, peers, groups = rooms.ground, rooms.replicas, rooms.peers, rooms.groups
+        settings, catalog, loop = ground.settings, ground.catalog, ground.loop
+        shards, authority, recordings = replicas.shards, trust.authority, ground.recordings
         self._sites: Final = sites
         self._settings: Final = settings
         self._catalog: Final = catalog
-        self._api: Final = api
-        self._watch_service: Final = watch_service
-        self._services: Final = services
-        self._certificates: Final = certificates
-        self._listen: Final = listen
+        self._api: Final[NodeApi] = rooms.api
+        self._certificates: Final = ground.certificates
+        self._network: Final = peers.network
         self._client_port: Final = client_port
         self.gate: Final = Gate(_UNGATED, _AWAITED)
         slow_s = settings.timing.slow_write_ms / 1_000
-        self.calls: Final = CallTally(recorder, slow_s, traces, (_HEALTH, *NODE_SERVICES))
+        self.calls: Final = CallTally(
+            recordings.recorder, slow_s, recordings.traces, (_HEALTH, *NODE_SERVICES)
+        )
         self.lag: Final = LoopLag(loop)
-        outermost = [self.calls.around, self.gate.around, identities.around]
-        if audit is not None:
-            outermost.insert(1, audit.around)
-        self.limits: Final = limits
+        self.limits: Final = CallLimits(
+            settings.limits, NODE_SERVICES, loop, groups.quotas, authority
+        )
+        outermost = [self.calls.around, self.gate.around, trust.identities.around]
+        if recordings.audit is not None:
+            outermost.insert(1, recordings.audit.around)
+        guard = Guard(authority)
         self._server: Final = RpcServer(
             settings.limits,
             tuning.stream_limits(settings),
@@ -132,12 +135,46 @@ class Serving:
             engine=settings.rpc.engine,
             shares_port=client_port is not None,
         )
-        self._probes: Final = Probes(loop, registry, missing)
+        self._probes: Final = Probes(loop, registry, ground.life.missing)
+
+        def durable_index(shard: ShardId) -> int:
+            replica = shards.replica(shard)
+            return 0 if replica is None else replica.data.durable_index
+
+        node_service = NodeService(
+            peers.network,
+            groups,
+            shards.membership,
+            operations.steps.accept,
+            wall_ms,
+            watching.watches,
+            lambda: self.gate.within(_FORWARD),
+            self.limits.trust,
+            guard,
+            lambda: ClockResponse(
+                led=shards.led(), replica=shards.me.replica, full=replicas.shortage is not None
+            ),
+        )
+        self._watch_service: Final = WatchService(
+            watching.watches, lambda group: shards.slot_map.shards(group), catalog, authority
+        )
+        views = HeldViews(loop, share=self.limits.views)
+        self._services: Final[Sequence[Service]] = (
+            peers,
+            node_service,
+            CommandService(groups, catalog, settings.limits),
+            ViewService(views, shards.get, catalog, rooms.api.readable),
+            FileService(files, publications, catalog, authority),
+            FilePeerService(files, durable_index, node_service.admit),
+            operations.admin,
+            AuditService(recordings.log, {ADMIN, *catalog.declared}, groups.reads),
+            self._watch_service,
+        )
 
     async def start(self) -> None:
         """Listen; raises `ServingRefusedError`."""
         node = self._settings.node
-        for service in (*self._services, self._watch_service):
+        for service in self._services:
             service.add_to(self._server)
         self._server.add_plugins(self._catalog, lambda _: self._api)
         certificates = self._certificates
@@ -150,7 +187,7 @@ class Serving:
                 self._server.bind(node.host, port, self._settings.tls, encryption)
         try:
             # Before it answers over gRPC where that is.
-            await self._listen(node.host, node.peer_port)
+            await self._network.listen(node.host, node.peer_port)
         except OSError as error:
             raise ServingRefusedError(
                 f"cannot listen on {node.peer_address} for other nodes: stop the process that uses"
@@ -172,10 +209,6 @@ class Serving:
     def faults(self) -> Mapping[str, int]:
         """Faults of clients against HTTP/2, by the names of their codes."""
         return self._server.faults
-
-    def forwarding(self) -> AbstractContextManager[None]:
-        """Count forwarded commands as inside while they are carried out."""
-        return self.gate.within(_FORWARD)
 
     async def report(self, well: bool) -> None:
         """Tell the health service whether the node can serve, unless it refuses calls anyway."""

@@ -7,20 +7,16 @@ from typing import Final
 from quorate.apply import levels
 from quorate.apply.control import METADATA
 from quorate.apply.members import replicas_of
-from quorate.config import Settings
-from quorate.control.growth import Growth
-from quorate.control.placement import Placement
-from quorate.control.runner import Runner
 from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.healing.repairs import Repairs
-from quorate.node.certificates import Certificates
+from quorate.node.ground import Ground
+from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.peers import Addresses
-from quorate.node.readiness import Life, ended
+from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
-from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
 from quorate.rpc.asking import wall_ms
@@ -36,17 +32,11 @@ _FAILURES: Final = 3
 class NodeReports:
     """Reports the topology and the status of the node, in every state of the node."""
 
-    _settings: Settings
-    _catalog: Catalog
+    _ground: Ground
     _replicas: Replicas
     _addresses: Addresses
     _census: Census
-    _placement: Placement
-    _growth: Growth
-    _runner: Runner
-    _life: Life
-    _version: str
-    _certificates: Certificates | None
+    _leaders: LeaderTasks
     _repairs: Repairs
     _more_alarms: Sequence[Callable[[], Iterable[str]]]
 
@@ -88,23 +78,24 @@ class NodeReports:
 
     def status(self) -> pb.NodeStatusResponse:
         """Return the status of this node."""
-        node = self._settings.node
+        node = self._ground.settings.node
         return pb.NodeStatusResponse(
             node=node.name,
             address=self._addresses.known.get(node.name, node.address),
             http_address=node.http_address,
-            version=self._version,
+            version=self._ground.version,
             cluster_id=self._replicas.cluster,
             started_at_ms=self._started_at_ms,
-            ready=not self._life.missing(),
+            ready=not self._ground.life.missing(),
             plugins=[
                 pb.PluginVersion(
                     name=name, version=each.plugin.version, built_in=each.plugin.built_in
                 )
-                for name, each in self._catalog.declared.items()
+                for name, each in self._ground.catalog.declared.items()
             ],
             shards=[
-                _replica(shard, self._growth.excess(shard.id)) for shard in _in_order(self._shards)
+                _replica(shard, self._leaders.growth.excess(shard.id))
+                for shard in _in_order(self._shards)
             ],
             broken=[
                 _broken(shard, error, self._shards.left.get(shard))
@@ -122,9 +113,9 @@ class NodeReports:
                     error=each.error,
                     progress=each.progress,
                 )
-                for each in self._runner.status()
+                for each in self._leaders.runner.status()
             ],
-            paused=self._runner.paused,
+            paused=self._leaders.runner.paused,
             # A shortage of the one disk is every shard's.
             alarms=dict.fromkeys(self.alarms()),
             machine=node.machine or "",
@@ -164,21 +155,21 @@ class NodeReports:
 
     def alarms(self) -> Iterator[str]:
         """Yield the problems that need an operator."""
-        caution = self._settings.timing.caution
+        caution = self._ground.settings.timing.caution
         if caution is not None:
             yield caution
-        if self._certificates is not None:
-            yield from self._certificates.alarms()
+        if self._ground.certificates is not None:
+            yield from self._ground.certificates.alarms()
         if self._shards.difference is not None:
             yield f"no shards are created: {self._shards.difference}"
         metadata = self._shards.get(METADATA)
         if metadata is not None and metadata.leads:
-            yield from self._placement.problems
+            yield from self._leaders.placement.problems
         for each, why in ended(self._shards):
             yield f"shard {each} {why}"
         for alarms in self._more_alarms:
             yield from alarms()
-        for status in self._runner.failing(_FAILURES):
+        for status in self._leaders.runner.failing(_FAILURES):
             text = f"controller {status.name} of shard {status.shard} keeps failing"
             yield f"{text}: {status.error}"
         # All shards are on one disk.

@@ -203,167 +203,165 @@ _MOST_INDEX: Final = 1 << 39
 _MOST_GENERATION: Final = 1 << 31
 
 
-async def recover(
-    shards: NodeShards, groups: Groups, shard: ShardId, request: RecoverShardRequest
-) -> int:
-    """Have every node rebuild the shard in a new epoch; return the epoch.
-
-    Raises `Invalid`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
-    """
-    if shard == METADATA:
-        raise Invalid(
-            "shard",
-            f"{METADATA} holds the places of all others and cannot be recovered: while a majority"
-            " of its nodes runs, `quorate member replace` replaces one; otherwise restore a"
-            " backup with `quorate backup restore`",
-        )
-    row = shards.rows().get(shard)
-    if row is None:
-        raise Invalid("shard", f"there is no shard {shard}")
-    for field, value, most in (
-        ("index", request.index, _MOST_INDEX),
-        ("generation", request.generation, _MOST_GENERATION),
-    ):
-        if value > most:
-            raise Invalid(field, f"must be at most {most}, not {value}")
-    await _demand_lost(groups, shard)
-    here = [each.status() for each in shards.all()]
-    left = shards.left
-    origin = ShardOrigin(
-        epoch=row.origin.epoch + 1,
-        node=request.node,
-        empty=request.empty,
-        index=max(
-            [
-                request.index,
-                *(each.replica.applied for each in here if each.shard == shard),
-                *(record.position.index for name, record in left.items() if name == shard),
-            ]
-        ),
-        generation=max(
-            [
-                request.generation,
-                *(each.generation for each in here),
-                *(record.generation for record in left.values()),
-            ]
-        ),
-    )
-    command = RecoverShard(group=shard.group, number=shard.number, origin=origin)
-    # A second time does no harm.
-    await groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
-    return origin.epoch
-
-
-async def finish_upgrade(shards: NodeShards, groups: Groups) -> Sequence[FeatureLevel]:
-    """Raise the levels in force, and return the raised ones.
-
-    Raises `Rejected` while a node does not support them, `NotProposedError` and
-    `OutcomeUnknownError`, and `UnreadableError` if this node cannot read the current levels.
-    """
-    metadata = shards.get(METADATA)
-    if metadata is None:
-        raise UnreadableError("this node does not belong to its cluster; ask another node")
-    await metadata.read_barrier(_RECORD_S)
-    known = levels.features(list(shards.declarations()), shards.levels)
-    if not any(each.next > each.level for each in known):
-        return ()
-    answer = await groups.propose_control(METADATA, control_pb2.RaiseLevels(), timeout_s=_RECORD_S)
-    return control_pb2.RaiseLevelsReply.FromString(answer.reply).levels
-
-
-async def reset_fences(shards: NodeShards, groups: Groups, prefix: bytes, above: int) -> int:
-    """Forget tokens above a bound of fences with a prefix, in every shard; return their number.
-
-    Raises `Rejected`, `NotProposedError` and `OutcomeUnknownError`: it is safe to repeat.
-    """
-    step = control_pb2.ForgetFences(prefix=prefix, above=above)
-    answers = await asyncio.gather(
-        *(groups.propose_control(shard, step) for shard in shards.slot_map.all())
-    )
-    replies = (control_pb2.ForgetFencesReply.FromString(each.reply) for each in answers)
-    return sum(each.forgotten for each in replies)
-
-
-async def _demand_lost(groups: Groups, shard: ShardId) -> None:
-    """Raise `Rejected` for a shard that serves: its rows must not be given up."""
-    # Slots of an old version are ignored: the probe only shows that commands commit.
-    probe = AdoptSlots(version=0, slots=bytes(BITMAP_BYTES))
-    try:
-        async with asyncio.timeout(_SERVES_WITHIN_S):
-            await groups.propose_control(shard, probe, timeout_s=_SERVES_WITHIN_S)
-    except (NotProposedError, OutcomeUnknownError, TimeoutError):
-        return
-    raise Rejected(
-        "SERVES",
-        f"shard {shard} has a majority and serves; a single replica that stopped is replaced"
-        " with its node: `quorate member replace NODE ADDRESS`",
-    )
-
-
 #: A node that does not answer within this time is not running.
 _ANSWER_S: Final = 2.0
 _SERVICE: Final = admin_pb2.DESCRIPTOR.services_by_name["AdminService"]
 
 
-async def purge(
-    catalog: Catalog,
-    shards: NodeShards,
-    groups: Groups,
-    channels: NodeChannels,
-    plugin: str,
-    count_only: bool,
-) -> AsyncIterator[admin_pb2.PurgedRows]:
-    """Yield the numbers of deleted or counted rows, step by step.
+class Upkeep:
+    """Carries out the operations of an operator on all shards of the cluster."""
 
-    Another purge completes an interrupted one: each deletes all rows that are left. Raises
-    `Rejected` while a running node serves the plugin, `NotProposedError`, `UnreadableError` and
-    `OutcomeUnknownError`.
-    """
-    served = catalog.declared.get(plugin)
-    if served is not None and served.plugin.built_in:
-        raise Rejected("PLUGIN_SERVED", f"{plugin} is built in: every node serves it")
-    metadata = shards.get(METADATA)
-    if metadata is None or metadata.configuration is None:
-        raise UnreadableError("this node does not belong to its cluster; ask another node")
-    members = {member.peer.node for member in metadata.configuration.members}
-    others = sorted(members - {shards.me.node})
-    asked = await asyncio.gather(*(_serves(channels, plugin, node) for node in others))
-    serving = [node for node, serves in zip(others, asked, strict=True) if serves]
-    if served is not None:
-        serving.append(shards.me.node)
-    if serving:
-        raise Rejected(
-            "PLUGIN_SERVED",
-            f"plugin {plugin} is served by {', '.join(sorted(serving))}; remove it from"
-            " [plugins] enabled, name it in [plugins] retired on every node, and restart them;"
-            " nothing was deleted",
+    def __init__(
+        self, catalog: Catalog, shards: NodeShards, groups: Groups, channels: NodeChannels
+    ) -> None:
+        self._catalog: Final = catalog
+        self._shards: Final = shards
+        self._groups: Final = groups
+        self._channels: Final = channels
+
+    async def recover(self, shard: ShardId, request: RecoverShardRequest) -> int:
+        """Have every node rebuild the shard in a new epoch; return the epoch.
+
+        Raises `Invalid`, `Rejected`, `NotProposedError` and `OutcomeUnknownError`.
+        """
+        if shard == METADATA:
+            raise Invalid(
+                "shard",
+                f"{METADATA} holds the places of all others and cannot be recovered: while a"
+                " majority of its nodes runs, `quorate member replace` replaces one; otherwise"
+                " restore a backup with `quorate backup restore`",
+            )
+        row = self._shards.rows().get(shard)
+        if row is None:
+            raise Invalid("shard", f"there is no shard {shard}")
+        for field, value, most in (
+            ("index", request.index, _MOST_INDEX),
+            ("generation", request.generation, _MOST_GENERATION),
+        ):
+            if value > most:
+                raise Invalid(field, f"must be at most {most}, not {value}")
+        await self._demand_lost(shard)
+        here = [each.status() for each in self._shards.all()]
+        left = self._shards.left
+        origin = ShardOrigin(
+            epoch=row.origin.epoch + 1,
+            node=request.node,
+            empty=request.empty,
+            index=max(
+                [
+                    request.index,
+                    *(each.replica.applied for each in here if each.shard == shard),
+                    *(record.position.index for name, record in left.items() if name == shard),
+                ]
+            ),
+            generation=max(
+                [
+                    request.generation,
+                    *(each.generation for each in here),
+                    *(record.generation for record in left.values()),
+                ]
+            ),
         )
-    for shard in shards.slot_map.all():
-        async for rows in _purge(groups, shard, plugin, count_only):
-            yield rows
+        command = RecoverShard(group=shard.group, number=shard.number, origin=origin)
+        # A second time does no harm.
+        await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+        return origin.epoch
 
+    async def finish_upgrade(self) -> Sequence[FeatureLevel]:
+        """Raise the levels in force, and return the raised ones.
 
-async def _serves(channels: NodeChannels, plugin: str, node: str) -> bool:
-    try:
-        route = await channels.route(node, _ANSWER_S)
-        status = await Stub(route.channel, _SERVICE).Status(
-            admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S, metadata=route.metadata
+        Raises `Rejected` while a node does not support them, `NotProposedError` and
+        `OutcomeUnknownError`, and `UnreadableError` if this node cannot read the current levels.
+        """
+        metadata = self._shards.get(METADATA)
+        if metadata is None:
+            raise UnreadableError("this node does not belong to its cluster; ask another node")
+        await metadata.read_barrier(_RECORD_S)
+        known = levels.features(list(self._shards.declarations()), self._shards.levels)
+        if not any(each.next > each.level for each in known):
+            return ()
+        answer = await self._groups.propose_control(
+            METADATA, control_pb2.RaiseLevels(), timeout_s=_RECORD_S
         )
-    except (UnreachableError, CallError):
-        return False
-    return any(each.name == plugin for each in status.plugins)
+        return control_pb2.RaiseLevelsReply.FromString(answer.reply).levels
 
+    async def reset_fences(self, prefix: bytes, above: int) -> int:
+        """Forget tokens above a bound of fences with a prefix, in every shard; return their number.
 
-async def _purge(
-    groups: Groups, shard: ShardId, plugin: str, count_only: bool
-) -> AsyncIterator[admin_pb2.PurgedRows]:
-    step = control_pb2.PurgePlugin(plugin=plugin, count_only=count_only)
-    while True:
-        answer = await groups.propose_control(shard, step)
-        found = control_pb2.PurgePluginReply.FromString(answer.reply)
-        if not found.family:
+        Raises `Rejected`, `NotProposedError` and `OutcomeUnknownError`: it is safe to repeat.
+        """
+        step = control_pb2.ForgetFences(prefix=prefix, above=above)
+        answers = await asyncio.gather(
+            *(self._groups.propose_control(shard, step) for shard in self._shards.slot_map.all())
+        )
+        replies = (control_pb2.ForgetFencesReply.FromString(each.reply) for each in answers)
+        return sum(each.forgotten for each in replies)
+
+    async def purge(self, plugin: str, count_only: bool) -> AsyncIterator[admin_pb2.PurgedRows]:
+        """Yield the numbers of deleted or counted rows, step by step.
+
+        Another purge completes an interrupted one: each deletes all rows that are left. Raises
+        `Rejected` while a running node serves the plugin, `NotProposedError`, `UnreadableError` and
+        `OutcomeUnknownError`.
+        """
+        served = self._catalog.declared.get(plugin)
+        if served is not None and served.plugin.built_in:
+            raise Rejected("PLUGIN_SERVED", f"{plugin} is built in: every node serves it")
+        metadata = self._shards.get(METADATA)
+        if metadata is None or metadata.configuration is None:
+            raise UnreadableError("this node does not belong to its cluster; ask another node")
+        members = {member.peer.node for member in metadata.configuration.members}
+        others = sorted(members - {self._shards.me.node})
+        asked = await asyncio.gather(*(self._serves(plugin, node) for node in others))
+        serving = [node for node, serves in zip(others, asked, strict=True) if serves]
+        if served is not None:
+            serving.append(self._shards.me.node)
+        if serving:
+            raise Rejected(
+                "PLUGIN_SERVED",
+                f"plugin {plugin} is served by {', '.join(sorted(serving))}; remove it from"
+                " [plugins] enabled, name it in [plugins] retired on every node, and restart them;"
+                " nothing was deleted",
+            )
+        for shard in self._shards.slot_map.all():
+            async for rows in self._purge(shard, plugin, count_only):
+                yield rows
+
+    async def _demand_lost(self, shard: ShardId) -> None:
+        """Raise `Rejected` for a shard that serves: its rows must not be given up."""
+        # Slots of an old version are ignored: the probe only shows that commands commit.
+        probe = AdoptSlots(version=0, slots=bytes(BITMAP_BYTES))
+        try:
+            async with asyncio.timeout(_SERVES_WITHIN_S):
+                await self._groups.propose_control(shard, probe, timeout_s=_SERVES_WITHIN_S)
+        except (NotProposedError, OutcomeUnknownError, TimeoutError):
             return
-        if not count_only:
-            failpoint("purge.step")
-        yield admin_pb2.PurgedRows(shard=str(shard), family=found.family, rows=found.rows)
-        step.after_family, step.after_key = found.family, found.last_key
+        raise Rejected(
+            "SERVES",
+            f"shard {shard} has a majority and serves; a single replica that stopped is replaced"
+            " with its node: `quorate member replace NODE ADDRESS`",
+        )
+
+    async def _serves(self, plugin: str, node: str) -> bool:
+        try:
+            route = await self._channels.route(node, _ANSWER_S)
+            status = await Stub(route.channel, _SERVICE).Status(
+                admin_pb2.NodeStatusRequest(), timeout=_ANSWER_S, metadata=route.metadata
+            )
+        except (UnreachableError, CallError):
+            return False
+        return any(each.name == plugin for each in status.plugins)
+
+    async def _purge(
+        self, shard: ShardId, plugin: str, count_only: bool
+    ) -> AsyncIterator[admin_pb2.PurgedRows]:
+        step = control_pb2.PurgePlugin(plugin=plugin, count_only=count_only)
+        while True:
+            answer = await self._groups.propose_control(shard, step)
+            found = control_pb2.PurgePluginReply.FromString(answer.reply)
+            if not found.family:
+                return
+            if not count_only:
+                failpoint("purge.step")
+            yield admin_pb2.PurgedRows(shard=str(shard), family=found.family, rows=found.rows)
+            step.after_family, step.after_key = found.family, found.last_key
