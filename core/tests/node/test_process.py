@@ -26,6 +26,7 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.node_shards import ReleaseTooOldError
 from quorate.groups.shard.removal import Membership, RemovedError
+from quorate.node.directory import unfinished
 from quorate.node.process import MOST_GIVEN_UP, NodeEndedError, run
 from quorate.plugin.catalog import build
 from quorate.testing.ports import free_ports
@@ -226,7 +227,7 @@ def test_a_restore_that_is_killed_before_it_read_leaves_no_directory_to_start_in
     # Nobody writes to it: the restore waits for the first byte of the manifest.
     os.mkfifo(slow / "backup.json")
     with restoring(path, slow) as restore:
-        until(lambda: home.exists() or None)
+        until(lambda: unfinished(home).exists() or None)
         restore.kill()
     with serving(path) as process:
         assert process.stderr is not None
