@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.support import workspace
 
 
 @dataclass(frozen=True)
@@ -103,12 +102,9 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Distrib
     """Every distribution of the workspace by name, built once."""
     target = tmp_path_factory.mktemp("dist")
     built = {}
-    for file in sorted([*ROOT.glob("*/pyproject.toml"), *ROOT.glob("*/*/pyproject.toml")]):
-        project = tomllib.loads(file.read_text())["project"]
-        wheel = build(file.parent, target)
-        built[project["name"]] = Distribution(
-            project["name"], project["version"], file.parent, wheel
-        )
+    for each in workspace.distributions():
+        wheel = build(each.source, target)
+        built[each.name] = Distribution(each.name, each.version, each.source, wheel)
     return built
 
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-from configparser import ConfigParser
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "core" / "src" / "quorate"
@@ -34,21 +31,3 @@ def test_no_source_of_core_names_a_plugin() -> None:
         if named.search(line)
     ]
     assert found == []
-
-
-@pytest.fixture(scope="module")
-def contracts() -> ConfigParser:
-    contracts = ConfigParser()
-    contracts.read(ROOT / ".importlinter", encoding="utf-8")
-    return contracts
-
-
-def test_the_contract_forbids_every_plugin(contracts: ConfigParser) -> None:
-    roots = set(contracts["importlinter"]["root_packages"].split())
-    forbidden = set(contracts["importlinter:contract:core"]["forbidden_modules"].split())
-    assert forbidden == roots - {"quorate", "tests"}
-
-
-def test_the_contracts_know_every_plugin(contracts: ConfigParser) -> None:
-    roots = set(contracts["importlinter"]["root_packages"].split())
-    assert {name for name in PACKAGES if name.startswith("quorate_")} <= roots
