@@ -1,7 +1,4 @@
-"""Writes what callers of each method need out of the declarations: `python docs/render_access.py`.
-
-What stands above the marker is written by hand.
-"""
+"""Renders the built-in roles, and what callers of each method need, from the declarations."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -16,8 +13,6 @@ from quorate.plugin.discovery import installed
 from quorate.plugin.needs import UNDECLARED, Need
 
 DOCS: Final = Path(__file__).parent
-PAGE: Final = DOCS / "reference" / "auth.md"
-MARKER: Final = "<!-- What follows is written by docs/render_access.py, not by hand. -->\n"
 
 
 def catalog() -> Catalog:
@@ -32,9 +27,8 @@ def catalog() -> Catalog:
 
 
 def render() -> str:
-    """Return the page as it ought to be."""
-    opening, _, _ = PAGE.read_text(encoding="utf-8").partition(MARKER)
-    return "\n".join([f"{opening}{MARKER}", *_roles(), *_methods()])
+    """Return the tables of the roles and of the methods."""
+    return "\n".join([*_roles(), *_methods()])
 
 
 def _roles() -> Iterator[str]:
@@ -73,7 +67,3 @@ def _row(method: str, need: Need) -> str:
     if access is UNDECLARED:
         how = "not declared"
     return f"| `{method}` | {access.right} | {domain} | {tenant} | {key} | {how} |"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render(), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes the reference of the hooks out of their specifications: `python docs/render_hooks.py`."""
+"""Renders the reference of the hooks from their specifications."""
 
 import ast
 import inspect
@@ -13,18 +13,13 @@ from quorate.plugin import hookspecs
 DOCS: Final = Path(__file__).parent
 PAGE: Final = DOCS / "reference" / "hooks.md"
 EXAMPLE: Final = DOCS.parent / "examples" / "greeting" / "src" / "quorate_greeting" / "plugin.py"
-#: What stands above this line in the page is written by hand.
-MARKER: Final = "<!-- Below this line: written by docs/render_hooks.py, not by hand. -->"
 
 _SECTION: Final = re.compile(r"# (?P<title>\w+): (?P<what>.+)")
 
 
 def render() -> str:
-    """Return the page as it ought to be."""
-    opening, marker, _ = PAGE.read_text().partition(MARKER)
-    if not marker:
-        raise SystemExit(f"{PAGE}: the line {MARKER!r} is missing; put it above the first hook")
-    return "\n".join([f"{opening}{MARKER}", *_reference()])
+    """Return the sections of the hooks."""
+    return "\n".join(_reference())
 
 
 def _reference() -> Iterator[str]:
@@ -60,7 +55,3 @@ def _relative(path: Path) -> str:
 
 def _functions(source: str) -> list[ast.FunctionDef]:
     return [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render() + "\n")

@@ -1,4 +1,4 @@
-"""Writes the reference of `quorate.plugin` out of its source: `python docs/render_plugin_api.py`.
+"""Renders the reference of `quorate.plugin` from its source.
 
 Every public name is there: what it is, its fields or methods, and one use of it out of tested
 code, if there is one.
@@ -20,9 +20,6 @@ from quorate.plugin import keys
 
 DOCS: Final = Path(__file__).parent
 ROOT: Final = DOCS.parent
-PAGE: Final = DOCS / "reference" / "plugin-api.md"
-#: What stands above this line in the page is written by hand.
-MARKER: Final = "<!-- Below this line: written by docs/render_plugin_api.py, not by hand. -->"
 
 #: Where uses are looked for, in this order.
 EXAMPLES: Final = (
@@ -57,12 +54,8 @@ _COMMENT: Final = re.compile(r"^\s*#: ?(.*)$")
 
 
 def render() -> str:
-    """Return the page as it ought to be."""
-    opening, marker, _ = PAGE.read_text(encoding="utf-8").partition(MARKER)
-    if not marker:
-        raise SystemExit(f"{PAGE}: the line {MARKER!r} is missing")
-    page = "\n".join([f"{opening}{MARKER}", *_reference()])
-    return re.sub(r"\n{3,}", "\n\n", page).rstrip() + "\n"
+    """Return the entries of all public names."""
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(_reference()))
 
 
 def _reference() -> Iterator[str]:
@@ -251,7 +244,3 @@ def _mentions(tree: ast.Module, name: str) -> Iterator[ast.AST]:
 
 def _fenced(code: str) -> str:
     return f"```python\n{code}\n```\n"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render(), encoding="utf-8")

@@ -1,28 +1,14 @@
-"""Writes the plugins' source trees side by side: `python docs/render_plugin_layout.py`."""
+"""Renders the plugins' source trees side by side."""
 
 from pathlib import Path
 from typing import Final
 
 DOCS: Final = Path(__file__).parent
-PAGE: Final = DOCS / "explanation" / "plugin-layout.md"
-MARKER: Final = "<!-- Below this line: written by docs/render_plugin_layout.py, not by hand. -->"
-PLUGINS: Final = (
-    "connector",
-    "coordination",
-    "mqtt",
-    "name_server",
-    "offset",
-    "spark",
-    "storage_engine",
-    "zookeeper",
-)
+PLUGINS: Final = sorted(path.parent.name for path in DOCS.glob("../plugins/*/pyproject.toml"))
 
 
 def render() -> str:
-    """Return the page as it ought to be; the trees come below the marker."""
-    opening, marker, _ = PAGE.read_text().partition(MARKER)
-    if not marker:
-        raise SystemExit(f"{PAGE}: the line {MARKER!r} is missing; put it above the table")
+    """Return the table of the trees."""
     trees = [_entries(plugin) for plugin in PLUGINS]
     # Names that plugins share come first, each on a line of its own.
     owners = {
@@ -37,7 +23,7 @@ def render() -> str:
         [" ".join(map(_code, (name for name in names if "/" not in name))) for names in own]
     )
     lines = [PLUGINS, ["---"] * len(PLUGINS), *rows]
-    return f"{opening}{MARKER}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def _entries(plugin: str) -> set[str]:
@@ -55,7 +41,3 @@ def _entries(plugin: str) -> set[str]:
 
 def _code(name: str) -> str:
     return f"`{name}`"
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render())

@@ -6,7 +6,6 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import grpc
@@ -20,12 +19,13 @@ from quorate.plugin import Command
 from quorate.plugin.access import GUARDED, RIGHTS
 from quorate.v1 import auth_pb2, command_pb2, kv_pb2, tenant_pb2, view_pb2, watch_pb2
 
+from tests.support.pages import page
+
 if TYPE_CHECKING:
     from tests.integration.conftest import Answer, Served
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.ci]
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "auth.md"
 #: What nodes ask each other, and what anybody may ask.
 UNASKED: Final = frozenset(
     {
@@ -69,7 +69,7 @@ class Row(NamedTuple):
 def reference() -> dict[str, Row]:
     """Return the lines of the reference by the paths of their methods."""
     found, service = {}, ""
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
+    for line in page("reference/auth").splitlines():
         if heading := re.fullmatch(r"## ([\w.]+Service)", line):
             service = heading[1]
         elif service and (cells := re.fullmatch(r"\| `(\w+)` \|(.*)\|", line)):
