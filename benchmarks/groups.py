@@ -26,7 +26,6 @@ from typing import Any, Final
 
 import uvloop
 from apply import MESSAGES, catalog, pairs
-from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import families_of
 from quorate.consensus.membership import Configuration, Member
@@ -34,6 +33,7 @@ from quorate.consensus.messages import Message, Peer
 from quorate.groups.shard.context import ReplicaContext, ShardHooks
 from quorate.groups.shard.log_keeper import open_journal
 from quorate.groups.shard.shard import Shard, ShardSettings
+from quorate.plugin.shard_id import METADATA
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.rocks import RocksEngine

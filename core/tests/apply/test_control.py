@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 from google.protobuf.message import Message
 from quorate.apply import control
-from quorate.apply.control import METADATA, MirrorPosition
+from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import Outcome
 from quorate.apply.placement import KEY, Placement
 from quorate.plugin import Row, keys
 from quorate.plugin.catalog import Catalog, build
+from quorate.plugin.shard_id import METADATA
 from quorate.storage.engine.port import Batch
 from quorate.storage.events import EventLog, RowChange, decode
 from quorate.v1 import control_pb2

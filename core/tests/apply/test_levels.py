@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue
-from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.outcomes import Outcome
+from quorate.plugin.shard_id import METADATA
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_ADD,
     MEMBER_CHANGE_REMOVE,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.apply import fences, sessions
-from quorate.apply.control import METADATA
 from quorate.apply.entries import Stamp, whole as whole_revision
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
@@ -16,7 +15,7 @@ from quorate.apply.program import families_of
 from quorate.apply.unions import unite as united_rows
 from quorate.groups.snapshots.first_state import unite
 from quorate.plugin import Rejected, keys
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import bitmap_of, even_cut, slots_in
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData

@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import pytest
 from google.protobuf.message import Message
-from quorate.apply.control import METADATA
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.control.placement import LOST_S, Placement
 from quorate.groups.census import SILENT_S, Census
 from quorate.plugin import Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import stored
 from quorate.v1 import control_pb2 as pb

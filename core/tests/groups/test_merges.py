@@ -8,12 +8,11 @@ from typing import cast
 
 import pytest
 from google.protobuf.message import Message
-from quorate.apply.control import METADATA
 from quorate.groups.merges import Merges
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import keys
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.rows import REVISION
 from quorate.v1.control_pb2 import ShardMerge, ShardRow
 

@@ -16,7 +16,6 @@ import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
-from quorate.apply.control import METADATA
 from quorate.config import load
 from quorate.control import leader_balance, runner
 from quorate.control.failures import Backoff
@@ -31,6 +30,7 @@ from quorate.node.directory import UnfinishedRestoreError, restore, unfinished
 from quorate.node.node import Node
 from quorate.plugin import Controller, NodeApi, ShardRef, Stub
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import METADATA
 from quorate.rpc.status import DETAILS_KEY, detail
 from quorate.v1 import admin_pb2
 

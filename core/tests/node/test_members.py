@@ -16,7 +16,6 @@ import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
-from quorate.apply.control import METADATA
 from quorate.config import load
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
@@ -27,7 +26,7 @@ from quorate.groups.shard.shard import RemovedError, Shard
 from quorate.node.members import is_being_removed
 from quorate.node.node import Node
 from quorate.plugin import Stub
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.status import DETAILS_KEY, detail
 from quorate.storage.rows import stored
 from quorate.v1 import admin_pb2

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.apply.control import METADATA
 from quorate.node.directory import OtherClusterError
 from quorate.node.neighbours import Neighbours
+from quorate.plugin.shard_id import METADATA
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes

@@ -12,7 +12,6 @@ import grpc
 import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.apply.control import METADATA
 from quorate.builtin.kv import plugin
 from quorate.cli.authority import make_authority, sign
 from quorate.consensus.formation import FormationRefusedError
@@ -23,7 +22,7 @@ from quorate.node.replicas import UnclaimedDataError
 from quorate.plugin import NodeApi, Stub
 from quorate.plugin.catalog import assemble, build
 from quorate.plugin.discovery import Plugin
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.server import ServingRefusedError
 from quorate.v1 import command_pb2
 from quorate.v1.kv_pb2 import GetPairs, GetPairsResponse, PutPair, PutPairReply

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 import pytest
-from quorate.apply.control import METADATA
 from quorate.cli.failures import ExitCode
 from quorate.cli.main import main
 from quorate.config import load
@@ -29,6 +28,7 @@ from quorate.groups.shard.removal import Membership, RemovedError
 from quorate.node.directory import unfinished
 from quorate.node.process import MOST_GIVEN_UP, NodeEndedError, run
 from quorate.plugin.catalog import build
+from quorate.plugin.shard_id import METADATA
 from quorate.testing.ports import free_ports
 from quorate.testing.waiting import until
 

@@ -23,10 +23,10 @@ from quorate.apply import (
     retention,
     slot_set,
 )
-from quorate.apply.control import MirrorPosition, mirror_position
 from quorate.apply.effects import Effects, EffectsError
 from quorate.apply.entries import Copies, whole
 from quorate.apply.layers import Layer, Rows
+from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import (
     FilesNeededError,
     ReplicaStoppedError,
@@ -199,7 +199,7 @@ class Applier:
 
     def mirror_position(self, family: str) -> MirrorPosition | None:
         """Return the position of the copy of a mirrored family; None before its start."""
-        return mirror_position(self._data, family)
+        return MirrorPosition.of(self._data, family)
 
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
         """Return the first due keys of a timer with their deadlines."""

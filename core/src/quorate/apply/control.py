@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from struct import Struct
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -29,14 +28,15 @@ from quorate.apply import (
 )
 from quorate.apply.entries import index_of, whole
 from quorate.apply.layers import Layer, Rows
+from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.places import Owns, Places
 from quorate.apply.scope import Family, Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.plugin import METADATA_GROUP, Rejected, keys
+from quorate.plugin import Rejected, keys
 from quorate.plugin.discovery import RESERVED_NAMES
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import BITMAP_BYTES, bitmap_of, slots_in
 from quorate.storage.families import (
     COUNTS,
@@ -53,10 +53,6 @@ from quorate.storage.families import (
 from quorate.storage.rows import stored as stored_row, value_of
 from quorate.v1 import control_pb2 as pb, files_pb2
 
-#: The shard that holds the rows of all shards, and exists from the start.
-METADATA: Final = ShardId(METADATA_GROUP.name, 0)
-
-_MIRROR: Final = Struct(">QQ")
 _INVALID: Final = "INVALID_ARGUMENT"
 #: Maximum number of rows that one purge deletes, and of bytes of their keys.
 _PURGED_ROWS: Final = 2_000
@@ -104,13 +100,6 @@ class ShardState:
     frozen: bool = False
     #: Returns the rows that this node has of another shard of the group, by its number.
     neighbour: Callable[[int], Rows | None] = lambda _: None
-
-
-class MirrorPosition(NamedTuple):
-    """The position of a copy: the generation and revision of its source."""
-
-    generation: int
-    revision: int
 
 
 class ControlRoute(NamedTuple):
@@ -190,7 +179,7 @@ def adopt_mirror(txn: ShardTxn, command: pb.AdoptMirror, state: ShardState) -> N
         )
     layer, name = txn.layer, family.name
     known, position = (
-        mirror_position(layer, name),
+        MirrorPosition.of(layer, name),
         MirrorPosition(command.generation, command.revision),
     )
     if known is not None and position < known:
@@ -207,7 +196,7 @@ def adopt_mirror(txn: ShardTxn, command: pb.AdoptMirror, state: ShardState) -> N
     for row in command.rows:
         value = stored_row(row.revision, row.value) if family.public else row.value
         layer.put(name, row.key, value)
-    layer.put(MIRRORS, name.encode(), _MIRROR.pack(*position))
+    layer.put(MIRRORS, name.encode(), position.encode())
 
 
 def report_declaration(txn: ShardTxn, command: pb.ReportDeclaration, state: ShardState) -> None:
@@ -248,7 +237,7 @@ def recover_shard(txn: ShardTxn, command: pb.RecoverShard, state: ShardState) ->
     _demand_first(state)
     key, origin = keys.pack(command.group, command.number), command.origin
     stored, name = txn.get(SHARDS, key), f"{command.group}/{command.number}"
-    if stored is None or (command.group, command.number) == (METADATA.group, METADATA.number):
+    if stored is None or (command.group, command.number) == METADATA:
         raise Rejected("NOT_FOUND", f"{name} is not a shard that can be recovered")
     row = pb.ShardRow.FromString(stored)
     if members.is_forming(row):
@@ -469,7 +458,7 @@ def _unite(txn: ShardTxn, command: pb.FreezeShard, state: ShardState, done: pb.F
         name = f"{state.shard.group}/{command.other}"
         raise Rejected(freezes.NOT_YET, f"shard {name} is not frozen on this node")
     for family in state.mirrored:
-        theirs, own = mirror_position(other, family), mirror_position(txn.layer, family)
+        theirs, own = MirrorPosition.of(other, family), MirrorPosition.of(txn.layer, family)
         if theirs is not None and (own is None or own < theirs):
             raise Rejected(freezes.NOT_YET, f"the copy of {family} in {state.shard} lags")
     common = whole(command.common) if command.common else 0
@@ -551,12 +540,6 @@ ROUTES: Final[Mapping[str, ControlRoute]] = MappingProxyType(
         )
     }
 )
-
-
-def mirror_position(rows: Rows, family: str) -> MirrorPosition | None:
-    """Return the position of the copy of a family; None before its start."""
-    stored = rows.get(MIRRORS, family.encode())
-    return None if stored is None else MirrorPosition(*_MIRROR.unpack(stored))
 
 
 def _demand_open(state: ShardState) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from quorate.apply.control import METADATA
 from quorate.apply.members import OTHER_REPLICA, check_goes_on
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
@@ -17,7 +16,7 @@ from quorate.groups.refusals import NoLeaderError, NotProposedError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
 from quorate.plugin import Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import FinishMemberChange, MemberRow

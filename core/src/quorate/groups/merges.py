@@ -6,7 +6,6 @@ import logging
 from typing import Final
 
 from quorate.apply import freezes, merges, sessions, unions
-from quorate.apply.control import METADATA
 from quorate.apply.entries import whole
 from quorate.apply.file_sets import PUBLISHING
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
@@ -16,7 +15,7 @@ from quorate.groups.steps import STEP_S, Steps
 from quorate.groups.timing import pause
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import EVENTS
 from quorate.v1.control_pb2 import (

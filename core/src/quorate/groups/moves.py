@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from quorate.apply.control import METADATA
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.consensus.status import ReplicaStatus
@@ -18,7 +17,7 @@ from quorate.groups.shard_creation import Submit
 from quorate.groups.timing import end, pause
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Rejected, keys
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import FinishMove, ReplicaMove, ShardRow

@@ -17,7 +17,6 @@ from itertools import count
 from typing import Any, Final
 
 from quorate.apply import levels
-from quorate.apply.control import METADATA
 from quorate.apply.entries import whole
 from quorate.apply.layers import Rows
 from quorate.apply.members import is_forming, parents_of, replicas_of, replicas_wanted
@@ -42,7 +41,7 @@ from quorate.groups.splits import Splits
 from quorate.groups.unopened import Asked, Unopened
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError, EngineError

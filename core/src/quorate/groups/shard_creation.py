@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
 
-from quorate.apply.control import METADATA
 from quorate.apply.members import is_placed, replicas_of
 from quorate.consensus.messages import Peer
 from quorate.groups.planner import Placed, Site, founders
@@ -15,7 +14,7 @@ from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
 from quorate.plugin import Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.families import MEMBERS, NODES
 from quorate.storage.rows import value_of

@@ -6,7 +6,6 @@ import logging
 from typing import Final
 
 from quorate.apply import cuts
-from quorate.apply.control import METADATA
 from quorate.apply.members import replicas_of
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.routing.proposing import propose_step
@@ -15,7 +14,7 @@ from quorate.groups.steps import STEP_S, Steps
 from quorate.groups.timing import pause
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.v1.control_pb2 import CutShard, FinishSplit, ForgetSlots, ForgetSlotsReply
 
 _log = logging.getLogger(__name__)

@@ -7,13 +7,12 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from quorate.apply.control import METADATA
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
 from quorate.groups.timing import end
 from quorate.plugin import keys
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.engine.port import EngineError
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of

@@ -10,7 +10,6 @@ from google.protobuf.message import DecodeError, Message
 from pydantic import TypeAdapter, ValidationError
 
 from quorate.apply import levels
-from quorate.apply.control import METADATA
 from quorate.apply.members import OVER
 from quorate.config.addresses import split_address
 from quorate.config.sections import Name
@@ -31,7 +30,7 @@ from quorate.groups.shard_creation import difference_of
 from quorate.groups.timing import Pause, pause
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of

@@ -11,7 +11,6 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from quorate.apply import levels
-from quorate.apply.control import METADATA
 from quorate.config import Settings
 from quorate.consensus.formation import Introduction
 from quorate.consensus.liveness import Liveness
@@ -28,6 +27,7 @@ from quorate.node.forming import Forming
 from quorate.node.ground import Ground
 from quorate.node.neighbours import Neighbours
 from quorate.node.starts import Starts
+from quorate.plugin.shard_id import METADATA
 from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.server import RpcServer

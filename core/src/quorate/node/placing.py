@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.apply.control import METADATA
 from quorate.control.placement import Placement
 from quorate.groups.census import Census
 from quorate.groups.groups import Groups
 from quorate.groups.planner import Move
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import DrainNode
 

@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quorate.apply.control import METADATA
 from quorate.consensus.messages import Peer
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
@@ -18,6 +17,7 @@ from quorate.node.directory import NodeDirectory
 from quorate.node.members import Members
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import METADATA
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import MemberRow

@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Final
 
-from quorate.apply.control import METADATA
 from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
@@ -26,7 +25,7 @@ from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
 from quorate.node.ground import Ground
 from quorate.node.peers import Peers, addresses_of
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.asking import wall_ms
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError

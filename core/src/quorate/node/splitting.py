@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.apply.control import METADATA
 from quorate.apply.freezes import NOT_YET
 from quorate.apply.merges import check_mergeable, check_pair, common_ancestor
 from quorate.apply.splits import check_splittable, parts_of
@@ -15,7 +14,7 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slots_in
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import (

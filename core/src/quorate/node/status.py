@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply import levels
-from quorate.apply.control import METADATA
 from quorate.apply.members import replicas_of
 from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
@@ -17,7 +16,7 @@ from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.peers import Addresses
 from quorate.node.readiness import ended
 from quorate.node.replicas import Replicas
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
 from quorate.rpc.asking import wall_ms
 from quorate.storage.data.record import AppliedRecord

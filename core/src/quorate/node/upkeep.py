@@ -7,7 +7,6 @@ from contextlib import aclosing, suppress
 from typing import Final
 
 from quorate.apply import cuts, effects, file_sets, levels, publications
-from quorate.apply.control import METADATA
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
@@ -19,7 +18,7 @@ from quorate.node.replicas import Replicas
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected, Stub
 from quorate.plugin.catalog import Catalog
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import BITMAP_BYTES
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.storage.data.checkpoint import Manifest

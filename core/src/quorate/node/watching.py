@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.apply.control import METADATA
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.routing.quotas import FAMILIES, Quotas
@@ -14,7 +13,7 @@ from quorate.groups.watching.caches import CacheKeeper
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
 from quorate.plugin.catalog import Catalog
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.feeds import NodeFeeds
 

@@ -22,6 +22,10 @@ class ShardId(NamedTuple):
         return f"{self.group}/{self.number}"
 
 
+#: The shard that holds the rows of all shards, and exists from the start.
+METADATA: Final = ShardId("metadata", 0)
+
+
 @lru_cache(4_096)
 def _parsed(text: str) -> tuple[str, int]:
     found = _NAME.fullmatch(text)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
-from quorate.apply.control import MirrorPosition
 from quorate.apply.entries import Copies, LoggedCommand, whole
+from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.routing.proposing import Result, Timed, propose_in_order

@@ -9,7 +9,6 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.members import MOVING, replicas_of
 from quorate.groups import moves
@@ -17,7 +16,7 @@ from quorate.groups.members import Goal, Step, next_step
 from quorate.groups.refusals import NoLeaderError, NotProposedError, OutcomeUnknownError
 from quorate.observe.failpoints import arm
 from quorate.plugin import Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.v1 import control_pb2 as pb
 
 if TYPE_CHECKING:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.apply.control import METADATA
 from quorate.apply.entries import of_shard
 from quorate.apply.members import is_changing, replicas_of
 from quorate.apply.splits import parts_of
 from quorate.consensus.timing import Timing
 from quorate.groups.declared_groups import GroupsDifferError
 from quorate.plugin import RaftGroup
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slots_in
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import SHARDS

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from quorate.apply.control import METADATA
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import UnknownShardError
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import SLOTS, bitmap_of, slot_of
 from quorate.v1.control_pb2 import ShardMember, ShardRow
 

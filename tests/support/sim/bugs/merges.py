@@ -4,7 +4,6 @@ from collections.abc import Container
 from typing import Any
 
 from quorate.apply import evaluator, merges, unions
-from quorate.apply.control import METADATA
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.apply.slot_set import SlotSet
@@ -16,7 +15,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
 from quorate.groups.timing import pause
 from quorate.plugin import keys
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.engine.port import Engine
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES, SHARDS

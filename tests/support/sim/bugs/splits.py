@@ -13,7 +13,7 @@ from quorate.groups.routing import queries
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
 from quorate.groups.splits import Splits
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
@@ -115,7 +115,7 @@ async def map_changed_before_the_cut(self: Splits, shard: Shard) -> bool:
     if row.HasField("split") and shard.applier.cut is None:
         split, number = row.split.number, shard.id.number
         early = FinishSplit(group=shard.id.group, number=number, split=split, index=shard.applied)
-        await self._submit(control.METADATA, early)
+        await self._submit(METADATA, early)
         return True
     return await _step(self, shard)
 

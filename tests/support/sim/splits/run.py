@@ -8,10 +8,9 @@ from typing import Final
 from unittest.mock import patch
 
 from quorate.apply import cuts
-from quorate.apply.control import METADATA
 from quorate.apply.members import is_changing
 from quorate.groups import node_shards
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slot_of, slots_in
 from quorate.storage.data import shard_data
 from quorate.storage.data.record import Pointer

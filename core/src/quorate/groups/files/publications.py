@@ -10,7 +10,6 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.apply import publications
-from quorate.apply.control import METADATA
 from quorate.groups.files.file_sets import FileSets
 from quorate.groups.refusals import (
     NotProposedError,
@@ -24,7 +23,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import Pause, end, every, pause
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.v1 import files_pb2 as pb
 
 _log = logging.getLogger(__name__)

@@ -16,13 +16,12 @@ from types import MappingProxyType
 from typing import Any, Final
 from zlib import crc32
 
-from quorate.apply.control import METADATA
 from quorate.consensus.journal import Position
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.snapshots.first_state import fill, leap
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart, slices
-from quorate.plugin.shard_id import ShardId
+from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage import places
 from quorate.storage.data.checkpoint import Checkpoint, Manifest, SnapshotFile
 from quorate.storage.data.home import Home

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from quorate.apply.control import METADATA, MirrorPosition
 from quorate.apply.entries import of_shard
+from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import Outcome
 from quorate.apply.program import mirrored
 from quorate.groups.refusals import (
@@ -26,6 +26,7 @@ from quorate.groups.watching.tokens import WatchToken
 from quorate.groups.watching.watches import Watch
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.catalog import Catalog
+from quorate.plugin.shard_id import METADATA
 from quorate.v1 import control_pb2
 
 _log = logging.getLogger(__name__)
