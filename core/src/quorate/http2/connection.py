@@ -114,15 +114,22 @@ class Connection:
         #: A header block that goes on: its stream, flags, parts.
         self._block: tuple[int, int, list[bytes]] | None = None
         self._block_bytes = 0
-        self._resets: Final = Allowance(limits.resets, limits.resets_per_s, clock)
-        self._controls: Final = Allowance(limits.control_frames, limits.control_frames_per_s, clock)
+        self._resets: Final = Allowance(
+            limits.resets, limits.resets_per_s, "too many streams were reset", clock
+        )
+        self._controls: Final = Allowance(
+            limits.control_frames,
+            limits.control_frames_per_s,
+            "too many frames without content",
+            clock,
+        )
         self._handlers: Final = (
             self._on_data,
             self._on_headers,
             self._on_priority,
             self._on_rst_stream,
             self._on_settings,
-            self._on_push_promise,
+            _refuse_push,
             self._on_ping,
             self._on_goaway,
             self._on_window_update,
@@ -238,7 +245,7 @@ class Connection:
             if not self._configured and kind != frames.SETTINGS:
                 raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "it does not begin with SETTINGS")
             if kind > 9:
-                self._count_control()
+                self._controls.take()
                 continue
             try:
                 handlers[kind](number & 0x7FFFFFFF, flags, content, begin, at)
@@ -249,7 +256,7 @@ class Connection:
     def _fail(self, fault: StreamFault) -> None:
         """End a stream after a violation by the other end."""
         self._owner.refused(fault.code, fault.why)
-        self._count_reset()
+        self._resets.take()
         stream = self.streams.get(fault.stream)
         if stream is None:
             self.sending.put(frames.rst_stream(fault.stream, fault.code))
@@ -290,7 +297,7 @@ class Connection:
         if ended:
             self._end_remote(stream)
         elif not length:
-            self._count_control()
+            self._controls.take()
         stream.owner.data(bytes(content[at:end]), ended)
         if ended and stream.local_closed:
             self._drop(stream)
@@ -386,7 +393,7 @@ class Connection:
     def _on_priority(
         self, number: int, flags: int, content: bytes | memoryview, at: int, end: int
     ) -> None:
-        self._count_control()
+        self._controls.take()
         if not number:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "PRIORITY without a stream")
         if end - at != 5:
@@ -405,13 +412,13 @@ class Connection:
                 raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "RST_STREAM of an idle stream")
             # Both ends may reset a stream at a time: then nothing comes after this frame.
             if self._reset.pop(number, self) is self:
-                self._count_control()
+                self._controls.take()
             return
         self.sending.forget(stream)
         code = frames.number(content[at:end])
         # Of a client's streams there are no more than it has opened itself.
         if not self._client:
-            self._count_reset()
+            self._resets.take()
         stream.owner.lost(code, "the other end has reset the stream")
         self._left(stream)
 
@@ -420,7 +427,7 @@ class Connection:
     ) -> None:
         if number:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "SETTINGS of a stream")
-        self._count_control()
+        self._controls.take()
         if flags & frames.ACK:
             if end != at:
                 raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "SETTINGS acknowledged with more")
@@ -433,7 +440,8 @@ class Connection:
         for name, value in frames.settings_in(bytes(content[at:end])):
             self._set(name, value)
         if self.sending.stream_window != before:
-            self._widen_streams(self.sending.stream_window - before)
+            more = self.sending.stream_window - before
+            self.sending.widen_streams(list(self.streams.values()), more)
         self._configured = True
         self._owner.configured()
 
@@ -457,20 +465,6 @@ class Connection:
                 raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "MAX_FRAME_SIZE is out of bounds")
             self.sending.frame_bytes = value
 
-    def _widen_streams(self, more: int) -> None:
-        """Change the windows of all streams: once for all settings of a frame."""
-        for stream in list(self.streams.values()):
-            try:
-                self.sending.widen_stream(stream, more)
-            except StreamFault as fault:
-                # Of all streams, so of the connection (section 6.9.2).
-                raise ConnectionFault(fault.code, fault.why) from None
-
-    def _on_push_promise(
-        self, number: int, flags: int, content: bytes | memoryview, at: int, end: int
-    ) -> None:
-        raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "server push is not allowed")
-
     def _on_ping(
         self, number: int, flags: int, content: bytes | memoryview, at: int, end: int
     ) -> None:
@@ -480,7 +474,7 @@ class Connection:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "PING has eight bytes")
         moved = self._consumed, self.sending.window
         if moved == self._at_ping:
-            self._count_control()
+            self._controls.take()
         self._at_ping = moved
         payload = bytes(content[at:end])
         if not flags & frames.ACK:
@@ -500,7 +494,7 @@ class Connection:
             raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "GOAWAY of a stream")
         if end - at < 8:
             raise ConnectionFault(ErrorCode.FRAME_SIZE_ERROR, "GOAWAY has eight bytes")
-        self._count_control()
+        self._controls.take()
         last, code, why = frames.goaway_in(bytes(content[at:end]))
         if self._client:
             for stream in [each for each in self.streams.values() if each.number > last]:
@@ -574,13 +568,9 @@ class Connection:
         if len(self._reset) > _RESET_STREAMS:
             del self._reset[next(iter(self._reset))]
 
-    def _count_reset(self) -> None:
-        if not self._resets.take():
-            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, "too many streams were reset")
 
-    def _count_control(self) -> None:
-        if not self._controls.take():
-            raise ConnectionFault(ErrorCode.ENHANCE_YOUR_CALM, "too many frames without content")
+def _refuse_push(number: int, flags: int, content: bytes | memoryview, at: int, end: int) -> None:
+    raise ConnectionFault(ErrorCode.PROTOCOL_ERROR, "server push is not allowed")
 
 
 def _unpadded(content: bytes | memoryview, at: int, end: int) -> tuple[int, int]:

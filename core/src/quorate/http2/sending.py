@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from quorate.http2 import frames
@@ -211,6 +211,15 @@ class Sending:
             raise StreamFault(stream.number, ErrorCode.FLOW_CONTROL_ERROR, "its window overflows")
         if stream.waiting is not None:
             self._send_some(stream)
+
+    def widen_streams(self, streams: Iterable[Stream], more: int) -> None:
+        """Widen the windows of all streams by a setting; raises `ConnectionFault`."""
+        for stream in streams:
+            try:
+                self.widen_stream(stream, more)
+            except StreamFault as fault:
+                # Of all streams, so of the connection (section 6.9.2).
+                raise ConnectionFault(fault.code, fault.why) from None
 
     def go_on(self) -> None:
         """Send as much as the windows allow, a frame of each stream in turn."""
