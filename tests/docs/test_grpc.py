@@ -36,6 +36,8 @@ from quorate.rpc import status
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "grpc.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+#: It does not matter where lines end.
+PROSE = " ".join(TEXT.split())
 
 
 async def test_the_example_needs_generated_code_alone(tmp_path: Path) -> None:
@@ -88,8 +90,8 @@ async def test_the_example_needs_generated_code_alone(tmp_path: Path) -> None:
 
     printed = out.decode().splitlines()
     assert (client.returncode, len(printed)) == (0, 3), err.decode()
-    assert f"It prints `{printed[0]}`, then `{printed[1]}`" in TEXT
-    assert f"and `{printed[2]}`" in TEXT
+    assert f"It prints `{printed[0]}`, then `{printed[1]}`" in PROSE
+    assert f"and `{printed[2]}`" in PROSE
 
 
 def services() -> dict[str, ServiceDescriptor]:
@@ -119,7 +121,7 @@ def test_every_service_and_method_of_core_is_told() -> None:
 
     assert told == wanted
     # Those of the domains have pages of their own.
-    assert all(f"]({name}.md)" in TEXT for name in declared)
+    assert all(f"]({name}.md)" in PROSE for name in declared)
 
 
 def test_every_method_has_its_paragraph() -> None:
@@ -137,15 +139,15 @@ def test_refusals_of_sessions_are_told() -> None:
     told = re.findall(r"^\| `(\w+)` \| [A-Z][^|]+ \|$", TEXT, re.MULTILINE)
 
     assert told == [SESSION_EXPIRED, OUT_OF_RANGE, OTHER_COMMAND, SESSION_SEALED, NOT_OWNER]
-    assert f"more than {WINDOW:,} above" in TEXT
-    assert f"larger than {MAX_ANSWER_BYTES >> 10} KiB" in TEXT
+    assert f"more than {WINDOW:,} above" in PROSE
+    assert f"larger than {MAX_ANSWER_BYTES >> 10} KiB" in PROSE
 
 
 def test_what_is_said_of_views_is_so() -> None:
-    assert f"reason `{views.GONE}`" in TEXT
-    assert f"A node holds {views.MOST_VIEWS} views at a time" in TEXT
+    assert f"reason `{views.GONE}`" in PROSE
+    assert f"A node holds {views.MOST_VIEWS} views at a time" in PROSE
     assert (views.TTL_S, views.LONGEST_TTL_S) == (300.0, 3_600.0)
-    assert "five minutes unless" in TEXT
+    assert "five minutes unless" in PROSE
 
 
 def test_the_limits_are_those_that_are_told() -> None:
@@ -168,5 +170,5 @@ def test_the_limits_are_those_that_are_told() -> None:
         if name.endswith("bytes"):
             shown = f"{value >> 20} MiB" if value >> 20 else f"{value >> 10} KiB"
         assert shown in found, name
-    assert f"a read after {ShardSettings().read_timeout_s:.0f} seconds" in TEXT
-    assert f"modulo {SLOTS:,}" in TEXT
+    assert f"a read after {ShardSettings().read_timeout_s:.0f} seconds" in PROSE
+    assert f"modulo {SLOTS:,}" in PROSE

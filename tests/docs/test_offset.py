@@ -30,6 +30,8 @@ PAGE = ROOT / "docs" / "reference" / "offset.md"
 HOW_TO = ROOT / "docs" / "how-to" / "commit-offsets.md"
 CODE = ROOT / "plugins" / "offset" / "src" / "quorate_offset"
 TEXT = PAGE.read_text(encoding="utf-8")
+#: It does not matter where lines end.
+PROSE = " ".join(TEXT.split())
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +68,7 @@ def example(page: Path, number: int) -> dict[str, Any]:
 async def test_the_first_example_commits_fetches_and_tells_the_lag(cluster: Cluster) -> None:
     found = await example(PAGE, 0)["main"](cluster.endpoints)
     assert found == (42, "worker 7", 11)
-    assert f"returns `{found}`".replace("'", '"') in TEXT
+    assert f"returns `{found}`".replace("'", '"') in PROSE
 
 
 async def test_offsets_are_committed_while_records_are_consumed(cluster: Cluster) -> None:
@@ -204,15 +206,15 @@ def test_every_command_and_its_options_are_told() -> None:
 
 
 def test_the_limits_are_those_that_are_told() -> None:
-    assert f"1 to {names.LONGEST_NAME} characters" in TEXT
-    assert f"metadata at most {validation.LONGEST_METADATA:,}" in TEXT
-    assert f"Commits at most {validation.MOST_OFFSETS:,} offsets" in TEXT
-    assert TEXT.count(f"at most {validation.MOST_GROUPS:,} groups") == 3
-    assert f"at most {validation.LARGEST_PAGE:,}. `next_page_token`" in TEXT
-    assert f"at most {validation.MOST_CHANGES:,}.\n" in TEXT
-    assert f"are at most {MOST_OF_A_KIND:,} of each in a group" in TEXT
-    assert ("half a second after the others" in TEXT) == (GRACE_S == 0.5)
-    assert f"resource](resource.md) `{PATH}`" in TEXT
-    assert f'{{"group_expire_s": {OffsetSettings().group_expire_s}}}' in TEXT
+    assert f"1 to {names.LONGEST_NAME} characters" in PROSE
+    assert f"metadata at most {validation.LONGEST_METADATA:,}" in PROSE
+    assert f"Commits at most {validation.MOST_OFFSETS:,} offsets" in PROSE
+    assert PROSE.count(f"at most {validation.MOST_GROUPS:,} groups") == 3
+    assert f"at most {validation.LARGEST_PAGE:,}. `next_page_token`" in PROSE
+    assert f"at most {validation.MOST_CHANGES:,}. " in PROSE
+    assert f"are at most {MOST_OF_A_KIND:,} of each in a group" in PROSE
+    assert ("half a second after the others" in PROSE) == (GRACE_S == 0.5)
+    assert f"resource](resource.md) `{PATH}`" in PROSE
+    assert f'{{"group_expire_s": {OffsetSettings().group_expire_s}}}' in PROSE
     for family in families.FAMILIES:
-        assert (f"`{family.name}`, of" in TEXT) == (family.row is not None)
+        assert (f"`{family.name}`, of" in PROSE) == (family.row is not None)

@@ -24,6 +24,8 @@ from quorate.config.sections import SLOTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "explanation" / "scale.md").read_text(encoding="utf-8")
+#: It does not matter where lines end.
+PROSE = " ".join(PAGE.split())
 MACHINES = (3, 30, 300)
 KINDS = {
     "sessions kept": "sessions",
@@ -78,14 +80,14 @@ def test_the_workers_of_the_machines_are_those_of_the_model() -> None:
 
 def test_where_it_stops_is_where_the_model_does() -> None:
     assert round(most_members(), -1) == 850
-    assert "At about 850 members" in PAGE
+    assert "At about 850 members" in PROSE
     assert most_members() // 16 == 53
-    assert "Up to 53 machines have 16 workers" in PAGE
-    assert f"{SLOTS * SHARD_ROWS / 1e9:.1f} billion rows" in PAGE
+    assert "Up to 53 machines have 16 workers" in PROSE
+    assert f"{SLOTS * SHARD_ROWS / 1e9:.1f} billion rows" in PROSE
     single, batched = (
         PLANNED / (FIGURES[name].value * US) for name in ("write_leader", "batched_leader")
     )
-    assert f"some {round(single, -2):,.0f} single writes or {round(batched, -3):,.0f} rows" in PAGE
+    assert f"some {round(single, -2):,.0f} single writes or {round(batched, -3):,.0f} rows" in PROSE
 
 
 def test_the_example_is_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:

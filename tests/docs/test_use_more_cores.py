@@ -10,6 +10,8 @@ from quorate.config.workers import workers_of
 from quorate.node import machine, supervisor
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "use-more-cores.md").read_text()
+#: It does not matter where lines end.
+PROSE = " ".join(PAGE.split())
 
 
 def test_the_file_is_one_and_its_workers_are_those_of_the_table(tmp_path: Path) -> None:
@@ -41,8 +43,8 @@ def test_the_file_is_one_and_its_workers_are_those_of_the_table(tmp_path: Path) 
 
 def test_what_it_says_of_ends_is_so() -> None:
     assert (supervisor.PAUSE_S, supervisor.MOST_ENDS, supervisor.WINDOW_S) == (0.2, 5, 60.0)
-    assert "after 0.2 seconds" in PAGE
-    assert "more than five times within a minute" in PAGE
+    assert "after 0.2 seconds" in PROSE
+    assert "more than five times within a minute" in PROSE
 
 
 def test_its_metrics_are_those_of_the_machine(tmp_path: Path) -> None:
