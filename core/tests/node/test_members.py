@@ -379,7 +379,7 @@ async def test_a_removed_node_is_not_added_with_the_data_that_it_has(nodes: Node
     paths = nodes.files(3)
     async with nodes.started(*paths) as members:
         await remove(members[0], "n3")
-        missing = members[2]._life.missing()
+        missing = members[2]._lifecycle.missing()
         assert "this node is being removed from its cluster" in str(missing), missing
         with pytest.raises(Refused, match=r"WAS_MEMBER.*has the data of a replica"):
             await add(members[0], "n3", address_of(members[2]))

@@ -63,7 +63,7 @@ async def test_a_directory_of_another_cluster_serves_nobody_while_the_others_say
         starting = asyncio.create_task(misplaced.start())
         try:
             async with asyncio.timeout(20):
-                while "another cluster than n2" not in str(misplaced._life.missing()):
+                while "another cluster than n2" not in str(misplaced._lifecycle.missing()):
                     await asyncio.sleep(0.01)
             assert misplaced.shards.get(METADATA) is None
             assert not starting.done()

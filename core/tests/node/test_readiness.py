@@ -264,6 +264,6 @@ async def test_a_shard_whose_leader_says_what_it_committed_is_not_asked(
     found, silent = ready(shards), Replica(ShardId("kv", 0), timeouts=1)
     told = Replica(ShardId("kv", 1), timeouts=1)
     told.age_ms = 0
-    await found.told(cast(Any, [silent, told]))
+    await found.announced(cast(Any, [silent, told]))
 
     assert [each.id for each in await found.tried(cast(Any, [silent, told]))] == [silent.id]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from quorate.config import Settings
 from quorate.node.certificates import Certificates
-from quorate.node.readiness import Life
+from quorate.node.readiness import Lifecycle
 from quorate.node.recordings import Recordings
 from quorate.plugin.catalog import Catalog
 
@@ -19,7 +19,7 @@ class Ground:
     settings: Settings
     catalog: Catalog
     loop: asyncio.AbstractEventLoop
-    life: Life
+    lifecycle: Lifecycle
     recordings: Recordings
     #: None without TLS.
     certificates: Certificates | None

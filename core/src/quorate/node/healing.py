@@ -38,7 +38,7 @@ class Healing:
             loop,
             file_bytes_per_s=settings.scrub.file_bytes_per_s,
             row_bytes_per_s=settings.scrub.row_bytes_per_s,
-            log_damaged=ground.life.end,
+            log_damaged=ground.lifecycle.end,
         )
         self.histories: Final = EventHistories(shards, submit, loop, settings.storage.history_bytes)
         self.canary: Final = Canary(

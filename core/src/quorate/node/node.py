@@ -34,7 +34,7 @@ from quorate.node.metrics import Parts, expose
 from quorate.node.operations import Operations
 from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
-from quorate.node.readiness import STOPPING, Life, Readiness
+from quorate.node.readiness import STOPPING, Lifecycle, Readiness
 from quorate.node.recordings import Recordings
 from quorate.node.replicas import Replicas
 from quorate.node.rooms import Rooms
@@ -94,7 +94,7 @@ class Node:
         self._catalog: Final = catalog
         loop = asyncio.get_running_loop()
         self._loop: Final = loop
-        self._life: Final = Life(loop)
+        self._lifecycle: Final = Lifecycle(loop)
         directory = directory_of(settings)
         self._recordings: Final = Recordings(settings, catalog, directory.path, self._loop)
         first_members = initial_members(settings)
@@ -102,7 +102,7 @@ class Node:
         tls = settings.tls
         certificates = Certificates(tls, directory.me.node) if tls.enabled else None
         records, release = self._recordings, version("quorate")
-        ground = Ground(settings, catalog, loop, self._life, records, certificates, release)
+        ground = Ground(settings, catalog, loop, self._lifecycle, records, certificates, release)
         self._ground: Final = ground
         self._replicas: Final = Replicas(ground, directory)
         self.shards: Final = self._replicas.shards
@@ -164,8 +164,8 @@ class Node:
         self._standing: Final = Standing(
             self.shards, lambda: self._replicas.shortage, self._serving.report, self._loop
         )
-        self._life.refusal = lambda: self._serving.gate.closed
-        self.peers.on_misplaced = lambda why: self._life.end(OtherClusterError(why))
+        self._lifecycle.refusal = lambda: self._serving.gate.closed
+        self.peers.on_misplaced = lambda why: self._lifecycle.end(OtherClusterError(why))
         self.peers.on_outdated = self._outdated
         expose(self.metrics, self._parts())
         _log_configured(settings, catalog, first_members)
@@ -217,8 +217,8 @@ class Node:
         elif self._leaving is None:
             self._serving.gate.open()
         self._recordings.begin(self.me.node, self._ground.version, self.operations.reports.alarms)
-        self._life.settle(
-            self._settle(),
+        self._lifecycle.make_ready(
+            self._become_ready(),
             self._readiness.missing,
             lambda: [*self._readiness.lacking(), *self._standing.lacking()],
         )
@@ -230,21 +230,21 @@ class Node:
 
         Raises what ended the node before that.
         """
-        await self._life.settled()
+        await self._lifecycle.ready()
 
     async def ended(self) -> None:
         """Wait until the node cannot go on; raises what stopped it."""
-        await self._life.ended()
+        await self._lifecycle.ended()
 
     async def stop(self) -> None:
         """Stop accepting calls, transfer leaderships, drain, flush and close."""
         _log.info("stopping: no more calls are taken")
-        self._life.stop()
+        self._lifecycle.stop()
         self.operations.backups.stop()
         await end(self._leaving)
         await self._serving.refuse(STOPPING)
         self._recordings.end_following()
-        await self._life.stop_settling()
+        await self._lifecycle.stop_getting_ready()
         await self._standing.stop()
         await self.leader_tasks.stop()
         await self._usage.stop()
@@ -294,14 +294,14 @@ class Node:
 
     def _damaged(self, shard: ShardId | None, error: DamagedError) -> None:
         """Fence what is damaged: one replica, or with the log the node; in any thread."""
-        act = self._life.end if shard is None else partial(self.healing.repairs.fence, shard)
+        act = self._lifecycle.end if shard is None else partial(self.healing.repairs.fence, shard)
         with suppress(RuntimeError):
             # Otherwise the loop has ended, and the node with it.
             self._loop.call_soon_threadsafe(act, error)
 
     def _outdated(self, node: str) -> None:
         """End: this node has forgotten what it acknowledged and voted for since then."""
-        self._life.end(
+        self._lifecycle.end(
             MemoryLostError(
                 f"{node} has met a later start of this node: node.dir is an older copy of itself",
                 "it must vote no more, and begin anew: `quorate member replace`",
@@ -316,7 +316,7 @@ class Node:
         if self._leaving is None and is_being_removed(metadata, self.me):
             self._leaving = self._loop.create_task(self._serving.refuse(_LEAVING))
 
-    async def _settle(self) -> None:
+    async def _become_ready(self) -> None:
         """Come to be ready, as soon as the shards do."""
         await self.peers.admitted(self._replicas.metadata())
         if self._leaving is None:
@@ -337,7 +337,7 @@ class Node:
         await authority_known(self._watching.caches)
         hosted = await self._readiness.wanted(self.peers.census)
         self.peers.live()
-        await self._readiness.told(hosted)
+        await self._readiness.announced(hosted)
         # What one shard lacks keeps nobody from the others.
         await self._readiness.tried(hosted)
         await self._serving.report(True)

@@ -44,7 +44,7 @@ class Operations:
             peers,
             healing.repairs,
             replicas.directory,
-            lambda: not ground.life.missing(),
+            lambda: not ground.lifecycle.missing(),
             loop,
         )
         self.admin: Final = AdminService(

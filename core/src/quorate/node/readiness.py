@@ -16,22 +16,22 @@ from quorate.plugin.shard_id import METADATA, ShardId
 STOPPING: Final = "this node is stopping; ask another node"
 
 
-class Life:
-    """The life cycle of a node: starting, settling, ready, stopping; an error may end it."""
+class Lifecycle:
+    """The life cycle of a node: starting, ready, stopping; an error may end it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop: Final = loop
         #: Returns why clients' calls are refused, or None.
         self.refusal: Callable[[], str | None] = lambda: None
         self._ended: Final[asyncio.Future[None]] = loop.create_future()
-        self._settling: asyncio.Task[None] | None = None
-        self._unsettled: Callable[[], Sequence[str]] = list
+        self._getting_ready: asyncio.Task[None] | None = None
+        self._unready: Callable[[], Sequence[str]] = list
         self._lacking: Callable[[], Sequence[str]] = list
         self._stopping = False
 
-    def settle(
+    def make_ready(
         self,
-        settling: Coroutine[Any, Any, None],
+        getting_ready: Coroutine[Any, Any, None],
         missing: Callable[[], Sequence[str]],
         lacking: Callable[[], Sequence[str]] = list,
     ) -> None:
@@ -39,18 +39,18 @@ class Life:
 
         From then on `lacking` returns the reasons why the node is no longer ready.
         """
-        self._unsettled, self._lacking = missing, lacking
-        self._settling = self._loop.create_task(settling)
-        self._settling.add_done_callback(self._settled)
+        self._unready, self._lacking = missing, lacking
+        self._getting_ready = self._loop.create_task(getting_ready)
+        self._getting_ready.add_done_callback(self._came_ready)
 
-    async def settled(self) -> None:
+    async def ready(self) -> None:
         """Wait until the node is ready; raises the error that ended it before."""
-        if self._settling is None:
+        if self._getting_ready is None:
             raise RuntimeError("start the node first")
-        await asyncio.wait([self._settling, self._ended], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([self._getting_ready, self._ended], return_when=asyncio.FIRST_COMPLETED)
         if self._ended.done():
             self._ended.result()
-        await self._settling
+        await self._getting_ready
 
     def end(self, error: Exception) -> None:
         """Record the error that ends the node; only the first one counts."""
@@ -67,11 +67,11 @@ class Life:
         """Record that the node is stopping."""
         self._stopping = True
 
-    async def stop_settling(self) -> None:
-        """Cancel settling."""
-        if self._settling is not None:
-            self._settling.cancel()
-            await asyncio.wait([self._settling])
+    async def stop_getting_ready(self) -> None:
+        """Stop becoming ready."""
+        if self._getting_ready is not None:
+            self._getting_ready.cancel()
+            await asyncio.wait([self._getting_ready])
 
     def missing(self) -> Sequence[str]:
         """Return the reasons why the node is not ready; empty if it is."""
@@ -80,13 +80,13 @@ class Life:
         if self._ended.done():
             return [f"this node cannot go on: {self._ended.exception()}"]
         refusal = self.refusal()
-        if self._settling is None:
+        if self._getting_ready is None:
             return [refusal or "this node is starting: it has no cluster yet, or its plugins begin"]
-        missing = self._lacking() if self._settling.done() else self._unsettled()
+        missing = self._lacking() if self._getting_ready.done() else self._unready()
         return missing if refusal is None else [refusal, *missing]
 
-    def _settled(self, settling: asyncio.Task[None]) -> None:
-        if not settling.cancelled() and (error := settling.exception()) is not None:
+    def _came_ready(self, getting_ready: asyncio.Task[None]) -> None:
+        if not getting_ready.cancelled() and (error := getting_ready.exception()) is not None:
             self.end(error if isinstance(error, Exception) else RuntimeError(str(error)))
 
 
@@ -175,7 +175,7 @@ class Readiness:
         members = () if metadata.configuration is None else metadata.configuration.peers
         return [peer for peer in members if peer != self._shards.me]
 
-    async def told(self, hosted: Iterable[Shard]) -> None:
+    async def announced(self, hosted: Iterable[Shard]) -> None:
         """Wait for the shards whose leaders announce their commit index by themselves.
 
         A read would wake a shard. Return once all have, or none has for some time.

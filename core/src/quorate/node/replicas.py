@@ -57,7 +57,7 @@ class Replicas:
         self._catalog: Final = catalog
         self._loop: Final = loop
         self._recordings: Final = ground.recordings
-        self._failed: Final = ground.life.end
+        self._failed: Final = ground.lifecycle.end
         self._token: Final = settings.cluster.token.get_secret_value()
         self.directory: Final = directory
         self._held: Final = directory.first_entry()

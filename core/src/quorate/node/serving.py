@@ -135,7 +135,7 @@ class Serving:
             engine=settings.rpc.engine,
             shares_port=client_port is not None,
         )
-        self._probes: Final = Probes(loop, registry, ground.life.missing)
+        self._probes: Final = Probes(loop, registry, ground.lifecycle.missing)
 
         def durable_index(shard: ShardId) -> int:
             replica = shards.replica(shard)

@@ -85,7 +85,7 @@ class NodeReports:
             version=self._ground.version,
             cluster_id=self._replicas.cluster,
             started_at_ms=self._started_at_ms,
-            ready=not self._ground.life.missing(),
+            ready=not self._ground.lifecycle.missing(),
             plugins=[
                 pb.PluginVersion(
                     name=name, version=each.plugin.version, built_in=each.plugin.built_in

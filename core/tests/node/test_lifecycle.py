@@ -3,22 +3,22 @@
 import asyncio
 
 import pytest
-from quorate.node.readiness import STOPPING, Life
+from quorate.node.readiness import STOPPING, Lifecycle
 
 
 async def test_what_is_missing_is_told_in_every_phase() -> None:
-    life = Life(asyncio.get_running_loop())
+    life = Lifecycle(asyncio.get_running_loop())
     ready = asyncio.Event()
     assert "is starting" in life.missing()[0]
 
-    async def settle() -> None:
+    async def become_ready() -> None:
         await ready.wait()
 
-    life.settle(settle(), lambda: ["there is no toy/0 yet"])
+    life.make_ready(become_ready(), lambda: ["there is no toy/0 yet"])
     assert life.missing() == ["there is no toy/0 yet"]
 
     ready.set()
-    await life.settled()
+    await life.ready()
     assert life.missing() == []
 
     life.end(OSError("the disk is gone"))
@@ -28,37 +28,37 @@ async def test_what_is_missing_is_told_in_every_phase() -> None:
     assert life.missing() == [STOPPING]
 
 
-async def test_nothing_is_waited_for_before_a_node_settles() -> None:
+async def test_nothing_is_waited_for_before_a_node_is_ready() -> None:
     with pytest.raises(RuntimeError, match="start the node first"):
-        await Life(asyncio.get_running_loop()).settled()
+        await Lifecycle(asyncio.get_running_loop()).ready()
 
 
 async def test_what_ends_a_node_is_told_to_all_who_wait_and_the_first_reason_counts() -> None:
-    life = Life(asyncio.get_running_loop())
-    life.settle(asyncio.sleep(60), list)
-    waiting = [asyncio.ensure_future(each()) for each in (life.settled, life.ended)]
+    life = Lifecycle(asyncio.get_running_loop())
+    life.make_ready(asyncio.sleep(60), list)
+    waiting = [asyncio.ensure_future(each()) for each in (life.ready, life.ended)]
     await asyncio.sleep(0)
     life.end(OSError("the disk is gone"))
     life.end(ValueError("and something else"))
     for each in waiting:
         with pytest.raises(OSError, match="the disk is gone"):
             await each
-    await life.stop_settling()
+    await life.stop_getting_ready()
 
 
-async def test_a_node_that_cannot_settle_is_at_its_end() -> None:
-    life = Life(asyncio.get_running_loop())
+async def test_a_node_that_cannot_become_ready_is_at_its_end() -> None:
+    life = Lifecycle(asyncio.get_running_loop())
 
-    async def settle() -> None:
+    async def become_ready() -> None:
         raise OSError("a shard cannot be opened")
 
-    life.settle(settle(), list)
+    life.make_ready(become_ready(), list)
     with pytest.raises(OSError, match="a shard cannot be opened"):
         await life.ended()
 
 
 async def test_one_who_waits_for_the_end_may_give_up() -> None:
-    life = Life(asyncio.get_running_loop())
+    life = Lifecycle(asyncio.get_running_loop())
     waiting = asyncio.ensure_future(life.ended())
     await asyncio.sleep(0)
     waiting.cancel()
@@ -70,18 +70,18 @@ async def test_one_who_waits_for_the_end_may_give_up() -> None:
         await life.ended()
 
 
-async def test_settling_stops_with_the_node() -> None:
-    life = Life(asyncio.get_running_loop())
+async def test_becoming_ready_stops_with_the_node() -> None:
+    life = Lifecycle(asyncio.get_running_loop())
     cancelled: list[bool] = []
 
-    async def settle() -> None:
+    async def become_ready() -> None:
         try:
             await asyncio.Event().wait()
         finally:
             cancelled.append(True)
 
-    life.settle(settle(), list)
+    life.make_ready(become_ready(), list)
     await asyncio.sleep(0)
     life.stop()
-    await life.stop_settling()
+    await life.stop_getting_ready()
     assert cancelled == [True]
