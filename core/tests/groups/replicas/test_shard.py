@@ -335,9 +335,7 @@ def test_what_waits_goes_on_when_entries_of_an_earlier_term_are_given_up(
     proposer = node.metadata._proposer
 
     def lead_again() -> None:
-        flight = proposer._flights.begin(1 << 40, [], [], 1)
-        lost = Proposed(1 << 40, node.metadata.term)
-        proposer.proposals.add(lost, partial(proposer._flights.settle, flight))
+        proposer.flights.begin(Proposed(1 << 40, node.metadata.term), [], [], 1)
 
     node.run(lead_again)
     cluster.leader.run(partial(cluster.leader.metadata.transfer, node.name))

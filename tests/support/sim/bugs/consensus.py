@@ -22,10 +22,10 @@ from quorate.consensus.messages import (
     VoteReply,
 )
 from quorate.consensus.progress import Progress
-from quorate.consensus.proposals import Fate, Proposals, Waiter
 from quorate.consensus.reads import Asker, ReadRounds, Round
 from quorate.consensus.replica import Replica
 from quorate.groups.shard.proposer import Proposer
+from quorate.groups.shard.writes import Fate, Flights
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.log.shard_journal import ShardJournal
 from quorate.storage.log.sync_loop import SyncLoop
@@ -323,12 +323,10 @@ def entry_applied_again(self: Replica, max_bytes: int) -> list[Entry]:
     return entries
 
 
-@bug(Proposals, "applied", "10", CONFLICTS)
-def answered_by_index_alone(self: Proposals, index: int, term: int) -> None:
+@bug(Flights, "applied", "10", CONFLICTS)
+def answered_by_index_alone(self: Flights, index: int, term: int) -> None:
     """Another term's entry is another proposal."""
-    waiters: list[tuple[int, Waiter]] = self._waiting.pop(index, [])
-    for _, waiter in waiters:
-        waiter(Fate.APPLIED)
+    self._settle_all(lambda each: each.index == index, Fate.APPLIED)
 
 
 # Gap 11: the configuration is the log's.

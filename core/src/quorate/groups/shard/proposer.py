@@ -17,7 +17,6 @@ from quorate.apply.outcomes import StoredEntry
 from quorate.consensus.driver import Driver
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.messages import Peer
-from quorate.consensus.proposals import Proposals
 from quorate.consensus.refusals import EntryTooLargeError, NotLeaderError
 from quorate.consensus.replica import Replica
 from quorate.groups.refusals import (
@@ -84,7 +83,6 @@ class Proposer:
     ) -> None:
         self._recorder: Final = recorder
         self._traces: Final = traces
-        self.proposals: Final = Proposals()
         self.counters: Final = WriteCounters()
         self._shard: Final = shard
         self._recorded_as: Final = str(shard)
@@ -108,7 +106,7 @@ class Proposer:
             max_bytes=settings.queue_bytes,
             max_count=settings.queue_commands,
         )
-        self._flights: Final = Flights(
+        self.flights: Final = Flights(
             shard,
             self._clock,
             settings.slow_write_s,
@@ -148,17 +146,17 @@ class Proposer:
     @property
     def in_flight(self) -> int:
         """The number of proposed entries without an outcome."""
-        return len(self._flights)
+        return len(self.flights)
 
     @property
     def idle(self) -> bool:
         """Whether every proposed entry is committed."""
-        return self._flights.idle
+        return self.flights.idle
 
     @property
     def full(self) -> bool:
         """Whether commands cannot be evaluated now, or too many entries are uncommitted."""
-        return self._flights.full or self._evaluator.ingests or not self._evaluates()
+        return self.flights.full or self._evaluator.ingests or not self._evaluates()
 
     @property
     def leads(self) -> bool:
@@ -236,7 +234,7 @@ class Proposer:
             else:
                 self._doubted_from = self._clock() + self._doubt_after_s(lost)
                 self._patience.by(self._doubted_from)
-        if self._flights.advance(replica.log.synced_index, replica.commit):
+        if self.flights.advance(replica.log.synced_index, replica.commit):
             self._batcher.committed()
 
     def _doubt_after_s(self, lost: int | None) -> float:
@@ -251,13 +249,11 @@ class Proposer:
         """Answer the writes of stored entries."""
         self._held = None
         closed = (
-            self._flights.full
-            or self._evaluator.ingests
-            or self._evaluates_in != self._replica.term
+            self.flights.full or self._evaluator.ingests or self._evaluates_in != self._replica.term
         )
         self._evaluator.stored(self._applier.applied)
         for entry in entries:
-            self.proposals.applied(entry.index, entry.term)
+            self.flights.applied(entry.index, entry.term)
         if closed and not self.full:
             # The first entry of the term is stored, files were put in place, or entries of an
             # earlier term, which will never be committed, were given up.
@@ -281,7 +277,7 @@ class Proposer:
             write.fail(
                 NotProposedError(f"{write.name} was not proposed: {closed}; try another node")
             )
-        self.proposals.abandon()
+        self.flights.abandon()
 
     # Refusals.
 
@@ -363,10 +359,7 @@ class Proposer:
         self._evaluator.logged(evaluation)
         self.counters.entry_commands.observe(sum([write.count for write in writes]))
         self.counters.entry_bytes.observe(len(payload))
-        flight = self._flights.begin(
-            proposed.index, writes, evaluation.outcomes, len(payload), took_s
-        )
-        self.proposals.add(proposed, partial(self._flights.settle, flight))
+        self.flights.begin(proposed, writes, evaluation.outcomes, len(payload), took_s)
         if self._recorder is not None:
             self._recorder.entries(
                 PROPOSED,
@@ -427,7 +420,7 @@ class Proposer:
     # Deadlines and slow writes.
 
     def _waiting(self) -> Iterator[tuple[Stage, Write]]:
-        for flight in self._flights:
+        for flight in self.flights:
             stage = flight.stage
             for write in flight.writes:
                 yield stage, write

@@ -25,7 +25,6 @@ from quorate.consensus.journal import Position
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Append, Entry, EntryKind, Message, Peer, weight
-from quorate.consensus.proposals import Fate
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
 from quorate.consensus.status import ReplicaStatus
@@ -42,6 +41,7 @@ from quorate.groups.shard.log_keeper import LogKeeper, TailJournal
 from quorate.groups.shard.proposer import Proposer, voter_clocks
 from quorate.groups.shard.removal import Membership, RemovalWatch, RemovedError
 from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.shard.writes import Fate
 from quorate.groups.timing import Waits
 from quorate.observe.recorder import COMMITTED, Recorder
 from quorate.plugin.shard_id import ShardId
@@ -516,7 +516,7 @@ class Shard:
             timeout = self.settings.write_timeout_s if timeout_s is None else timeout_s
             timer = self._loop.call_later(timeout, expire)
             changed.add_done_callback(lambda _: timer.cancel())
-            self._proposer.proposals.add(proposed, settle)
+            self._proposer.flights.follow(proposed, settle)
         else:
             settle(Fate.UNKNOWN)
         return changed
@@ -613,7 +613,7 @@ class Shard:
         if installed:
             tidied = self._loop.run_in_executor(None, self.data.tidy)
             tidied.add_done_callback(self._tidied)
-            self._proposer.proposals.overtaken(position.index)
+            self._proposer.flights.overtaken(position.index)
             self._told_applied()
         return installed
 

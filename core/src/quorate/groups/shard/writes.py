@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import TOO_SLOW, Outcome
-from quorate.consensus.proposals import Fate
+from quorate.consensus.status import Proposed
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.observe.histogram import BYTES, COUNTS, SECONDS, Histogram
 from quorate.observe.recorder import Recorder
@@ -46,6 +46,17 @@ class WriteCounters:
         self.durations: Final = Histogram(SECONDS)
         #: Commands that were refused for lack of room.
         self.refused = 0
+
+
+class Fate(Enum):
+    """How a proposal ended."""
+
+    #: It was applied.
+    APPLIED = "applied"
+    #: Another entry has its index: it was not and will not be applied.
+    DISCARDED = "discarded"
+    #: A snapshot replaced it, or the replica stopped: it may have been applied.
+    UNKNOWN = "unknown"
 
 
 class Stage(Enum):
@@ -116,6 +127,7 @@ class Flight:
     """One entry in flight, the results of its writes, and the times of its stages."""
 
     index: int
+    term: int
     writes: Sequence[Write]
     #: Of each write; they count once the entry is stored.
     outcomes: Sequence[Outcomes]
@@ -125,6 +137,8 @@ class Flight:
     evaluated_s: float
     synced_at: float | None = None
     committed_at: float | None = None
+    #: Called with the fate of an entry without writes.
+    ended: Callable[[Fate], None] | None = None
 
     @property
     def stage(self) -> Stage:
@@ -150,7 +164,10 @@ class Flight:
 
 
 class Flights:
-    """The entries of this node's proposals that are not settled yet, in the order of the log."""
+    """The proposals of this replica that are not settled yet, in the order in which they were made.
+
+    Each is settled exactly once.
+    """
 
     def __init__(
         self,
@@ -175,7 +192,8 @@ class Flights:
         self._ended: Final = ended
         self._max_entries: Final = max_entries
         self._max_bytes: Final = max_bytes
-        self._flights: Final[dict[Flight, None]] = {}
+        #: By index and term: entries of several terms may be proposed at one index.
+        self._flights: Final[dict[tuple[int, int], Flight]] = {}
         #: How many of them are not committed, and the bytes of those.
         self._uncommitted = 0
         self._uncommitted_bytes = 0
@@ -184,7 +202,7 @@ class Flights:
         return len(self._flights)
 
     def __iter__(self) -> Iterator[Flight]:
-        return iter(self._flights)
+        return iter(self._flights.values())
 
     @property
     def idle(self) -> bool:
@@ -198,25 +216,32 @@ class Flights:
 
     def begin(
         self,
-        index: int,
+        position: Proposed,
         writes: Sequence[Write],
         outcomes: Sequence[Outcomes],
         size: int,
         evaluated_s: float = 0.0,
-    ) -> Flight:
+    ) -> None:
         """Follow an entry of `size` bytes that was proposed."""
-        flight = Flight(index, writes, outcomes, size, self._clock(), evaluated_s)
-        self._flights[flight] = None
+        index, term, now = position.index, position.term, self._clock()
+        self._flights[index, term] = Flight(index, term, writes, outcomes, size, now, evaluated_s)
         self._uncommitted += 1
-        self._uncommitted_bytes += flight.size
-        return flight
+        self._uncommitted_bytes += size
+
+    def follow(self, position: Proposed, ended: Callable[[Fate], None]) -> None:
+        """Follow an entry without writes, for whose commit no other proposal waits.
+
+        `ended` is called with its fate, and must not raise.
+        """
+        index, term, now = position.index, position.term, self._clock()
+        self._flights[index, term] = Flight(index, term, (), (), 0, now, 0.0, now, now, ended)
 
     def advance(self, synced: int, committed: int) -> bool:
         """Record the log's progress; return whether an entry was committed by that."""
         if not self._uncommitted:
             return False
         now, advanced = self._clock(), False
-        for flight in self._flights:
+        for flight in self._flights.values():
             if flight.committed_at is not None:
                 continue
             if flight.synced_at is None and flight.index <= synced:
@@ -229,9 +254,36 @@ class Flights:
                 break
         return advanced
 
-    def settle(self, flight: Flight, fate: Fate) -> None:
+    def applied(self, index: int, term: int) -> None:
+        """Settle the entry at `index`, which is applied and stored, and those that never will be.
+
+        Terms never decrease along a log.
+        """
+        if not self._flights:
+            return
+        flight = self._flights.get((index, term))
+        if flight is not None:
+            self._settle(flight, Fate.APPLIED)
+        self._settle_all(lambda each: each.index == index or each.term < term, Fate.DISCARDED)
+
+    def overtaken(self, index: int) -> None:
+        """Settle the proposals up to `index`: a snapshot replaced their entries."""
+        self._settle_all(lambda each: each.index <= index, Fate.UNKNOWN)
+
+    def abandon(self) -> None:
+        """Settle all proposals: this replica stops."""
+        self._settle_all(lambda each: True, Fate.UNKNOWN)
+
+    def _settle_all(self, those: Callable[[Flight], bool], fate: Fate) -> None:
+        for flight in list(filter(those, self._flights.values())):
+            self._settle(flight, fate)
+
+    def _settle(self, flight: Flight, fate: Fate) -> None:
         """Answer the writes of an entry: each once, however it ended."""
-        del self._flights[flight]
+        del self._flights[flight.index, flight.term]
+        if flight.ended is not None:
+            flight.ended(fate)
+            return
         if flight.committed_at is None:
             self._landed(flight)
         if fate is Fate.APPLIED:
@@ -249,9 +301,10 @@ class Flights:
             else:
                 write.fail(
                     OutcomeUnknownError(
-                        f"{write.name} was logged at index {flight.index} of shard {self._shard},"
-                        " and this replica stopped or was overtaken by a snapshot before it"
-                        " applied it: read whether it happened, or repeat it with its session"
+                        f"{write.name} was logged at index {flight.index} of shard"
+                        f" {self._shard}, and this replica stopped or was overtaken by a snapshot"
+                        " before it applied it: read whether it happened, or repeat it with its"
+                        " session"
                     )
                 )
 
