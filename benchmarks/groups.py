@@ -27,7 +27,7 @@ from typing import Any, Final
 import uvloop
 from apply import MESSAGES, catalog, pairs
 from quorate.apply.entries import LoggedCommand
-from quorate.apply.program import families_of
+from quorate.apply.program import Program, families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message, Peer
 from quorate.groups.shard.context import ReplicaContext, ShardHooks
@@ -40,6 +40,7 @@ from quorate.storage.engine.rocks import RocksEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import FileWitnesses
+from quorate.topology.commands.routes import ROUTES
 
 COROUTINES: Final = 1_000
 ITEMS: Final = 1_000
@@ -158,6 +159,7 @@ async def measure(directory: Path, load: Load, seconds: float) -> dict[str, Any]
             send_snapshots=alone.needed,
         ),
         rng=random.Random(1),
+        program=Program.of(made, METADATA.group, ROUTES),
     )
     shards.append(shard)
     shard.start(Configuration.of([Member(me)]))

@@ -14,13 +14,14 @@ from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.shard_data import ShardData
+from quorate.topology.commands.routes import ROUTES
 
 
 class Replica:
     """Evaluates and stores entry by entry; tells the processor time of both."""
 
     def __init__(self, catalog: Catalog, shard: ShardId, data: ShardData) -> None:
-        program = Program.of(catalog, shard.group)
+        program = Program.of(catalog, shard.group, ROUTES)
         self._applier: Final = Applier(catalog, shard, data, counted=program.counted)
         self._evaluator: Final = Evaluator(program, shard, data)
         self._data: Final = data

@@ -38,7 +38,11 @@ def older(place: Path) -> Path:
     for name, pattern, instead in (
         ("pyproject.toml", r'^version = ".*"', f'version = "{OLDER}"'),
         ("src/quorate/apply/levels.py", r"^CORE_LEVEL: Final = \d+", "CORE_LEVEL: Final = 1"),
-        ("src/quorate/apply/control.py", r"^ *\(pb\.\w+, \S+, levels\.\w+\),\n", ""),
+        (
+            "src/quorate/topology/commands/routes.py",
+            r"^ *ControlRoute\(pb\.\w+, \S+, [A-Z]+_FROM\b.*\),\n",
+            "",
+        ),
     ):
         text, count = re.subn(pattern, instead, (source / name).read_text(), flags=re.MULTILINE)
         assert count, name

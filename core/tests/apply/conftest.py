@@ -33,6 +33,7 @@ from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
+from quorate.topology.commands.routes import ROUTES
 from quorate.v1 import command_pb2 as pb
 
 SHARD: Final = ShardId("tested", 3)
@@ -178,16 +179,24 @@ class Machine:
         families = families_of(self.catalog, self.shard.group)
         self.data = ShardData.open(self.home, families)
         self.failed: list[tuple[str, int, Exception]] = []
-        program = Program.of(self.catalog, self.shard.group, self.in_force)
+        self.program = Program.of(self.catalog, self.shard.group, ROUTES, self.in_force)
         self.applier = Applier(
             self.catalog,
             self.shard,
             self.data,
-            counted=program.counted,
-            places=program.places,
+            counted=self.program.counted,
+            places=self.program.places,
             clock=self.clock,
             limits=self.limits,
         )
+        self.evaluate_with(self.program)
+        #: The index of the newest entry that was evaluated, and what each came to.
+        self.logged = self.data.applied
+        self.outcomes: dict[int, tuple[Outcome, ...]] = {}
+
+    def evaluate_with(self, program: Program, **given: Any) -> None:
+        """Evaluate from now on with another program, or another of the evaluator's arguments."""
+        self.program = program
         self.evaluator = Evaluator(
             program,
             self.shard,
@@ -196,10 +205,8 @@ class Machine:
             processor=self.processor,
             limits=self.bounds,
             on_failure=lambda *failure: self.failed.append(failure),
+            **given,
         )
-        #: The index of the newest entry that was evaluated, and what each came to.
-        self.logged = self.data.applied
-        self.outcomes: dict[int, tuple[Outcome, ...]] = {}
 
     def entry(
         self, *commands: LoggedCommand, at_ms: int = 0, checked: tuple[int, int] = (0, 0)

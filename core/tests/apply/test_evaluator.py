@@ -21,6 +21,7 @@ from quorate.apply.sessions import number_at
 from quorate.plugin import Txn
 from quorate.storage.engine.port import DamagedError, EngineError, StalledError
 from quorate.storage.families import EVENTS
+from quorate.topology.commands.routes import ROUTES
 from quorate.v1.control_pb2 import AdoptSlots, OpenSession, RaiseGeneration
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def test_a_poison_command_costs_its_caller_an_error_and_nobody_else(
 def test_a_failure_is_logged_with_index_and_command(
     machine: Machine, caplog: pytest.LogCaptureFixture
 ) -> None:
-    program = Program.of(machine.catalog, machine.shard.group)
+    program = Program.of(machine.catalog, machine.shard.group, ROUTES)
     evaluator = Evaluator(program, machine.shard, machine.data)
     with caplog.at_level(logging.ERROR):
         evaluator.evaluate(1, [[machine.script(["fail", "KeyError"])]], 0)
@@ -224,10 +225,9 @@ def test_a_damaged_row_is_no_outcome_even_when_the_handler_goes_on(
 
 def replace_handler(machine: Machine, apply: Callable[..., object]) -> None:
     name = StringValue.DESCRIPTOR.full_name
-    program = machine.evaluator._program
-    handler = program.handlers[name]._replace(apply=apply)  # type: ignore[arg-type]
-    handlers = {**program.handlers, name: handler}
-    vars(machine.evaluator)["_program"] = replace(program, handlers=handlers)
+    handler = machine.program.handlers[name]._replace(apply=apply)  # type: ignore[arg-type]
+    handlers = {**machine.program.handlers, name: handler}
+    machine.evaluate_with(replace(machine.program, handlers=handlers))
 
 
 def test_a_failed_command_is_reported_once_however_often_its_entry_is_stored(

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from quorate.apply.splits import OTHER
 from quorate.control.growth import Bounds, Growth
 from quorate.plugin import Rejected, ShardRef
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.commands.splits import OTHER
 
 from core.tests.control.conftest import Stage
 

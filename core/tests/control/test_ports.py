@@ -9,7 +9,7 @@ from google.protobuf.message import Message as Proto
 from google.protobuf.struct_pb2 import ListValue
 from google.protobuf.wrappers_pb2 import Int64Value, StringValue
 from quorate.apply.entries import LoggedCommand
-from quorate.apply.program import families_of
+from quorate.apply.program import Program, families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
@@ -29,6 +29,7 @@ from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import MemoryWitnesses
+from quorate.topology.commands.routes import ROUTES
 
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
@@ -126,6 +127,7 @@ class Node:
                 send_snapshots=self.needed,
             ),
             rng=cluster.world.rng(name),
+            program=Program.of(cluster.catalog, METADATA.group, ROUTES),
         )
         self.proposed: list[tuple[float, Proto, ShardRef]] = []
         self.timers = Timers([LIVENESS], lambda: [self.shard], self._propose, loop=self.loop)

@@ -50,6 +50,7 @@ from quorate.rpc.identities import Guard
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.topology.commands.routes import ROUTES
 from quorate.v1.control_pb2 import ShardMember, ShardRow
 
 SHARD = ShardId("sample", 0)
@@ -181,7 +182,14 @@ class Node:
         self.take_step: Callable[[AskedStep], Awaitable[StepTaken]] = self._take_step
         self.step: StepTaken | Exception = StepTaken("learner")
         self.groups = Groups(
-            name, catalog, self, self.forwarder, loop=self.loop, limits=LIMITS, write_timeout_s=60
+            name,
+            catalog,
+            self,
+            self.forwarder,
+            loop=self.loop,
+            limits=LIMITS,
+            write_timeout_s=60,
+            control=ROUTES,
         )
         #: Whom it asks, when another node reads for a caller.
         self.authority = Open()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.evaluator import Evaluation
-from quorate.apply.program import families_of
+from quorate.apply.program import Program, families_of
 from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Message, Peer
@@ -15,6 +15,7 @@ from quorate.groups.shard.log_keeper import TailJournal, open_journal
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Row
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.commands.routes import ROUTES
 
 from tests.support.sim import facts
 from tests.support.sim.data import LivingHome, ObservedData
@@ -55,6 +56,7 @@ class Hosted:
             ),
             process.hooks(self),
             rng=around.world.rng(f"replica/{process.life}/{name}"),
+            program=Program.of(around.hosting.catalog, shard.group, ROUTES),
         )
         self.replica: Final = self.shard.replica
         self._evaluate: Final = self.shard.evaluator.evaluate

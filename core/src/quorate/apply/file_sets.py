@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
-from quorate.apply.layers import Layer, Rows, Table
+from quorate.apply.layers import Rows, Table
 from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.slot_set import SlotSet
 from quorate.plugin import Rejected
@@ -64,40 +64,11 @@ def ingested_by(table: Table | None, index: int) -> pb.FileSet | None:
     return None
 
 
-def open_set(
-    layer: Layer, asked: pb.OpenFileSet, revision: int, now_ms: int, generation: int
-) -> pb.FileSet:
-    """Open a set, or return the one of that name."""
-    if not asked.name or not asked.command:
-        raise Rejected("INVALID_ARGUMENT", "name the file set, and the command of its rows")
-    known = find(layer, asked.name)
-    if known is not None:
-        _refuse_dropped(known)
-    if known is not None and known.command != asked.command:
-        raise Rejected(
-            "OTHER_LOAD",
-            f"the files of {asked.name} have rows of {known.command}, not of {asked.command}:"
-            " choose another name",
-        )
-    if known is not None:
-        return known
-    opened = pb.FileSet(
-        name=asked.name,
-        command=asked.command,
-        state=pb.FileSet.OPEN,
-        revision=revision,
-        now_ms=now_ms,
-        generation=generation,
-    )
-    _put(layer, opened)
-    return opened
-
-
 def check_ingest(asked: pb.IngestFileSet, known: pb.FileSet | None, slots: SlotSet) -> pb.FileSet:
     """Return the set that can be ingested, or was; raises `Rejected`."""
     if known is None:
         raise Rejected("NOT_FOUND", f"there is no file set {asked.name}: open it first")
-    _refuse_dropped(known)
+    refuse_dropped(known)
     if known.state != pb.FileSet.OPEN:
         if _rows_of(known.files) != _rows_of(asked.files):
             raise Rejected(
@@ -174,78 +145,6 @@ def check_room(
                 )
 
 
-def ingest(layer: Layer, known: pb.FileSet, asked: pb.IngestFileSet, index: int) -> pb.FileSet:
-    """Record that the entry at an index puts files in place; return the set."""
-    known.state, known.ingested_at = pb.FileSet.INGESTED, index
-    for file in asked.files:
-        # What the ranges were for is over.
-        kept = known.files.add()
-        kept.CopyFrom(file)
-        kept.ClearField("ranges")
-    known.rows = sum(count.items for count in asked.counts)
-    _put(layer, known)
-    return known
-
-
-def stage(layer: Layer, known: pb.FileSet, asked: pb.IngestFileSet) -> pb.FileSet:
-    """Keep the files of a set for a publication; return the set."""
-    known.state, known.slots = pb.FileSet.STAGED, asked.slots
-    known.files.extend(asked.files)
-    known.counts.extend(asked.counts)
-    _put(layer, known)
-    return known
-
-
-def check_close(asked: pb.CloseFileSet, known: pb.FileSet | None, slots: SlotSet) -> pb.FileSet:
-    """Return the set that can be closed for a publication, or is; raises `Rejected`."""
-    if known is None:
-        raise Rejected("NOT_FOUND", f"there is no file set {asked.name}: stage it first")
-    _refuse_dropped(known)
-    staged = known.state == pb.FileSet.STAGED and known.command == asked.command
-    if not staged and (known.state, known.publication) != (pb.FileSet.CLOSED, asked.publication):
-        raise Rejected("FAILED_PRECONDITION", f"the file set {asked.name} is not staged")
-    return check_files(known, known, slots) if known.files else known
-
-
-def close(
-    layer: Layer, known: pb.FileSet, publication: int, settled: Iterable[pb.FactRow]
-) -> pb.FileSet:
-    """Record that a publication may put the files of a set in place at any time; return the set."""
-    known.state, known.publication = pb.FileSet.CLOSED, publication
-    known.settled.extend(settled)
-    _put(layer, known)
-    return known
-
-
-def open_published(layer: Layer, known: pb.FileSet, index: int, *, committed: bool) -> pb.FileSet:
-    """Record that the entry at an index ends a publication of a set; return the set."""
-    settled = list(known.settled)
-    known.ClearField("settled")
-    known.ClearField("publication")
-    if not committed:
-        known.state = pb.FileSet.STAGED
-        _put(layer, known)
-        return known
-    for row in settled:
-        layer.put(row.family, row.key, row.value)
-    asked = pb.IngestFileSet(files=known.files, counts=known.counts)
-    for name in ("files", "counts", "slots"):
-        known.ClearField(name)
-    return ingest(layer, known, asked, index if asked.files else 0)
-
-
-def drop(layer: Layer, asked: pb.DropFileSet) -> None:
-    """End a set for good, unless it was ingested; or forget it."""
-    known = find(layer, asked.name)
-    if known is not None and known.state == pb.FileSet.CLOSED:
-        raise Rejected(PUBLISHING, f"{asked.name} is being published: try again")
-    if asked.forget:
-        layer.delete(FILE_SETS, asked.name.encode())
-        return
-    if known is None or known.state != pb.FileSet.INGESTED:
-        _put(layer, pb.FileSet(name=asked.name, state=pb.FileSet.DROPPED))
-
-
 def rows_by_family(files: Iterable[pb.SortedFile]) -> Mapping[str, int]:
     """Return the number of rows of each family."""
     found: dict[str, int] = {}
@@ -258,10 +157,7 @@ def _rows_of(files: Iterable[pb.SortedFile]) -> set[tuple[str, bytes]]:
     return {(file.family, file.rows_digest) for file in files}
 
 
-def _refuse_dropped(known: pb.FileSet) -> None:
+def refuse_dropped(known: pb.FileSet) -> None:
+    """Raise `Rejected` for a set that was dropped."""
     if known.state == pb.FileSet.DROPPED:
         raise Rejected(ABORTED, f"load {known.name} was aborted: choose another load id")
-
-
-def _put(layer: Layer, row: pb.FileSet) -> None:
-    layer.put(FILE_SETS, row.name.encode(), row.SerializeToString(deterministic=True))

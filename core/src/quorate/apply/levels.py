@@ -8,10 +8,7 @@ is started.
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
-from quorate.apply.txn import ShardTxn
-from quorate.plugin import Rejected
 from quorate.plugin.catalog import Catalog
-from quorate.storage.families import LEVELS, NODES
 from quorate.v1 import control_pb2 as pb
 from quorate.v1.levels_pb2 import Feature, FeatureLevel
 
@@ -35,11 +32,6 @@ LOWEST: Final = 1
 NOT_IN_FORCE: Final = "LEVEL_NOT_IN_FORCE"
 #: A node does not support what is in force in its cluster.
 TOO_OLD: Final = "RELEASE_TOO_OLD"
-#: A node keeps the levels from rising.
-BLOCKED: Final = "UPGRADE_BLOCKED"
-
-_END: Final = b"\xff"
-_ALL: Final = 1 << 30
 
 
 def levels_of(catalog: Catalog) -> Mapping[str, int]:
@@ -81,69 +73,11 @@ def features(
             next=(top := max(level, *most.values())),
             lacking=[node for node, each in most.items() if each < top],
         )
-        for name, most in _declared_by_feature(declared).items()
+        for name, most in declared_by_feature(declared).items()
     ]
 
 
-def found(txn: ShardTxn) -> None:
-    """Begin a cluster at the highest levels that all of its nodes support."""
-    for name, most in _declared_by_feature(_declared(txn)).items():
-        if min(most.values()) > LOWEST:
-            _put(txn, name, min(most.values()))
-
-
-def raise_all(txn: ShardTxn, known: Collection[str]) -> pb.RaiseLevelsReply:
-    """Raise every level to the highest that any node supports; `known` are further nodes.
-
-    Raises `Rejected` while a node does not: nothing is raised then.
-    """
-    declared = _declared(txn)
-    by_node = {each.node: each for each in declared}
-    silent = sorted(set(known) - by_node.keys())
-    if silent:
-        raise Rejected(BLOCKED, f"{silent[0]} is being added: wait until it has started")
-    raised = [
-        each for each in features(declared, in_force(txn)) if each.lacking or each.next > each.level
-    ]
-    for each in raised:
-        if each.lacking:
-            nodes = (_release(by_node[node], each.name) for node in each.lacking)
-            raise Rejected(
-                BLOCKED,
-                f"level {each.next} of {each.name} is missing on {', '.join(nodes)}: upgrade"
-                " it, or take it out of the cluster with `quorate member remove`; nothing was"
-                " raised",
-            )
-    for each in raised:
-        _put(txn, each.name, each.next)
-    return pb.RaiseLevelsReply(levels=rows_of({each.name: each.next for each in raised}))
-
-
-def in_force(txn: ShardTxn) -> dict[str, int]:
-    """Return the levels in force."""
-    rows = txn.scan(LEVELS, b"", _END, limit=_ALL)
-    return by_feature(FeatureLevel.FromString(row.value) for row in rows)
-
-
-def check(txn: ShardTxn, declaration: pb.NodeDeclaration) -> None:
-    """Raise `Rejected` for a node that does not support what is in force."""
-    why = lacking(by_feature(declaration.levels), in_force(txn))
-    if why is not None:
-        raise Rejected(TOO_OLD, f"{declaration.node} is too old for its cluster: {why}")
-
-
-def _release(node: pb.NodeDeclaration, feature: str) -> str:
-    """Name the release of a node: builds of different levels may have the same version."""
-    level = by_feature(node.levels).get(feature, LOWEST)
-    return f"{node.node} ({node.version or 'an older release'}, level {level})"
-
-
-def _declared(txn: ShardTxn) -> list[pb.NodeDeclaration]:
-    rows = txn.scan(NODES, b"", _END, limit=_ALL)
-    return [pb.NodeDeclaration.FromString(row.value) for row in rows]
-
-
-def _declared_by_feature(
+def declared_by_feature(
     declared: Collection[pb.NodeDeclaration],
 ) -> dict[str, dict[str, int]]:
     """Return the level of each node by feature; nodes without a feature are left out."""
@@ -156,8 +90,3 @@ def _declared_by_feature(
         }
         for name in sorted(set().union(*can.values()))
     }
-
-
-def _put(txn: ShardTxn, name: str, level: int) -> None:
-    row = FeatureLevel(feature=name, level=level)
-    txn.put(LEVELS, name.encode(), row.SerializeToString(deterministic=True))

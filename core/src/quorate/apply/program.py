@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from google.protobuf.message import Message
 
-from quorate.apply import control, levels
+from quorate.apply import levels
+from quorate.apply.control import SCOPE, ControlRoute
 from quorate.apply.places import Places
 from quorate.apply.scope import Family, Scope
 from quorate.plugin import FENCE_NAMES, Command, FenceNames, FileLoad, Table, Txn
@@ -16,6 +18,8 @@ from quorate.plugin.slots import slot_of, slots_of
 
 #: The extension point of tables that are loaded and read.
 TABLES: Final = "spark.tables"
+
+_NONE: Final[Mapping[str, ControlRoute]] = MappingProxyType({})
 
 
 class Handler(NamedTuple):
@@ -46,6 +50,11 @@ class Program:
 
     #: By the full name of the command's message.
     handlers: Mapping[str, Handler]
+    #: Core's own commands, by the full names of their messages: clients cannot send them.
+    control: Mapping[str, ControlRoute]
+    #: Those that a frozen shard carries out, and those about the files of a set.
+    of_frozen: frozenset[str]
+    of_files: frozenset[str]
     #: The families of plugins whose rows callers see.
     public: frozenset[str]
     #: The families whose changes are events.
@@ -68,16 +77,28 @@ class Program:
     fences: tuple[bytes, ...]
 
     @classmethod
-    def of(cls, catalog: Catalog, group: str, in_force: Callable[[str], int] | None = None) -> Self:
-        """Return the program of a group; by default all that it can is in force."""
+    def of(
+        cls,
+        catalog: Catalog,
+        group: str,
+        control: Mapping[str, ControlRoute] = _NONE,
+        in_force: Callable[[str], int] | None = None,
+    ) -> Self:
+        """Return the program of a group; by default all that it can is in force.
+
+        `control` are core's own commands: every shard of a cluster needs them.
+        """
         own = [each for each in catalog.families.values() if each.group == group]
         public = frozenset(family.name for family in own if Family.of(family).public)
         handlers = _handlers(catalog, group)
         places = Places.of(catalog, group, handlers)
         return cls(
             handlers=handlers,
+            control=control,
+            of_frozen=frozenset(name for name, each in control.items() if each.of_frozen),
+            of_files=frozenset(name for name, each in control.items() if each.of_files),
             public=public,
-            watched=public.union(control.SCOPE.writes),
+            watched=public.union(SCOPE.writes),
             counted=tuple(family.name for family in own if family.counted),
             plugins=frozenset(catalog.declared),
             mirrored=mirrored(catalog, group),

@@ -10,17 +10,14 @@ from struct import Struct
 from typing import Final
 
 from quorate.apply.layers import Layer
-from quorate.apply.txn import ShardTxn
 from quorate.storage.events import (
     LOW_KEY,
     TIMES,
     event_key,
-    oldest_entry,
     time_key,
     timed_index,
 )
 from quorate.storage.families import EVENTS
-from quorate.v1 import control_pb2 as pb
 
 _TIME: Final = Struct(">q")
 #: The number of recorded times in a full log.
@@ -57,14 +54,3 @@ def trim(layer: Layer, index: int, now_ms: int, retained_entries: int, retained_
         for key in passed:
             layer.delete(EVENTS, key)
     layer.put(EVENTS, time_key(index), _TIME.pack(now_ms))
-
-
-def trim_history(txn: ShardTxn, command: pb.TrimHistory, _: object) -> None:
-    """Delete the events up to an entry, with the times that were recorded for them."""
-    layer, low = txn.layer, txn.layer.get(EVENTS, LOW_KEY)
-    if command.index < oldest_entry(low):
-        return
-    layer.delete_range(EVENTS, b"" if low is None else low, event_key(command.index + 1))
-    layer.put(EVENTS, LOW_KEY, event_key(command.index))
-    # A time that stayed would set the mark of what is gone back.
-    layer.delete_range(EVENTS, TIMES[0], time_key(command.index + 1))

@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from quorate.apply.members import is_changing, is_placed, replicas_of, replicas_wanted
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.census import Census
@@ -18,6 +17,7 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.planner import Move, Placed, Plan, Site, misplaced, plan
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard_creation import Submit, site_of
+from quorate.groups.topology_rows import is_changing, is_placed, replicas_of, replicas_wanted
 from quorate.plugin import METADATA_GROUP, Controller, NodeApi, Rejected, ShardRef
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import MEMBERS

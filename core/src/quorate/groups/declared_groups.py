@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from quorate.apply.members import parents_of
+from quorate.groups.topology_rows import parents_of
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.v1.control_pb2 import ShardRow

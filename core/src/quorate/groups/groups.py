@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, Literal, TypeVar
 
 from google.protobuf.message import Message
 
+from quorate.apply.control import ControlRoute
 from quorate.apply.entries import Stamp
 from quorate.apply.levels import ASKED_FROM, CORE
 from quorate.apply.outcomes import Outcome, Refusal
@@ -77,9 +78,11 @@ class Groups:
         audit: Audit | None = None,
         quotas: Quotas | None = None,
         authority: Authority | None = None,
+        control: Mapping[str, ControlRoute],
     ) -> None:
         self._audit: Final = audit
         self._catalog: Final = catalog
+        self._control: Final = control
         self._shards: Final = shards
         self._loop: Final = loop
         self._limits: Final = limits
@@ -201,7 +204,7 @@ class Groups:
         """Replicate one of core's own commands on a shard, if that owns the slots."""
         self._shards.slot_map.members(shard)
         name = message.DESCRIPTOR.full_name
-        if not routing.is_control(name):
+        if name not in self._control:
             raise LookupError(f"{name} is not one of core's own commands")
         answers: list[Answer | Exception] = []
         request = Request(self.deadline(timeout_s), None, answers.append, parts=1, batch=False)
@@ -309,7 +312,12 @@ class Groups:
         for place, each in enumerate(forwarded):
             try:
                 message = routing.check_forwarded(
-                    self._catalog, shard, each.command, self._limits, self._shards.knowing
+                    self._catalog,
+                    self._control,
+                    shard,
+                    each.command,
+                    self._limits,
+                    self._shards.knowing,
                 )
                 if message is not None:
                     name = each.command.caller

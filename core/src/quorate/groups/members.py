@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from quorate.apply.members import OTHER_REPLICA, check_goes_on
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import NotLeaderError, RefusedError
@@ -15,6 +14,7 @@ from quorate.consensus.status import FollowerStatus, ReplicaStatus
 from quorate.groups.refusals import NoLeaderError, NotProposedError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import Submit
+from quorate.groups.topology_rows import OTHER_REPLICA, check_goes_on
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import MEMBERS

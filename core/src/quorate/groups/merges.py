@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from quorate.apply import freezes, merges, sessions, unions
+from quorate.apply import freezes, sessions, unions
 from quorate.apply.entries import whole
 from quorate.apply.file_sets import PUBLISHING
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
@@ -13,6 +13,7 @@ from quorate.groups.routing.proposing import propose_step
 from quorate.groups.shard.shard import Shard
 from quorate.groups.steps import STEP_S, Steps
 from quorate.groups.timing import pause
+from quorate.groups.topology_rows import MERGE_OVER, REFUSED
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
@@ -39,7 +40,7 @@ _FROZEN_S: Final = 2.0
 
 _PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
 #: Refusals that may not come again.
-_FOR_NOW: Final = frozenset({freezes.NOT_YET, merges.OVER, PUBLISHING})
+_FOR_NOW: Final = frozenset({freezes.NOT_YET, MERGE_OVER, PUBLISHING})
 
 
 def check_small(data: ShardData, name: str) -> None:
@@ -47,7 +48,7 @@ def check_small(data: ShardData, name: str) -> None:
     rows = rows_in(data)
     if rows > MOST_ROWS:
         raise Rejected(
-            merges.REFUSED,
+            REFUSED,
             f"shard {name} is the smaller one and has about {rows:,} rows: at most {MOST_ROWS:,}"
             " are added to another shard, since commands wait for that",
         )
@@ -70,7 +71,7 @@ def check_alike(base: Shard, other: Shard, common: int) -> None:
         orphans = each.data.orphans
         if (family := next((f for f in orphans if each.data.estimates()[f]), None)) is not None:
             raise Rejected(
-                merges.REFUSED,
+                REFUSED,
                 f"shard {each.id} has rows of {family}, and no plugin says what becomes of them:"
                 " enable its plugin, or delete them with `quorate plugin purge`",
             )
@@ -78,7 +79,7 @@ def check_alike(base: Shard, other: Shard, common: int) -> None:
     found = sessions.in_both(base.data, other.data, revision)
     if found is not None:
         raise Rejected(
-            merges.REFUSED,
+            REFUSED,
             f"{base.id} and {other.id} have each opened {found} for themselves: merge them when one"
             " of both is closed",
         )

@@ -19,7 +19,6 @@ from typing import Any, Final
 from quorate.apply import levels
 from quorate.apply.entries import whole
 from quorate.apply.layers import Rows
-from quorate.apply.members import is_forming, parents_of, replicas_of, replicas_wanted
 from quorate.apply.program import families_of, mirrored
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
@@ -38,6 +37,7 @@ from quorate.groups.shard.shard import Shard, replica_name
 from quorate.groups.shard_creation import ShardCreation, Submit
 from quorate.groups.snapshots.first_state import begin_part, unite
 from quorate.groups.splits import Splits
+from quorate.groups.topology_rows import is_forming, parents_of, replicas_of, replicas_wanted
 from quorate.groups.unopened import Asked, Unopened
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog

@@ -7,12 +7,12 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
 
-from quorate.apply.members import is_placed, replicas_of
 from quorate.consensus.messages import Peer
 from quorate.groups.planner import Placed, Site, founders
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end
+from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut

@@ -6,12 +6,12 @@ import logging
 from typing import Final
 
 from quorate.apply import cuts
-from quorate.apply.members import replicas_of
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.routing.proposing import propose_step
 from quorate.groups.shard.shard import Shard
 from quorate.groups.steps import STEP_S, Steps
 from quorate.groups.timing import pause
+from quorate.groups.topology_rows import replicas_of
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA, ShardId

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from quorate.apply.members import is_placed, replicas_of
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.census import Census
@@ -25,6 +24,7 @@ from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import heir_of
 from quorate.groups.shard_creation import Submit
 from quorate.groups.timing import end, pause, until_beat
+from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.v1.control_pb2 import MoveReplica, ShardMember, ShardRow

@@ -10,7 +10,6 @@ from google.protobuf.message import DecodeError, Message
 from pydantic import TypeAdapter, ValidationError
 
 from quorate.apply import levels
-from quorate.apply.members import OVER
 from quorate.config.addresses import split_address
 from quorate.config.sections import Name
 from quorate.consensus.messages import Peer
@@ -28,6 +27,7 @@ from quorate.groups.refusals import (
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard_creation import difference_of
 from quorate.groups.timing import Pause, pause
+from quorate.groups.topology_rows import CHANGE_OVER
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
@@ -320,7 +320,7 @@ class Members:
                 await self._record(pb.FinishMemberChange(node=goal.node, number=number))
         except Rejected as refusal:
             # An attempt whose answer was lost, or another call, may have finished the change.
-            if refusal.code != OVER or not all(await self._reached(goal)):
+            if refusal.code != CHANGE_OVER or not all(await self._reached(goal)):
                 raise
 
     async def _reached(self, goal: Goal) -> list[bool]:

@@ -50,6 +50,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.rpc.file_service import NodeFilePeers
 from quorate.rpc.forwarder import NodeForwarder
 from quorate.storage.engine.port import DamagedError
+from quorate.topology.commands.routes import ROUTES
 
 _log = logging.getLogger(__name__)
 
@@ -394,6 +395,7 @@ def _groups_of(
         quotas=quotas,
         authority=authority,
         audit=None if audit is None else audit.command,
+        control=ROUTES,
     )
 
 

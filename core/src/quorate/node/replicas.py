@@ -30,6 +30,7 @@ from quorate.rpc.asking import wall_ms
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop
+from quorate.topology.commands.routes import ROUTES
 from quorate.v1.control_pb2 import CheckRows
 
 _log = logging.getLogger(__name__)
@@ -190,7 +191,7 @@ class Replicas:
 
     def _program(self, group: str) -> Program:
         if group not in self._programs:
-            self._programs[group] = Program.of(self._catalog, group, self.shards.level)
+            self._programs[group] = Program.of(self._catalog, group, ROUTES, self.shards.level)
         return self._programs[group]
 
     def _request_sync(self, shard: ShardId) -> None:

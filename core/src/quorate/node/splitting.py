@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply.freezes import NOT_YET
-from quorate.apply.merges import check_mergeable, check_pair, common_ancestor
-from quorate.apply.splits import check_splittable, parts_of
 from quorate.groups.groups import Groups
 from quorate.groups.merges import check_alike, rows_in
 from quorate.groups.node_shards import NodeShards
@@ -16,6 +14,8 @@ from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slots_in
+from quorate.topology.commands.merges import check_mergeable, check_pair, common_ancestor
+from quorate.topology.commands.splits import check_splittable, parts_of
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import (
     AbandonSplit,

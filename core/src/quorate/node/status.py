@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply import levels
-from quorate.apply.members import replicas_of
 from quorate.groups.census import Census
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
+from quorate.groups.topology_rows import replicas_of
 from quorate.healing.repairs import Repairs
 from quorate.node.ground import Ground
 from quorate.node.leader_tasks import LeaderTasks

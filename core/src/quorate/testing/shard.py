@@ -30,6 +30,7 @@ from quorate.storage.events import EventLog, StoredEvent
 from quorate.storage.families import COUNTS, DEADLINE_KEYS, DEADLINES, FENCES, SEQUENCES, SYSTEM
 from quorate.testing.probes import Apply, wrapped
 from quorate.testing.stored import deadlines_in, events_of, rows_in
+from quorate.topology.commands.routes import ROUTES
 
 #: No limits: the caller alone divides entries into batches.
 _STORED: Final = ApplyLimits(turn_bytes=1 << 62, turn_s=float("inf"))
@@ -125,7 +126,7 @@ class MemoryShard:
         self._met: Final[deque[InternalError]] = deque()
         self._bugs: Final[dict[int, InternalError]] = {}
         self._answered: Final[dict[int, type[Message]]] = {}
-        program = Program.of(wrapped(catalog, self._noting), group)
+        program = Program.of(wrapped(catalog, self._noting), group, ROUTES)
         shard = ShardId(group, number)
         self.applier: Final = Applier(
             catalog, shard, self.data, counted=program.counted, limits=_STORED

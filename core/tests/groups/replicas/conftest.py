@@ -16,6 +16,7 @@ from quorate.apply.applier import ApplyLimits
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.evaluator import EvaluationLimits
 from quorate.apply.outcomes import Outcome
+from quorate.apply.program import Program
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
@@ -40,6 +41,7 @@ from quorate.storage.log.node_log import FAMILY, NodeLog
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import MemoryWitnesses
 from quorate.storage.notes import MemoryNotes
+from quorate.topology.commands.routes import ROUTES
 
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
@@ -248,6 +250,7 @@ class Node:
             ),
             rng=world.rng(f"{self.name}/{self.lives}/{shard}"),
             epoch=epoch,
+            program=Program.of(self.catalog, shard.group, ROUTES),
         )
 
     async def _catch_up(self, shard: Shard, timeout_s: float) -> bool:

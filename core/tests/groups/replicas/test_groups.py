@@ -14,6 +14,7 @@ from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
 from quorate.groups.routing.proposing import Result, Timed
 from quorate.plugin import SessionRef
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.commands.routes import ROUTES
 
 if TYPE_CHECKING:
     from core.tests.groups.replicas.conftest import Cluster, Node
@@ -50,7 +51,13 @@ def faces_of(cluster: Cluster) -> dict[str, Groups]:
     for name, node in cluster.nodes.items():
         hops = Hops(node, faces)
         faces[name] = Groups(
-            name, node.catalog, node.shards, hops, loop=node.loop, limits=LimitsSection()
+            name,
+            node.catalog,
+            node.shards,
+            hops,
+            loop=node.loop,
+            limits=LimitsSection(),
+            control=ROUTES,
         )
     return faces
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.apply.entries import LoggedCommand
-from quorate.apply.members import MOVING, replicas_of
 from quorate.groups import moves
 from quorate.groups.members import Goal, Step, next_step
 from quorate.groups.refusals import NoLeaderError, NotProposedError, OutcomeUnknownError
+from quorate.groups.topology_rows import MOVING, replicas_of
 from quorate.observe.failpoints import arm
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId

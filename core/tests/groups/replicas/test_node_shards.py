@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.entries import of_shard
-from quorate.apply.members import is_changing, replicas_of
-from quorate.apply.splits import parts_of
 from quorate.consensus.timing import Timing
 from quorate.groups.declared_groups import GroupsDifferError
+from quorate.groups.topology_rows import is_changing, replicas_of
 from quorate.plugin import RaftGroup
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slots_in
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import SHARDS
 from quorate.storage.notes import Note
+from quorate.topology.commands.splits import parts_of
 from quorate.v1.control_pb2 import BeginMerge, BeginSplit, CreateShards, ShardMember, ShardRow
 
 if TYPE_CHECKING:

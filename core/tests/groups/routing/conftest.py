@@ -26,6 +26,7 @@ from quorate.plugin.declared import declare
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
+from quorate.topology.commands.routes import ROUTES
 from quorate.v1.batch_pb2 import BatchReply
 from quorate.v1.control_pb2 import ShardMember, ShardRow
 
@@ -166,6 +167,7 @@ class FakeNode:
             loop=cluster.loop,
             limits=LimitsSection(),
             authority=cluster.authorities.get(name),
+            control=ROUTES,
         )
 
     @property

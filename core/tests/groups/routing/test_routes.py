@@ -13,6 +13,7 @@ from quorate.plugin import Invalid, Rejected, keys
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slot_of
+from quorate.topology.commands.routes import ROUTES
 from quorate.v1.control_pb2 import OpenSession
 
 LIMITS = LimitsSection(key_bytes=20, value_bytes=100, command_bytes=1_000, batch_items=4)
@@ -86,7 +87,7 @@ def test_a_forwarded_command_is_checked_again(
 
     def forwarded(message: Any, *slots: int, shard: ShardId = shard) -> None:
         logged = LoggedCommand(message.DESCRIPTOR.full_name, message.SerializeToString(), slots)
-        routing.check_forwarded(catalog, shard, logged, LIMITS, knowing)
+        routing.check_forwarded(catalog, ROUTES, shard, logged, LIMITS, knowing)
 
     slots = sorted({slot_of(keys.pack(owner)) for owner in "ab"})
     forwarded(batch("ab"), *slots)
@@ -107,14 +108,14 @@ def test_a_forwarded_command_is_checked_again(
 def test_without_a_slot_goes_core_alone(catalog: Catalog) -> None:
     shard = ShardId("sample", 0)
     opening = LoggedCommand("quorate.v1.OpenSession", b"", slotless=True)
-    routing.check_forwarded(catalog, shard, opening, LIMITS, knowing)
+    routing.check_forwarded(catalog, ROUTES, shard, opening, LIMITS, knowing)
     smuggled = LoggedCommand(WRITE, b"", slotless=True)
     with pytest.raises(Invalid, match="needs slots"):
-        routing.check_forwarded(catalog, shard, smuggled, LIMITS, knowing)
+        routing.check_forwarded(catalog, ROUTES, shard, smuggled, LIMITS, knowing)
     # A row of core's own: logged as a command it would stop every replica.
     row = LoggedCommand("quorate.v1.ShardRow", b"", slotless=True)
     with pytest.raises(Invalid, match="needs slots"):
-        routing.check_forwarded(catalog, shard, row, LIMITS, knowing)
+        routing.check_forwarded(catalog, ROUTES, shard, row, LIMITS, knowing)
     damaged = LoggedCommand("quorate.v1.OpenSession", b"\xff", slotless=True)
     with pytest.raises(Invalid, match=r"command: its 1 bytes are not a quorate\.v1\.OpenSession"):
-        routing.check_forwarded(catalog, shard, damaged, LIMITS, knowing)
+        routing.check_forwarded(catalog, ROUTES, shard, damaged, LIMITS, knowing)

@@ -3,14 +3,15 @@
 from collections.abc import Container
 from typing import Any
 
-from quorate.apply import evaluator, merges, unions
+from quorate.apply import unions
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.entry_builder import EntryBuilder
+from quorate.apply.evaluator import Evaluator
 from quorate.apply.outcomes import Outcome
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
 from quorate.groups.merges import Merges
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.shard import proposer
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
 from quorate.groups.timing import pause
@@ -19,6 +20,8 @@ from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.engine.port import Engine
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES, SHARDS
+from quorate.topology import rows
+from quorate.topology.commands import merges
 from quorate.v1.control_pb2 import FinishMerge, ShardRow, UnitedRow
 
 from tests.support.sim.bugs.catalogue import bug
@@ -27,7 +30,7 @@ from tests.support.sim.bugs.splits import GAP, PEACE
 _add = first_state._add
 _has_left = NodeShards.has_left
 _look_at = Merges.look_at
-_run = evaluator._Turn.run
+_run = EntryBuilder.run
 _step = Merges._step
 
 
@@ -42,7 +45,7 @@ def _has_gone(self: NodeShards, shard: ShardId) -> bool:
     return _has_left(self, shard) or (row is not None and bool(row.merged_into))
 
 
-@bug(evaluator._Turn, "run", GAP, PEACE, also=((proposer, "OF_FROZEN", _Everything()),))
+@bug(EntryBuilder, "run", GAP, PEACE, also=((Evaluator, "of_frozen", _Everything()),))
 def frozen_shards_go_on(self: Any, command: LoggedCommand) -> Outcome:
     """Nothing changes in a shard that is frozen."""
     if self.state.frozen and command.slots:
@@ -117,7 +120,7 @@ def taken_back_without_new_versions(
     for row in both:
         row.ClearField("merge")
         row.unmerged = reason
-        merges._put(txn, row)
+        rows.put_shard(txn, row)
     txn.delete(SHARDS, keys.pack(new.group, new.number))
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from quorate.apply import control, cuts, evaluator
+from quorate.apply import cuts
+from quorate.apply.control import ControlledShard
 from quorate.apply.entries import LoggedCommand
+from quorate.apply.entry_builder import EntryBuilder
 from quorate.apply.outcomes import Refusal
 from quorate.groups import node_shards
 from quorate.groups.node_shards import NodeShards
@@ -18,6 +20,7 @@ from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES
+from quorate.topology.commands import splits
 from quorate.v1.control_pb2 import FinishSplit
 
 from tests.support.sim.bugs.catalogue import bug
@@ -63,7 +66,7 @@ def parent_goes_on_before_it_is_copied(self: Shard) -> None:
         self._loop.create_task(fork(self, cut))  # type: ignore[arg-type]
 
 
-@bug(evaluator._Turn, "_foreign", GAP, PEACE)
+@bug(EntryBuilder, "_foreign", GAP, PEACE)
 def departed_slots_still_accepted(self: Any, command: LoggedCommand) -> Refusal | None:
     """A shard refuses commands of slots that it has given away."""
     return None
@@ -91,15 +94,13 @@ def _begin_without(data: ShardData, number: int, families: Iterable[str]) -> Non
     _begin_part(data, number)
 
 
-@bug(control, "_forget_deadlines", GAP, PEACE)
+@bug(splits, "_forget_deadlines", GAP, PEACE)
 def deadlines_of_others_kept(*_: Any) -> None:
     """What is another shard's is forgotten with its deadlines."""
 
 
-@bug(evaluator._Turn, "_depart", GAP, PEACE)
-def counts_not_divided(
-    self: Any, revision: int, below: Any, family: str, rows: Mapping[bytes, bytes]
-) -> None:
+@bug(ControlledShard, "depart", GAP, PEACE)
+def counts_not_divided(self: Any, below: Any, family: str, rows: Mapping[bytes, bytes]) -> None:
     """What a shard counts of its rows is divided."""
 
 

@@ -33,6 +33,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import Home, MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
+from quorate.topology.commands.routes import ROUTES
 
 from tests.support.sim import facts
 from tests.support.sim.data import LivingHome, ObservedData
@@ -107,6 +108,7 @@ class SplitProcess(Process):
             limits=LimitsSection(),
             write_timeout_s=_TIMEOUT_S,
             read_timeout_s=_TIMEOUT_S,
+            control=ROUTES,
         )
         self.splitting: Final = Splitting(self.shards, self.groups)
         self.watches = Watches(

@@ -8,8 +8,8 @@ from typing import Final
 from unittest.mock import patch
 
 from quorate.apply import cuts
-from quorate.apply.members import is_changing
 from quorate.groups import node_shards
+from quorate.groups.topology_rows import is_changing
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slot_of, slots_in
 from quorate.storage.data import shard_data

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Final
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 
-from quorate.apply import control
+from quorate.apply.control import ControlRoute
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import UNKNOWN_COMMAND
 from quorate.config.sections import LimitsSection
@@ -144,6 +144,7 @@ def check_session(parts: Sequence[ShardCommand]) -> None:
 
 def check_forwarded(
     catalog: Catalog,
+    control: Mapping[str, ControlRoute],
     shard: ShardId,
     logged: LoggedCommand,
     limits: LimitsSection,
@@ -155,11 +156,12 @@ def check_forwarded(
     `Rejected`; `knowing` returns the nodes that know it.
     """
     if logged.slotless:
-        if not is_control(logged.type):
+        own = control.get(logged.type)
+        if own is None:
             raise Invalid(
                 "type", f"{logged.type} is not one of core's own commands: it needs slots"
             )
-        _parsed(control.ROUTES[logged.type].parse, logged.type, logged.payload)
+        _parsed(own.message.FromString, logged.type, logged.payload)
         return None
     command = catalog.commands.get(logged.type)
     if command is None:
@@ -182,11 +184,6 @@ def check_forwarded(
             "different versions of its plugin; compare `quorate plugin list` on each",
         )
     return message
-
-
-def is_control(name: str) -> bool:
-    """Whether a message is one of core's own commands, which clients cannot send."""
-    return name in control.ROUTES
 
 
 def _slots(

@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping
 from typing import Final, Self
 
-from quorate.apply.members import is_changing, is_forming, replicas_of
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import UnknownShardError, WrongShardError
+from quorate.groups.topology_rows import is_changing, is_forming, replicas_of
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.v1.control_pb2 import ShardRow

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.apply.applier import Applier
 from quorate.apply.entries import MAX_COMMANDS, LoggedCommand
-from quorate.apply.evaluator import OF_FROZEN, Evaluation, Evaluator, frozen_outcome
+from quorate.apply.entry_builder import frozen_outcome
+from quorate.apply.evaluator import Evaluation, Evaluator
 from quorate.apply.outcomes import StoredEntry
 from quorate.consensus.driver import Driver
 from quorate.consensus.inherited import LEADER
@@ -180,7 +181,7 @@ class Proposer:
             raise self._no_leader()
         if term is not None and term != self._replica.term:
             raise FencedError(self._shard, term=self._replica.term, made_in=term)
-        if self._applier.frozen is not None and not OF_FROZEN.issuperset(
+        if self._applier.frozen is not None and not self._evaluator.of_frozen.issuperset(
             command.type for command in commands
         ):
             # Nothing is logged that would end unanswered with the replica.

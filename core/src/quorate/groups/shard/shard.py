@@ -110,7 +110,7 @@ class Shard:
         *,
         rng: Random,
         epoch: int = 0,
-        program: Program | None = None,
+        program: Program,
     ) -> None:
         self.id: Final = shard
         #: The number of recoveries; replicas of another history are strangers.
@@ -120,7 +120,6 @@ class Shard:
         self.settings: Final = context.settings
         settings, loop, recorder = self.settings, context.loop, context.recorder
         files = context.files
-        program = program or Program.of(context.catalog, shard.group)
         self.applier: Final = Applier(
             context.catalog,
             shard,

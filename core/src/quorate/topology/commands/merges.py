@@ -1,24 +1,30 @@
-"""Merges of shards, stored in metadata/0."""
+"""Merges of shards: recorded in metadata/0, and carried out in both by their freeze."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from quorate.apply import members, publications
+from quorate.apply import file_sets, freezes, publications, slot_set, unions
+from quorate.apply.control import ControlledShard
+from quorate.apply.entries import index_of, whole
 from quorate.apply.file_sets import PUBLISHING
-from quorate.apply.members import MERGING, MOVING, UNDER_WAY, is_changing, replicas_of
+from quorate.apply.mirrors import MirrorPosition
+from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.plugin import METADATA_GROUP, Rejected, keys
-from quorate.plugin.slots import BITMAP_BYTES, bitmap_of, slots_in
-from quorate.storage.families import MEMBERS, SHARDS
+from quorate.groups.topology_rows import MERGE_OVER, MERGING, REFUSED, replicas_of, shards
+from quorate.plugin import Rejected, keys
+from quorate.plugin.shard_id import METADATA
+from quorate.plugin.slots import bitmap_of, slots_in
+from quorate.storage.families import SHARDS, SLOTS
+from quorate.topology.rows import (
+    MOST_SHARDS,
+    NO_SLOTS,
+    check_at_rest,
+    check_members_stay,
+    put_shard,
+    shard_row,
+)
 from quorate.v1 import control_pb2 as pb
 
-#: Why a merge is refused.
-OVER: Final = "MERGE_OVER"
-REFUSED: Final = "FAILED_PRECONDITION"
-
-_NO_SLOTS: Final = bytes(BITMAP_BYTES)
-_ALL: Final = 1 << 20
-_END: Final = b"\xff" * 8
 _EVER: Final = 1 << 63
 
 
@@ -31,23 +37,11 @@ class Ancestor(NamedTuple):
 
 def check_mergeable(row: pb.ShardRow | None, name: str) -> pb.ShardRow:
     """Return the row of a shard; raises `Rejected` if it cannot be merged with any other now."""
-    if row is None or row.merged_into:
-        raise Rejected("NOT_FOUND", f"there is no shard {name}; `quorate shard list` shows all")
-    if (row.group, row.number) == (METADATA_GROUP.name, 0):
+    if row is not None and (row.group, row.number) == METADATA:
         raise Rejected(
             REFUSED, f"shard {name} says where all others are, and stays: merge others of its group"
         )
-    if row.HasField("move"):
-        raise Rejected(
-            MOVING,
-            f"a replica of shard {name} is moving: wait until `quorate shard balance` is over",
-        )
-    if is_changing(row):
-        raise Rejected(
-            MERGING,
-            f"shard {name} is being split or merged: `quorate shard list` shows when it is over",
-        )
-    return row
+    return check_at_rest(row, name, MERGING)
 
 
 def check_pair(base: pb.ShardRow, other: pb.ShardRow) -> None:
@@ -67,24 +61,18 @@ def check_pair(base: pb.ShardRow, other: pb.ShardRow) -> None:
 
 def begin(txn: ShardTxn, command: pb.BeginMerge) -> pb.BeginMergeReply:
     """Begin a merge: name the new shard, which has no slots yet."""
-    rows = {row.number: row for row in members.shards(txn) if row.group == command.group}
+    rows = {row.number: row for row in shards(txn) if row.group == command.group}
     base, other = (
         check_mergeable(rows.get(number), f"{command.group}/{number}")
         for number in (command.base, command.other)
     )
     check_pair(base, other)
-    for each in txn.scan(MEMBERS, b"", _END, limit=_ALL):
-        if (member := pb.MemberRow.FromString(each.value)).change:
-            raise Rejected(
-                UNDER_WAY, f"{member.node} is being added or removed: merge shards after that"
-            )
+    check_members_stay(txn, "merge shards")
     if any(each.group == command.group for each in publications.under_way(txn.layer)):
         raise Rejected(PUBLISHING, f"group {command.group} is publishing files")
     into = max(max(row.number, row.drawn) for row in rows.values()) + 1
-    if into >= members.MOST_SHARDS:
-        raise Rejected(
-            REFUSED, f"group {command.group} has no more than {members.MOST_SHARDS} numbers"
-        )
+    if into >= MOST_SHARDS:
+        raise Rejected(REFUSED, f"group {command.group} has no more than {MOST_SHARDS} numbers")
     ancestor = common_ancestor(rows, base.number, other.number)
     merge = pb.ShardMerge(
         number=txn.revision,
@@ -97,7 +85,7 @@ def begin(txn: ShardTxn, command: pb.BeginMerge) -> pb.BeginMergeReply:
         row.merge.CopyFrom(merge)
         row.drawn = into
         row.ClearField("unmerged")
-        _put(txn, row)
+        put_shard(txn, row)
     union = pb.ShardUnion(
         merge=merge.number,
         base=base.number,
@@ -109,12 +97,12 @@ def begin(txn: ShardTxn, command: pb.BeginMerge) -> pb.BeginMergeReply:
     new = pb.ShardRow(
         group=command.group,
         number=into,
-        slots=_NO_SLOTS,
+        slots=NO_SLOTS,
         version=max(base.version, other.version) + 1,
         replicas=replicas_of(base),
         union=union,
     )
-    _put(txn, new)
+    put_shard(txn, new)
     return pb.BeginMergeReply(merge=merge.number, number=into)
 
 
@@ -150,13 +138,13 @@ def finish(txn: ShardTxn, command: pb.FinishMerge) -> None:
     new.slots, new.union.base_index = bitmap_of(slots), command.base_index
     new.union.other_index, new.union.term = command.other_index, command.term
     new.version = max(base.version, other.version) + 2
-    _put(txn, new)
+    put_shard(txn, new)
     for row in (base, other):
         # The version with which it was frozen.
         row.version += 1
-        row.slots, row.merged_into = _NO_SLOTS, new.number
+        row.slots, row.merged_into = NO_SLOTS, new.number
         row.ClearField("merge")
-        _put(txn, row)
+        put_shard(txn, row)
 
 
 def cancel(txn: ShardTxn, command: pb.CancelMerge) -> None:
@@ -167,17 +155,17 @@ def cancel(txn: ShardTxn, command: pb.CancelMerge) -> None:
 
 def settle(txn: ShardTxn, command: pb.SettleMerge) -> None:
     """Let the replicas of two merged shards go."""
-    new = _row(txn, command.group, command.number)
+    new = shard_row(txn, command.group, command.number)
     if not new.HasField("union") or new.union.merge != command.merge or not new.union.base_index:
-        raise Rejected(OVER, f"there is no such merge into {command.group}/{command.number}")
+        raise Rejected(MERGE_OVER, f"there is no such merge into {command.group}/{command.number}")
     if new.union.settled:
         return
     for number in (new.union.base, new.union.other):
-        row = _row(txn, command.group, number)
+        row = shard_row(txn, command.group, number)
         del row.members[:], row.replicas[:]
-        _put(txn, row)
+        put_shard(txn, row)
     new.union.settled = True
-    _put(txn, new)
+    put_shard(txn, new)
 
 
 def drop(txn: ShardTxn, row: pb.ShardRow) -> None:
@@ -186,7 +174,7 @@ def drop(txn: ShardTxn, row: pb.ShardRow) -> None:
         return
     merge = row.merge
     number = merge.other if row.number == merge.base else merge.base
-    other, new = _row(txn, row.group, number), _row(txn, row.group, merge.into)
+    other, new = shard_row(txn, row.group, number), shard_row(txn, row.group, merge.into)
     reason = f"shard {row.group}/{row.number} was recovered"
     _take_back(txn, (row, other), new, reason)
 
@@ -199,7 +187,7 @@ def _take_back(
         row.version += 2
         row.ClearField("merge")
         row.unmerged = reason
-        _put(txn, row)
+        put_shard(txn, row)
     txn.delete(SHARDS, keys.pack(new.group, new.number))
 
 
@@ -207,20 +195,62 @@ def _rows_of(
     txn: ShardTxn, group: str, number: int, merge: int
 ) -> tuple[pb.ShardRow, pb.ShardRow, pb.ShardRow]:
     """Return the rows of both shards of a merge, and of the new one."""
-    row = _row(txn, group, number)
+    row = shard_row(txn, group, number)
     if not row.HasField("merge") or merge not in (0, row.merge.number):
-        raise Rejected(OVER, f"this merge of shard {group}/{number} has ended")
+        raise Rejected(MERGE_OVER, f"this merge of shard {group}/{number} has ended")
     found = row.merge
     return (
-        _row(txn, group, found.base),
-        _row(txn, group, found.other),
-        _row(txn, group, found.into),
+        shard_row(txn, group, found.base),
+        shard_row(txn, group, found.other),
+        shard_row(txn, group, found.into),
     )
 
 
-def _row(txn: ShardTxn, group: str, number: int) -> pb.ShardRow:
-    return pb.ShardRow.FromString(txn.get(SHARDS, keys.pack(group, number)) or b"")
+def freeze_shard(
+    txn: ShardTxn, command: pb.FreezeShard, shard: ControlledShard
+) -> pb.FreezeShardReply:
+    """Let nothing in the shard change any more; repeated, it only says since when."""
+    known, state = freezes.frozen(txn.layer), shard.state
+    if known is not None and known.merge == command.merge:
+        return pb.FreezeShardReply(index=known.index)
+    if command.version <= state.slots.version:
+        raise Rejected(MERGE_OVER, f"this merge of shard {shard.id} was taken back")
+    shard.demand_open()
+    if state.foreign:
+        raise Rejected(freezes.NOT_YET, f"shard {shard.id} still deletes rows of others")
+    if (known_set := file_sets.unfinished(txn.layer)) is not None:
+        raise Rejected(
+            REFUSED,
+            f"load {known_set.name} is under way in shard {shard.id}: merge it after that",
+        )
+    done = pb.FrozenShard(
+        merge=command.merge,
+        index=index_of(txn.revision),
+        now_ms=txn.now_ms,
+        generation=state.generation,
+    )
+    if command.HasField("other"):
+        _unite(txn, command, shard, done)
+    state.slots, state.frozen = SlotSet(command.version), True
+    txn.layer.put(SLOTS, slot_set.KEY, state.slots.encode())
+    freezes.freeze(txn.layer, done)
+    return pb.FreezeShardReply(index=done.index)
 
 
-def _put(txn: ShardTxn, row: pb.ShardRow) -> None:
-    txn.put(SHARDS, keys.pack(row.group, row.number), row.SerializeToString(deterministic=True))
+def _unite(
+    txn: ShardTxn, command: pb.FreezeShard, shard: ControlledShard, done: pb.FrozenShard
+) -> None:
+    """Find what becomes of rows that this shard and one that is frozen both have."""
+    other = shard.neighbour(command.other)
+    frozen = None if other is None else freezes.frozen(other)
+    if other is None or frozen is None or frozen.merge != command.merge:
+        name = f"{shard.id.group}/{command.other}"
+        raise Rejected(freezes.NOT_YET, f"shard {name} is not frozen on this node")
+    for family in shard.program.mirrored:
+        theirs, own = MirrorPosition.of(other, family), MirrorPosition.of(txn.layer, family)
+        if theirs is not None and (own is None or own < theirs):
+            raise Rejected(freezes.NOT_YET, f"the copy of {family} in {shard.id} lags")
+    common = whole(command.common) if command.common else 0
+    done.united.extend(unions.unite(txn.layer, other, shard.program.places.joins, common))
+    done.now_ms = max(done.now_ms, frozen.now_ms)
+    done.generation = max(done.generation, frozen.generation)

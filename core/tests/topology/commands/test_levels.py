@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import pytest
 from google.protobuf.wrappers_pb2 import BytesValue
 from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.outcomes import Outcome
-from quorate.plugin.shard_id import METADATA
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_ADD,
     MEMBER_CHANGE_REMOVE,
@@ -30,11 +28,6 @@ from quorate.v1.levels_pb2 import FeatureLevel
 
 if TYPE_CHECKING:
     from core.tests.apply.conftest import Machine
-
-
-@pytest.fixture
-def first(new_machine: Callable[..., Machine]) -> Machine:
-    return new_machine(shard=METADATA)
 
 
 def declares(node: str, **levels: int) -> ReportDeclaration:
@@ -162,3 +155,13 @@ def test_a_node_that_was_removed_keeps_nothing_down(first: Machine) -> None:
     number = int.from_bytes(row[:8], "big")
     assert first.control(FinishMemberChange(node="b", number=number)).refusal is None
     assert raised(first.control(RaiseLevels())) == {"core": 2}
+
+
+def test_a_declaration_is_noted_when_it_is_another(first: Machine) -> None:
+    for fingerprint in ("one", "one", "two"):
+        declaration = NodeDeclaration(node="a", replica=1, fingerprint=fingerprint)
+        first.control(ReportDeclaration(declaration=declaration))
+
+    row = first.rows("core.nodes")[b"a"]
+    assert NodeDeclaration.FromString(row[8:]).fingerprint == "two"
+    assert len(first.rows("core.events")) == 2

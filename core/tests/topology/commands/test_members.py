@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.apply.members import replicas_of
 from quorate.apply.outcomes import Outcome
+from quorate.groups.topology_rows import replicas_of
 from quorate.plugin.shard_id import METADATA
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_ADD,

@@ -81,7 +81,7 @@ def other(new_machine: Callable[..., Machine], base: Machine) -> Machine:
     for number in range(20):
         machine.do(["put", "tested.rows", f"b{number}", "2"])
     machine.do(["put", "tested.tallies", "d", "3"], ["at", "l", 60], at_ms=7_000)
-    base.evaluator.neighbour = {machine.shard.number: machine.data}.get
+    base.evaluate_with(base.program, neighbour={machine.shard.number: machine.data}.get)
     return machine
 
 

@@ -11,7 +11,6 @@ from quorate.apply import cuts
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
 from quorate.apply.program import families_of
-from quorate.apply.splits import parts_of
 from quorate.groups.snapshots.first_state import begin_part
 from quorate.plugin import keys
 from quorate.plugin.shard_id import METADATA, ShardId
@@ -21,6 +20,7 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.events import EventLog
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of
+from quorate.topology.commands.splits import parts_of
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_ADD,
     AbandonSplit,

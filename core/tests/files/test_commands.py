@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -38,7 +39,7 @@ def settle(txn: Txn, counts: Mapping[str, int]) -> None:
 @pytest.fixture
 def loading(machine: Machine) -> Machine:
     """A shard that owns its slots, and can load files of scripts."""
-    object.__setattr__(machine.evaluator._program, "file_loads", {SCRIPT: FileLoad(settle=settle)})
+    machine.evaluate_with(replace(machine.program, file_loads={SCRIPT: FileLoad(settle=settle)}))
     machine.control(control_pb2.AdoptSlots(version=1, slots=even_cut(1)[0]))
     return machine
 
@@ -234,7 +235,7 @@ def test_an_ingest_is_repeated_after_a_crash_before_its_entry_was_stored(
     loading.store(entry)
     assert loading.rows(ROWS).keys() == {b"a", b"b"}
     # Later entries count over them.
-    object.__setattr__(loading.evaluator._program, "file_loads", {})
+    loading.evaluate_with(replace(loading.program, file_loads={}))
     loading.do(["delete", ROWS, "a"])
     assert loading.rows(ROWS).keys() == {b"b"}
 
@@ -255,7 +256,7 @@ def test_the_same_files_are_put_in_place_once(loading: Machine, tmp_path: Path) 
 def test_rows_that_are_there_refuse_files(
     loading: Machine, tmp_path: Path, find_in: file_sets.FindInFiles | None
 ) -> None:
-    loading.evaluator.find_in_files = find_in
+    loading.evaluate_with(loading.program, find_in_files=find_in)
     _, file = file_of(tmp_path, opened(loading).revision, ROWS, b"a", b"c")
     loading.do(["put", ROWS, "b", "there"])
     outcome = loading.control(asked(file, all=2))
@@ -265,7 +266,7 @@ def test_rows_that_are_there_refuse_files(
 
 
 def test_rows_between_those_of_files_stay(loading: Machine, tmp_path: Path) -> None:
-    loading.evaluator.find_in_files = lambda found, family, keys: None
+    loading.evaluate_with(loading.program, find_in_files=lambda found, family, keys: None)
     path, file = file_of(tmp_path, opened(loading).revision, ROWS, b"a", b"c")
     loading.do(["put", ROWS, "b", "there"])
     assert refusal(ingest(loading, {ROWS: [path]}, asked(file))) == ""

@@ -1,0 +1,1 @@
+"""The life of shards: all that creates, moves, splits, merges, opens and removes them."""
