@@ -29,7 +29,6 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerHooks, PeerNetwork
 from quorate.groups.groups import Groups
-from quorate.groups.members import AskedStep, StepTaken
 from quorate.groups.refusals import NoLeaderError, UnreadableError
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.removal import Membership
@@ -50,6 +49,7 @@ from quorate.rpc.identities import Guard
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.topology.changes.members import AskedStep, StepTaken
 from quorate.topology.commands.routes import ROUTES
 from quorate.v1.control_pb2 import ShardMember, ShardRow
 

@@ -16,7 +16,6 @@ from quorate.apply.outcomes import Outcome, Refusal
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import OTHER_CLUSTER, OTHER_TARGET, OTHER_TOKEN
 from quorate.consensus.peer.wire import encode_handshake
-from quorate.groups.members import AskedStep, Goal, StepTaken
 from quorate.groups.refusals import (
     NoLeaderError,
     NotProposedError,
@@ -36,6 +35,7 @@ from quorate.plugin.slots import slot_of
 from quorate.rpc.asking import NodeClocks, NodeMembership, NodeMemberSteps
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.node_service import PART_BYTES, parts
+from quorate.topology.changes.members import AskedStep, Goal, StepTaken
 from quorate.v1 import node_pb2
 
 if TYPE_CHECKING:

@@ -12,16 +12,17 @@ from typing import Final
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.census import Census
-from quorate.groups.members import Goal, next_step, patience_s
 from quorate.groups.node_shards import NodeShards
-from quorate.groups.planner import Move, Placed, Plan, Site, misplaced, plan
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.shard_creation import Submit, site_of
+from quorate.groups.steps import STEP_S, Submit
 from quorate.groups.topology_rows import is_changing, is_placed, replicas_of, replicas_wanted
 from quorate.plugin import METADATA_GROUP, Controller, NodeApi, Rejected, ShardRef
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
+from quorate.topology.changes.creation import site_of
+from quorate.topology.changes.members import Goal, next_step, patience_s, take
+from quorate.topology.planner import Move, Placed, Plan, Site, misplaced, plan
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_REMOVE,
     MemberRow,
@@ -44,9 +45,6 @@ _LOADS_S: Final = 60.0
 LOST_S: Final = 600.0
 #: A move to a node that does not answer for this time is taken back.
 _GIVEN_UP_S: Final = 60.0
-
-#: How long a change of the voters of metadata/0 may take.
-_STEP_S: Final = 5.0
 #: How long requests of operators wait for rows that were written before them.
 _CATCH_UP_S: Final = 2.0
 
@@ -259,10 +257,7 @@ class Placement:
         goal, patience = Goal(node, replica.replica, votes), patience_s(metadata)
         try:
             step = next_step(METADATA, goal, metadata.replica.status(), patience_s=patience)
-            if step.heir is not None:
-                metadata.transfer(step.heir)
-            elif step.configuration is not None:
-                await metadata.change_membership(step.configuration, _STEP_S)
+            await take(metadata, step, STEP_S)
         except (NotProposedError, OutcomeUnknownError, Rejected, RefusedError) as error:
             _log.info("the voters of metadata/0 stay as they are for now: %s", error)
 

@@ -26,17 +26,13 @@ from quorate.consensus.messages import Message as PeerMessage, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.groups.damage import StoppedBeforeError, is_damage, stays
 from quorate.groups.declared_groups import GroupsDifferError, check_configured, declared_groups
-from quorate.groups.members import Promotion
-from quorate.groups.merges import Merges, frozen_for
-from quorate.groups.moves import Moves
 from quorate.groups.replica_files import Homes, Journals, ReplicaFiles, peers
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.log_keeper import TailJournal, open_journal
 from quorate.groups.shard.removal import Membership
 from quorate.groups.shard.shard import Shard, replica_name
-from quorate.groups.shard_creation import ShardCreation, Submit
 from quorate.groups.snapshots.first_state import begin_part, unite
-from quorate.groups.splits import Splits
+from quorate.groups.steps import Submit
 from quorate.groups.topology_rows import is_forming, parents_of, replicas_of, replicas_wanted
 from quorate.groups.unopened import Asked, Unopened
 from quorate.observe.failpoints import failpoint
@@ -48,6 +44,8 @@ from quorate.storage.engine.port import DamagedError, EngineError
 from quorate.storage.families import LEVELS, NODES, SHARDS
 from quorate.storage.notes import MemoryNotes, Note, Notes
 from quorate.storage.rows import value_of
+from quorate.topology.changes.changes import Changes
+from quorate.topology.changes.merge import frozen_for
 from quorate.v1.control_pb2 import (
     CutShard,
     DeclaredGroup,
@@ -149,14 +147,10 @@ class NodeShards:
         self._slot_map = SlotMap(0, ())
         #: Set by `open`.
         self._new_shard: NewShard
-        self._founder: ShardCreation | None = None
+        self._changes: Changes | None = None
         self._on_open: Final[list[Callable[[Shard], None]]] = []
         self._on_map: Final[list[Callable[[], None]]] = []
         self._on_close: Final[list[Callable[[Shard], None]]] = []
-        self._promotion: Final = Promotion(self.all, loop)
-        self._moves: Moves | None = None
-        self._splits: Splits | None = None
-        self._merges: Merges | None = None
         #: Shards whose replica here begins, starts again after a recovery, or ends.
         self._changing: Final[dict[ShardId, asyncio.Task[None]]] = {}
         #: Shards whose replica here may begin: nothing is left of an earlier one.
@@ -185,14 +179,11 @@ class NodeShards:
         """
         self._new_shard = new_shard
         metadata = self._open(METADATA, 0)
-        self._moves = Moves(self.get, submit, self._loop)
-        self._splits = Splits(self.get, lambda: self._rows, submit, self._loop)
-        self._merges = Merges(self.get, lambda: self._rows, submit, self._loop)
         self._read_rows()
         check_configured(self._configured, self._rows)
         self.check_levels(self.levels)
-        self._founder = ShardCreation(
-            self.declaration, metadata, self.all, lambda: self._rows, submit, loop=self._loop
+        self._changes = Changes(
+            self.declaration, metadata, self.get, self.all, self.rows, submit, self._loop
         )
         metadata.start(first)
         metadata.subscribe(lambda _: self._follow())
@@ -204,21 +195,14 @@ class NodeShards:
             if self.files.are_leaving(shard, merged=bool(row.merged_into and not replicas_of(row)))
         )
         self._leave_moved()
-        self._founder.look()
+        self._changes.look()
 
     async def close(self) -> None:
         """Stop every replica and close its data."""
         self._stopped = True
         self.unopened.end()
-        if self._founder is not None:
-            await self._founder.close()
-        self._promotion.stop()
-        if self._moves is not None:
-            await self._moves.close()
-        if self._splits is not None:
-            await self._splits.close()
-        if self._merges is not None:
-            await self._merges.close()
+        if self._changes is not None:
+            await self._changes.close()
         await asyncio.gather(*self._changing.values(), return_exceptions=True)
         await asyncio.gather(*(shard.close() for shard in self._shards.values()))
 
@@ -358,7 +342,7 @@ class NodeShards:
     @property
     def difference(self) -> str | None:
         """Why this node, as leader of metadata/0, creates no shards, or None."""
-        return None if self._founder is None else self._founder.difference
+        return None if self._changes is None else self._changes.difference
 
     def rows(self) -> Mapping[ShardId, ShardRow]:
         """Return the rows of `core.shards` on this node, the same object until one changes."""
@@ -560,8 +544,8 @@ class NodeShards:
         for callback in self._on_open:
             callback(shard)
         if parents := parents_of(row):
-            assert self._splits is not None
-            self._splits.opened(shard, parents[0])
+            assert self._changes is not None
+            self._changes.opened(shard, parents[0])
         # What it was sent since it is open may have been applied.
         self._applied(shard, shard.applied)
 
@@ -884,16 +868,12 @@ class NodeShards:
             for shard in self._shards.values():
                 self._look_at_changes(shard)
         self._look_at_changes(self._shards[METADATA])
-        if self._founder is not None:
-            self._founder.look()
+        if self._changes is not None:
+            self._changes.look()
 
     def _look_at_changes(self, shard: Shard) -> None:
-        if self._moves is not None:
-            self._moves.look_at(shard)
-        if self._splits is not None:
-            self._splits.look_at(shard)
-        if self._merges is not None:
-            self._merges.look_at(shard)
+        if self._changes is not None:
+            self._changes.look_at(shard)
         # A snapshot may have led past the cut.
         self._look_at_uncut(shard.id)
 
@@ -905,9 +885,6 @@ class NodeShards:
 
     def _applied(self, shard: Shard, _: int) -> None:
         self._look_at_changes(shard)
-        if self._founder is not None:
-            self._founder.look_at(shard)
-        self._promotion.look_at(shard)
 
     def _read_rows(self) -> bool:
         """Read `core.shards` if it may have changed, and return whether it was read."""
@@ -921,9 +898,6 @@ class NodeShards:
         self._rows = {ShardId(row.group, row.number): row for row in rows}
         stored = metadata.data.iterate(LEVELS, b"", None)
         self.levels = levels.by_feature(FeatureLevel.FromString(value_of(row)) for _, row in stored)
-        if self._moves is not None:
-            moving = (shard for shard, row in self._rows.items() if row.HasField("move"))
-            self._moves.moving = frozenset(moving)
         self._slot_map = SlotMap(metadata.revision, rows)
         self._leading = None
         for callback in self._on_map:

@@ -1,18 +1,29 @@
-"""Takes the steps of changes of shards where these are led."""
+"""Takes the steps of changes on the leaders of their shards: any later leader resumes them.
+
+The rows in metadata/0 and what the shards know are all that there is of a change.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
-from quorate.groups.refusals import NotProposedError
+from google.protobuf.message import Message
+
+from quorate.consensus.membership import Configuration
+from quorate.consensus.refusals import RefusedError
+from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.routing.proposing import propose_step
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard_creation import Submit
-from quorate.groups.timing import end
-from quorate.plugin import keys
+from quorate.groups.timing import end, pause
+from quorate.observe.failpoints import failpoint
+from quorate.plugin import Invalid, Rejected, keys
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of
@@ -20,58 +31,221 @@ from quorate.v1.control_pb2 import ShardRow
 
 _log = logging.getLogger(__name__)
 
+#: Replicates one of core's own commands on a shard, wherever its leader is.
+Submit = Callable[[ShardId, Message], Awaitable[object]]
+
 #: Timeout of a step.
 STEP_S: Final = 5.0
+#: Transient errors: they say nothing about the change.
+PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
+#: Errors after which a step is taken again.
+_WAITS: Final = (*PASSING, Rejected, RefusedError, Invalid)
+
+
+@dataclass(frozen=True, slots=True)
+class Act(ABC):
+    """A part of a step."""
+
+    #: The failpoints before and after it.
+    before: str = ""
+    after: str = ""
+    #: Logged once it is done.
+    done: str = ""
+
+    @abstractmethod
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Act for a shard that is led here; `term` is that of the decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flush(Act):
+    """The data of the shard is flushed, so that commands need not wait for it."""
+
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Flush."""
+        await steps.flush(shard)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Propose(Act):
+    """The shard carries out a command of its own, in the term of the decision."""
+
+    command: Message
+
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Propose the command here."""
+        await propose_step(shard, self.command, term=term, timeout_s=STEP_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order(Act):
+    """Another shard carries out a command, wherever it is led."""
+
+    shard: ShardId = METADATA
+    command: Message
+
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Submit the command."""
+        await steps.submit(self.shard, self.command)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatchUp(Act):
+    """The replica here of another shard applies all that was committed before."""
+
+    shard: ShardId
+
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Wait for it."""
+        await steps.replica(self.shard).read_barrier(STEP_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeMembers(Act):
+    """The shard gets other members."""
+
+    configuration: Configuration
+
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Wait until they are committed."""
+        await shard.change_membership(self.configuration, STEP_S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer(Act):
+    """Another voter leads the shard."""
+
+    heir: str
+
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Begin with it."""
+        shard.transfer(self.heir)
+
+
+class Step(NamedTuple):
+    """The acts that a leader carries out next, in their order."""
+
+    acts: tuple[Act, ...] = ()
+    #: Whether none is left after these.
+    over: bool = False
+    #: What is reported; logged when it changes.
+    status: str = ""
+    #: Pause before the next step.
+    pause_s: float = 0.0
+
+
+OVER: Final = Step(over=True)
 
 
 class Steps:
-    """Continues the changes in the rows of metadata/0: any later leader resumes them."""
+    """The changes that this node works on."""
 
     def __init__(
         self,
         get: Callable[[ShardId], Shard | None],
-        rows: Callable[[], Mapping[ShardId, ShardRow]],
         submit: Submit,
         loop: asyncio.AbstractEventLoop,
+        rows: Callable[[], Mapping[ShardId, ShardRow]] = dict,
     ) -> None:
-        self._get: Final = get
-        self._rows: Final = rows
-        self._submit: Final = submit
-        self._loop: Final = loop
+        self.get: Final = get
+        self.submit: Final = submit
+        self.loop: Final = loop
+        #: The rows of metadata/0 as this node has read them.
+        self.rows: Final = rows
+        self.closed = False
         self._tasks: Final[dict[object, asyncio.Task[None]]] = {}
-        #: The changes before which the data here was flushed.
-        self._flushed: Final = set[int]()
-        self._closed = False
 
     async def close(self) -> None:
         """Take no more steps."""
-        self._closed = True
+        self.closed = True
         await end(*self._tasks.values())
 
-    def _begin(self, key: object, work: Coroutine[Any, Any, None]) -> None:
-        if key in self._tasks or self._closed:
-            work.close()
-            return
-        task = self._tasks[key] = self._loop.create_task(work)
-        task.add_done_callback(lambda _: self._tasks.pop(key, None))
+    def begin(self, key: object, work: Callable[..., Coroutine[Any, Any, None]], *of: Any) -> None:
+        """Begin a task, unless that of the key is not over."""
+        if key not in self._tasks and not self.closed:
+            task = self._tasks[key] = self.loop.create_task(work(*of))
+            task.add_done_callback(lambda _: self._tasks.pop(key, None))
 
-    def _flush_before(self, change: int, shard: Shard) -> None:
-        """Flush once before a change, so that commands need not wait for it."""
-        if change not in self._flushed:
-            self._flushed.add(change)
-            self._begin(("flush", shard.id), self._flush(shard))
+    def carry_out(self, change: Change) -> None:
+        """Begin with the steps of a change, or let them go on."""
+        if change.shard.leads:
+            self.begin((type(change), change.shard.id), change.run)
 
-    async def _flush(self, shard: Shard) -> None:
+    async def take(self, acts: tuple[Act, ...], shard: Shard, term: int) -> None:
+        """Carry out the acts of a step."""
+        for act in acts:
+            failpoint(act.before)
+            await act.take(self, shard, term)
+            failpoint(act.after)
+            if act.done:
+                _log.info("%s", act.done)
+
+    async def flush(self, shard: Shard) -> None:
+        """Flush the data of a shard."""
         try:
-            await self._loop.run_in_executor(None, shard.data.flush)
+            await self.loop.run_in_executor(None, shard.data.flush)
         except EngineError as error:
             _log.warning("the data of shard %s could not be flushed: %s", shard.id, error)
 
-    async def _row(self, shard: ShardId) -> ShardRow:
-        """Return the newest row of a shard."""
-        metadata = self._get(METADATA)
-        if metadata is None:
-            raise NotProposedError(f"there is no replica of {METADATA} here")
+    def replica(self, shard: ShardId) -> Shard:
+        """Return the replica of a shard here; raises `NotProposedError` if there is none."""
+        found = self.get(shard)
+        if found is None:
+            raise NotProposedError(f"there is no replica of {shard} here")
+        return found
+
+    async def newest(self) -> ShardData:
+        """Return the rows of metadata/0 behind a read barrier."""
+        metadata = self.replica(METADATA)
         await metadata.read_barrier(STEP_S)
-        stored = metadata.data.get(SHARDS, keys.pack(shard.group, shard.number))
-        return ShardRow() if stored is None else ShardRow.FromString(value_of(stored))
+        return metadata.data
+
+
+class Change(ABC):
+    """A change of a shard, while that is led here."""
+
+    #: Logged with its names and why it waits, once for each reason; nothing if it is empty.
+    waits = ""
+    level = logging.INFO
+    #: Pause after a step that failed.
+    again_s: float
+
+    def __init__(self, steps: Steps, shard: Shard) -> None:
+        self.steps: Final = steps
+        self.shard: Final = shard
+        self.names: tuple[object, ...] = (shard.id,)
+        #: Why it waited last.
+        self.said = ""
+
+    @abstractmethod
+    async def step(self) -> Step:
+        """Return the next step."""
+
+    async def failed(self, error: Exception) -> None:  # noqa: B027 - most need not hear of it
+        """Hear of a step that could not be taken."""
+
+    async def run(self) -> None:
+        """Take all steps, while the shard is led here."""
+        shard, steps = self.shard, self.steps
+        while shard.leads and not steps.closed:
+            term, failure = shard.term, None
+            try:
+                step = await self.step()
+                await steps.take(step.acts, shard, term)
+            except _WAITS as error:
+                failure, step = error, Step(status=str(error), pause_s=self.again_s)
+            if step.status and step.status != self.said:
+                self.said = step.status
+                if self.waits:
+                    _log.log(self.level, self.waits, *self.names, self.said)
+            if step.over:
+                return
+            if failure is not None:
+                await self.failed(failure)
+            await pause(steps.loop, step.pause_s)
+
+
+def row_of(data: ShardData, shard: ShardId) -> ShardRow:
+    """Return the row of a shard in metadata/0; an empty one if it has none."""
+    stored = data.get(SHARDS, keys.pack(shard.group, shard.number))
+    return ShardRow() if stored is None else ShardRow.FromString(value_of(stored))

@@ -22,7 +22,7 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import heir_of
-from quorate.groups.shard_creation import Submit
+from quorate.groups.steps import Submit
 from quorate.groups.timing import end, pause, until_beat
 from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected

@@ -15,7 +15,6 @@ from quorate.node.admin_rights import ACCESS, SERVICE
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
 from quorate.node.placing import Placing
-from quorate.node.splitting import Splitting
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups, Upkeep
@@ -27,6 +26,7 @@ from quorate.rpc import callers, deadline
 from quorate.rpc.command_service import LONGEST_FENCE
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.server import RpcServer
+from quorate.topology.changes.reshaping import Reshaping
 from quorate.v1 import admin_pb2 as pb
 
 #: The longest name of a node or a controller, and the longest address.
@@ -46,7 +46,7 @@ class AdminService:
     _backups: Backups
     _members: Members
     _placing: Placing
-    _splitting: Splitting
+    _splitting: Reshaping
     _upkeep: Upkeep
     #: Asks every node now, and returns the replicas of the nodes that answer.
     _ask_nodes: Callable[[], Awaitable[Mapping[str, int]]]

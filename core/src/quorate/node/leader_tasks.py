@@ -22,9 +22,9 @@ from quorate.groups.shard.transfer import check_ready, heir_of, transfer
 from quorate.groups.timing import pause
 from quorate.node import tuning
 from quorate.node.ground import Ground
-from quorate.node.splitting import Splitting
 from quorate.plugin import Invalid, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.changes.reshaping import Reshaping
 from quorate.v1.control_pb2 import PlaceLeader
 
 _LOOK_S: Final = 0.02
@@ -49,7 +49,7 @@ class LeaderTasks:
         self._census: Final = census
         self._loop: Final = loop
         self.placement: Final = Placement(shards, census, groups.propose_control)
-        self.splitting: Final = Splitting(shards, groups)
+        self.splitting: Final = Reshaping(shards, groups)
         self.growth: Final = Growth(
             shards,
             catalog,

@@ -16,7 +16,6 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.control.placement import Placement
 from quorate.groups.groups import Answer, Groups
-from quorate.groups.members import NO_MAJORITY, SILENT, AskedStep, Goal, MemberSteps, StepTaken
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import (
     NoLeaderError,
@@ -25,7 +24,6 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard_creation import difference_of
 from quorate.groups.timing import Pause, pause
 from quorate.groups.topology_rows import CHANGE_OVER
 from quorate.node.peers import Peers
@@ -34,6 +32,15 @@ from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
+from quorate.topology.changes.creation import difference_of
+from quorate.topology.changes.members import (
+    NO_MAJORITY,
+    SILENT,
+    AskedStep,
+    Goal,
+    MemberSteps,
+    StepTaken,
+)
 from quorate.v1 import control_pb2 as pb
 from quorate.v1.admin_pb2 import MeetMemberResponse, MemberProgress
 from quorate.v1.node_pb2 import NodeIntroduction

@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from quorate.config import Settings
 from quorate.consensus.refusals import MemoryLostError
-from quorate.groups.files.file_sets import FileSets
-from quorate.groups.files.publications import Publications
+from quorate.files.file_sets import FileSets
+from quorate.files.publications import Publications
 from quorate.groups.groups import Groups
 from quorate.groups.routing.quotas import Quotas
 from quorate.groups.shard.shard import Shard

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from quorate.groups.members import MemberSteps
 from quorate.node.admin_service import AdminService
 from quorate.node.healing import Healing
 from quorate.node.leader_tasks import LeaderTasks
@@ -15,6 +14,7 @@ from quorate.node.rooms import Rooms
 from quorate.node.status import NodeReports
 from quorate.node.topology_feed import TopologyFeed
 from quorate.node.upkeep import Backups, Upkeep
+from quorate.topology.changes.members import MemberSteps
 
 
 class Operations:

@@ -20,7 +20,7 @@ from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
 from quorate.groups.shard.context import ReplicaContext, ShardFiles, ShardHooks
 from quorate.groups.shard.log_keeper import SyncTurns, TailJournal
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard_creation import Submit
+from quorate.groups.steps import Submit
 from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
 from quorate.node.ground import Ground

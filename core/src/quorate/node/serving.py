@@ -11,8 +11,8 @@ from quorate.config import Settings
 from quorate.config.addresses import is_loopback
 from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
-from quorate.groups.files.file_sets import FileSets
-from quorate.groups.files.publications import Publications
+from quorate.files.file_sets import FileSets
+from quorate.files.publications import Publications
 from quorate.groups.watching.views import HeldViews
 from quorate.node import admin_rights, tuning
 from quorate.node.access import Trust

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.consensus.peer.wire import Handshake
-from quorate.groups.files.file_sets import FETCH_S, FileSets
-from quorate.groups.files.publications import Publications
+from quorate.files.file_sets import FETCH_S, FileSets
+from quorate.files.publications import Publications
 from quorate.groups.refusals import ExhaustedError
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code

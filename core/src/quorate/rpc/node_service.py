@@ -9,7 +9,6 @@ from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import certificate
 from quorate.consensus.peer.wire import Handshake, MalformedMessageError, decode_handshake
 from quorate.groups.groups import Groups
-from quorate.groups.members import AskedStep, Goal, StepTaken
 from quorate.groups.refusals import NotProposedError
 from quorate.groups.routing.forwarding import ForwardedQuery
 from quorate.groups.shard.removal import Membership
@@ -23,6 +22,7 @@ from quorate.rpc.forward_serving import ForwardServing, parsed_shard
 from quorate.rpc.identities import Guard
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
+from quorate.topology.changes.members import AskedStep, Goal, StepTaken
 from quorate.v1 import node_pb2 as pb
 
 #: Approximate bytes of an answer to a query in one message.

@@ -377,7 +377,7 @@ def test_no_shard_is_created_while_nodes_declare_different_ones(
     odd.kill()
     odd.configured = {"toy": 2}
     odd.start()
-    with caplog.at_level(logging.WARNING, "quorate.groups.shard_creation"):
+    with caplog.at_level(logging.WARNING, "quorate.topology.changes.creation"):
         cluster.pass_time(5.0)
 
     assert all(len(list(node.shards.all())) == 1 for node in cluster.nodes.values())
@@ -402,7 +402,7 @@ def test_a_node_with_other_plugins_is_named(
     declared["toy"] = replace(declared["toy"], plugin=plugin)
     odd.catalog = replace(odd.catalog, declared=declared)
     odd.start()
-    with caplog.at_level(logging.WARNING, "quorate.groups.shard_creation"):
+    with caplog.at_level(logging.WARNING, "quorate.topology.changes.creation"):
         cluster.pass_time(5.0)
 
     assert any("a and b run different plugins" in record.message for record in caplog.records)

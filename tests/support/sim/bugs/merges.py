@@ -10,28 +10,31 @@ from quorate.apply.evaluator import Evaluator
 from quorate.apply.outcomes import Outcome
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.groups.merges import Merges
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
+from quorate.groups.steps import Order, Step, Steps, row_of
 from quorate.groups.timing import pause
 from quorate.plugin import keys
-from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.engine.port import Engine
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES, SHARDS
 from quorate.topology import rows
+from quorate.topology.changes.changes import Changes
+from quorate.topology.changes.merge import Merge, Settling
 from quorate.topology.commands import merges
-from quorate.v1.control_pb2 import FinishMerge, ShardRow, UnitedRow
+from quorate.v1.control_pb2 import FinishMerge, FreezeShard, SettleMerge, ShardRow, UnitedRow
 
 from tests.support.sim.bugs.catalogue import bug
 from tests.support.sim.bugs.splits import GAP, PEACE
 
 _add = first_state._add
 _has_left = NodeShards.has_left
-_look_at = Merges.look_at
+_look_at = Changes.look_at
 _run = EntryBuilder.run
-_step = Merges._step
+_step = Merge.step
+_take = Order.take
 
 
 class _Everything(frozenset[str]):
@@ -76,10 +79,10 @@ def counts_not_united(*_: Any) -> list[UnitedRow]:
     return []
 
 
-@bug(Merges, "_step", GAP, PEACE)
-async def map_changed_before_the_freeze(self: Merges, shard: Shard) -> bool:
+@bug(Merge, "step", GAP, PEACE)
+async def map_changed_before_the_freeze(self: Merge) -> Step:
     """The map changes once both shards are frozen."""
-    row = await self._row(shard.id)
+    shard, row = self.shard, row_of(await self.steps.newest(), self.shard.id)
     if row.HasField("merge") and row.merge.base == row.number and shard.applier.frozen is None:
         early = FinishMerge(
             group=row.group,
@@ -89,9 +92,8 @@ async def map_changed_before_the_freeze(self: Merges, shard: Shard) -> bool:
             other_index=shard.applied,
             term=shard.term,
         )
-        await self._submit(METADATA, early)
-        return True
-    return await _step(self, shard)
+        return Step((Order(command=early),), over=True)
+    return await _step(self)
 
 
 @bug(NodeShards, "heir", GAP, PEACE, also=((NodeShards, "has_left", _has_gone),))
@@ -100,13 +102,24 @@ def watches_of_merged_shards_not_told(self: NodeShards, shard: ShardId) -> Shard
     return shard
 
 
-@bug(Merges, "look_at", GAP, PEACE)
-def merged_shards_removed_too_early(self: Merges, shard: Shard) -> None:
+class _TooEarly(Settling):
+    """Is told to metadata/0 by a shard that was merged."""
+
+    async def step(self) -> Step:
+        rows = self.steps.rows()
+        new = rows[ShardId(self.shard.id.group, rows[self.shard.id].merged_into)]
+        command = SettleMerge(group=new.group, number=new.number, merge=new.union.merge)
+        return Step((Order(command=command),), over=True)
+
+
+@bug(Changes, "look_at", GAP, PEACE)
+def merged_shards_removed_too_early(self: Changes, shard: Shard) -> None:
     """Merged shards stay until a majority has the new one."""
-    row = self._rows().get(shard.id)
-    new = None if row is None else self._rows().get(ShardId(row.group, row.merged_into))
+    rows = self._steps.rows()
+    row = rows.get(shard.id)
+    new = None if row is None else rows.get(ShardId(row.group, row.merged_into))
     if row is not None and row.merged_into and new is not None and not new.union.settled:
-        self._begin(("settle", shard.id), self._settle(shard, new))
+        self._steps.carry_out(_TooEarly(self._steps, shard))
     else:
         _look_at(self, shard)
 
@@ -124,9 +137,13 @@ def taken_back_without_new_versions(
     txn.delete(SHARDS, keys.pack(new.group, new.number))
 
 
-@bug(Merges, "_version", GAP, PEACE)
-async def frozen_after_the_merge_was_taken_back(self: Merges, shard: ShardId, merge: int) -> int:
+@bug(Order, "take", GAP, PEACE)
+async def frozen_after_the_merge_was_taken_back(
+    self: Order, steps: Steps, shard: Shard, term: int
+) -> None:
     """What was taken back freezes nothing for good."""
-    # Long enough for somebody to take it back meanwhile.
-    await pause(self._loop, 0.2)
-    return (await self._row(shard)).version + 1
+    if isinstance(self.command, FreezeShard):
+        # Long enough for somebody to take it back meanwhile.
+        await pause(steps.loop, 0.2)
+        self.command.version = row_of(await steps.newest(), self.shard).version + 1
+    await _take(self, steps, shard, term)

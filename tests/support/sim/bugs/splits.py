@@ -14,12 +14,13 @@ from quorate.groups.node_shards import NodeShards
 from quorate.groups.routing import queries
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
-from quorate.groups.splits import Splits
-from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.groups.steps import Order, Step, row_of
+from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES
+from quorate.topology.changes.split import Split
 from quorate.topology.commands import splits
 from quorate.v1.control_pb2 import FinishSplit
 
@@ -55,7 +56,7 @@ _DEATHS: Final = replace(
 
 _begin_part = first_state.begin_part
 _offshoots = NodeShards.offshoots
-_step = Splits._step
+_step = Split.step
 
 
 @bug(Shard, "_fork", GAP, PEACE)
@@ -109,16 +110,15 @@ def led_before_its_base_is_durable(self: MemoryHome, folder: str) -> None:
     """A new shard begins on what is durable."""
 
 
-@bug(Splits, "_step", GAP, PEACE)
-async def map_changed_before_the_cut(self: Splits, shard: Shard) -> bool:
+@bug(Split, "step", GAP, PEACE)
+async def map_changed_before_the_cut(self: Split) -> Step:
     """The map changes once the shard was cut."""
-    row = await self._row(shard.id)
+    shard, row = self.shard, row_of(await self.steps.newest(), self.shard.id)
     if row.HasField("split") and shard.applier.cut is None:
         split, number = row.split.number, shard.id.number
         early = FinishSplit(group=shard.id.group, number=number, split=split, index=shard.applied)
-        await self._submit(METADATA, early)
-        return True
-    return await _step(self, shard)
+        return Step((Order(command=early),), over=True)
+    return await _step(self)
 
 
 @bug(NodeShards, "offshoots", GAP, PEACE)

@@ -27,12 +27,12 @@ from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching.feeds import Feed, Lost, Page, Selection, Start
 from quorate.groups.watching.watches import Watches
-from quorate.node.splitting import Splitting
 from quorate.plugin import ShardRef
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import Home, MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
+from quorate.topology.changes.reshaping import Reshaping
 from quorate.topology.commands.routes import ROUTES
 
 from tests.support.sim import facts
@@ -110,7 +110,7 @@ class SplitProcess(Process):
             read_timeout_s=_TIMEOUT_S,
             control=ROUTES,
         )
-        self.splitting: Final = Splitting(self.shards, self.groups)
+        self.splitting: Final = Reshaping(self.shards, self.groups)
         self.watches = Watches(
             CLUSTER,
             self.shards.get,

@@ -2,22 +2,22 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from google.protobuf.message import Message
 
 from quorate.consensus.messages import Peer
-from quorate.groups.planner import Placed, Site, founders
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end
+from quorate.groups.steps import Steps
 from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
 from quorate.storage.families import MEMBERS, NODES
 from quorate.storage.rows import value_of
+from quorate.topology.planner import Placed, Site, founders
 from quorate.v1.control_pb2 import (
     AdoptSlots,
     CreateShards,
@@ -32,9 +32,6 @@ _log = logging.getLogger(__name__)
 
 _RETRY_S: Final = 0.5
 
-#: Replicates one of core's own commands on a shard, wherever its leader is.
-Submit = Callable[[ShardId, Message], Awaitable[object]]
-
 
 class Division(NamedTuple):
     """The declarations of a group by the nodes."""
@@ -48,11 +45,10 @@ class Division(NamedTuple):
 Groups = Mapping[str, Division]
 
 
-class ShardCreation:
+class Creation:
     """Proposes missing rows on each `look`, without duplicates in flight.
 
-    Failures are retried. `rows` are those of `core.shards` on this node, and `shards` its replicas,
-    including `metadata`.
+    Failures are retried. `shards` are the replicas of this node, including `metadata`.
     """
 
     def __init__(
@@ -60,25 +56,18 @@ class ShardCreation:
         declaration: NodeDeclaration,
         metadata: Shard,
         shards: Callable[[], Iterable[Shard]],
-        rows: Callable[[], Mapping[ShardId, ShardRow]],
-        submit: Submit,
-        *,
-        loop: asyncio.AbstractEventLoop,
+        steps: Steps,
     ) -> None:
         #: Why the leader of metadata/0 creates no shards, if an operator must correct it.
         self.difference: str | None = None
         self._declaration: Final = declaration
         self._metadata: Final = metadata
         self._shards: Final = shards
-        self._rows: Final = rows
-        self._submit: Final = submit
-        self._loop: Final = loop
+        self._steps: Final = steps
         #: The state of metadata/0 at the last look. Whether a shard lacks slots also depends on who
         #: leads it: `look_at` is called when that may have changed.
         self._seen: object = None
-        self._proposing: Final[dict[object, asyncio.Task[None]]] = {}
         self._retry: asyncio.TimerHandle | None = None
-        self._closed = False
 
     def look(self) -> None:
         """Propose all missing rows."""
@@ -93,29 +82,26 @@ class ShardCreation:
             else:
                 self.difference = None
             for shard in self._shards():
-                self.look_at(shard)
+                self.look_at(shard, self._steps.rows().get(shard.id))
 
-    def look_at(self, shard: Shard) -> None:
+    def look_at(self, shard: Shard, row: ShardRow | None) -> None:
         """Propose the slots of a shard that is led here and has none."""
         if not shard.leads:
             return
-        row = self._rows().get(shard.id)
-        if row is not None:
-            wanted = AdoptSlots(version=row.version, slots=row.slots)
-        elif shard is self._metadata:
+        version, slots = shard.applier.slots.version, b""
+        if row is not None and version < row.version:
+            version, slots = row.version, row.slots
+        elif row is None and shard is self._metadata and version < 1:
             # Before it has a row: nodes can be registered while shards cannot be created yet.
-            wanted = AdoptSlots(version=1, slots=even_cut(1)[0])
+            version, slots = 1, even_cut(1)[0]
         else:
             return
-        if shard.applier.slots.version < wanted.version:
-            self._propose(shard.id, wanted)
+        self._propose(shard.id, AdoptSlots(version=version, slots=slots))
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Stop proposing."""
-        self._closed = True
         if self._retry is not None:
             self._retry.cancel()
-        await end(*self._proposing.values())
 
     def _create(self) -> None:
         """Create declared shards that do not exist, once the declarations of all nodes agree."""
@@ -131,7 +117,8 @@ class ShardCreation:
                 for peer, each in declarations.items()
                 if each is not None
             }
-            missing, difference = missing_shards(groups, self._rows(), sites, configuration.voters)
+            rows = self._steps.rows()
+            missing, difference = missing_shards(groups, rows, sites, configuration.voters)
         if difference != self.difference:
             self.difference = difference
             if difference is not None:
@@ -148,19 +135,16 @@ class ShardCreation:
         return row is not None and MemberRow.FromString(value_of(row)).drains
 
     def _propose(self, shard: ShardId, message: Message) -> None:
-        key = (shard, type(message))
-        if key not in self._proposing and not self._closed:
-            self._proposing[key] = self._loop.create_task(self._proposed(key, shard, message))
+        self._steps.begin((shard, type(message)), self._proposed, shard, message)
 
-    async def _proposed(self, key: object, shard: ShardId, message: Message) -> None:
+    async def _proposed(self, shard: ShardId, message: Message) -> None:
         try:
-            await self._submit(shard, message)
+            await self._steps.submit(shard, message)
         except (NotProposedError, OutcomeUnknownError, Rejected) as error:
             _log.debug("%s on shard %s: %s", message.DESCRIPTOR.full_name, shard, error)
         finally:
-            del self._proposing[key]
-            if self._retry is None and not self._closed:
-                self._retry = self._loop.call_later(_RETRY_S, self._try_again)
+            if self._retry is None and not self._steps.closed:
+                self._retry = self._steps.loop.call_later(_RETRY_S, self._try_again)
 
     def _try_again(self) -> None:
         self._retry = None

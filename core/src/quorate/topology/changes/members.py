@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -13,7 +13,7 @@ from quorate.consensus.refusals import NotLeaderError, RefusedError
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
 from quorate.groups.refusals import NoLeaderError, NotProposedError
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard_creation import Submit
+from quorate.groups.steps import Change, ChangeMembers, Step, Submit, Transfer
 from quorate.groups.topology_rows import OTHER_REPLICA, check_goes_on
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
@@ -46,7 +46,7 @@ class Goal:
 
     node: str
     #: The replica that is to be a member; None to remove the node.
-    replica: int | None
+    replica: int | None = None
     #: Whether it is to vote; None: either will do.
     votes: bool | None = True
 
@@ -70,19 +70,6 @@ class StepTaken:
     done: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """The next step of a leader."""
-
-    status: str
-    #: Whether the goal is reached after it.
-    done: bool = False
-    #: The new members, if they change.
-    configuration: Configuration | None = None
-    #: The node to transfer leadership to, if any.
-    heir: str | None = None
-
-
 class StepPort(Protocol):
     """Requests steps from other nodes."""
 
@@ -95,7 +82,7 @@ class StepPort(Protocol):
 
 
 def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: float) -> Step:
-    """Return the next step of a shard's leader towards a goal.
+    """Return the next step of a shard's leader towards a goal, which is reached when it is over.
 
     A voter counts as alive if it was in contact within `patience_s`. Raises `Rejected` for a step
     that must not be taken.
@@ -106,7 +93,7 @@ def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: 
     there = configuration.peer_of(goal.node)
     shard_in = _Shard(shard, status, configuration, patience_s)
     if goal.replica is None:
-        return Step(status=REMOVED, done=True) if there is None else shard_in.without(there)
+        return Step(status=REMOVED, over=True) if there is None else shard_in.without(there)
     wanted = Peer(goal.node, goal.replica)
     if there not in (None, wanted):
         raise Rejected(
@@ -116,7 +103,7 @@ def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: 
         )
     votes = wanted in configuration.voters
     if there is not None and goal.votes in (votes, None):
-        return Step(status=VOTER if votes else LEARNER, done=True)
+        return Step(status=VOTER if votes else LEARNER, over=True)
     if votes:
         return shard_in.demoting(wanted)
     return shard_in.with_learner(wanted) if there is None else shard_in.with_voter(wanted)
@@ -133,7 +120,7 @@ class _Shard:
         # Do not begin what cannot be finished.
         self._check_majority([*self.configuration.voters, newcomer], newcomer)
         members = [*self.configuration.members, Member(newcomer, voter=False)]
-        return Step(status=LEARNER, configuration=Configuration.of(members))
+        return _changed(LEARNER, members)
 
     def with_voter(self, learner: Peer) -> Step:
         follower = self._follower(learner)
@@ -147,9 +134,7 @@ class _Shard:
             return Step(status=f"{CATCHING_UP}, {self.status.last - follower.match} entries to go")
         self._check_majority([*self.configuration.voters, learner], learner)
         others = [each for each in self.configuration.members if each.peer != learner]
-        return Step(
-            status=VOTER, done=True, configuration=Configuration.of([*others, Member(learner)])
-        )
+        return _changed(VOTER, [*others, Member(learner)], over=True)
 
     def without(self, leaving: Peer) -> Step:
         stay = [each for each in self.configuration.members if each.peer != leaving]
@@ -161,23 +146,23 @@ class _Shard:
             )
         self._check_majority(voters)
         if leaving == self.status.leader:
-            return Step(status=TRANSFERRED, heir=self._heir(voters))
+            return self._transfer(voters)
         follower = self._follower(leaving)
         if follower is not None and follower.mode == "probe" and self._lives(leaving):
             # It may have led a moment ago, and its callers wait for what it logged.
             return Step(status=WAITING)
-        return Step(status=REMOVED, done=True, configuration=Configuration.of(stay))
+        return _changed(REMOVED, stay, over=True)
 
     def demoting(self, voter: Peer) -> Step:
         voters = [each for each in self.configuration.voters if each != voter]
         self._check_majority(voters)
         if voter == self.status.leader:
-            return Step(status=TRANSFERRED, heir=self._heir(voters))
+            return self._transfer(voters)
         members = [
             Member(each.peer, voter=each.voter and each.peer != voter)
             for each in self.configuration.members
         ]
-        return Step(status=LEARNER, done=True, configuration=Configuration.of(members))
+        return _changed(LEARNER, members, over=True)
 
     def _check_majority(self, voters: Sequence[Peer], newcomer: Peer | None = None) -> None:
         """Raise `Rejected` when too few of these voters are alive to decide anything."""
@@ -195,15 +180,29 @@ class _Shard:
         follower = self._follower(peer)
         return follower is not None and follower.silent_s < self.patience_s
 
-    def _heir(self, voters: Sequence[Peer]) -> str:
+    def _transfer(self, voters: Sequence[Peer]) -> Step:
         def lacks(peer: Peer) -> tuple[bool, int, str]:
             follower = self._follower(peer)
             return not self._lives(peer), -(follower.match if follower else 0), peer.node
 
-        return min(voters, key=lacks).node
+        return Step((Transfer(heir=min(voters, key=lacks).node),), status=TRANSFERRED)
 
     def _follower(self, peer: Peer) -> FollowerStatus | None:
         return next((each for each in self.status.followers if each.peer == peer), None)
+
+
+def _changed(status: str, members: Iterable[Member], *, over: bool = False) -> Step:
+    change = ChangeMembers(configuration=Configuration.of(members))
+    return Step((change,), over=over, status=status)
+
+
+async def take(shard: Shard, step: Step, timeout_s: float) -> None:
+    """Change the members of a shard, or its leader; raises the replica's refusal."""
+    for act in step.acts:
+        if isinstance(act, Transfer):
+            shard.transfer(act.heir)
+        elif isinstance(act, ChangeMembers):
+            await shard.change_membership(act.configuration, timeout_s)
 
 
 class MemberSteps:
@@ -230,20 +229,17 @@ class MemberSteps:
             local = self._led(shard)
         step = next_step(shard, goal, local.replica.status(), patience_s=patience_s(local))
         if not asked.number:
-            return StepTaken(step.status, step.done and step.configuration is None)
+            return StepTaken(step.status, step.over and not step.acts)
         try:
-            if step.heir is not None:
-                local.transfer(step.heir)
-            elif step.configuration is not None:
-                await local.change_membership(step.configuration, asked.timeout_s)
+            await take(local, step, asked.timeout_s)
         except NotLeaderError as error:
             raise NoLeaderError(shard, error.leader) from error
         except RefusedError as error:
             return StepTaken(f"{WAITING}: {error}")
-        if step.done and goal.replica is None and shard == METADATA:
+        if step.over and goal.replica is None and shard == METADATA:
             # The caller may be the node that has just left.
             await self._submit(METADATA, FinishMemberChange(node=goal.node, number=asked.number))
-        return StepTaken(step.status, step.done)
+        return StepTaken(step.status, step.over)
 
     def _led(self, shard: ShardId) -> Shard:
         found = self._get(shard)
@@ -267,58 +263,34 @@ def patience_s(shard: Shard) -> float:
     return _ELECTIONS * shard.settings.timing.election_max_s
 
 
-class Promotion:
-    """Promotes learners of recovered shards that this node leads.
+class Promotion(Change):
+    """Promotes the learners of a recovered shard.
 
-    A recovered shard begins with one voter, whose state the other replicas install.
+    It begins with one voter, whose state the other replicas install.
     """
 
-    def __init__(
-        self, shards: Callable[[], Iterable[Shard]], loop: asyncio.AbstractEventLoop
-    ) -> None:
-        self._shards: Final = shards
-        self._loop: Final = loop
-        self._timer: asyncio.TimerHandle | None = None
-        self._stopped = False
+    again_s = _AGAIN_S
 
-    def look_at(self, shard: Shard) -> None:
-        """Promote learners that have caught up, and check again while there are others."""
-        learners = _learners(shard) if shard.epoch and shard.leads else []
-        if learners and self._timer is None and not self._stopped:
-            self._timer = self._loop.call_later(_AGAIN_S, self._again)
-        self._promote(shard, learners)
-
-    def stop(self) -> None:
-        """Stop."""
-        self._stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _again(self) -> None:
-        self._timer = None
-        for shard in self._shards():
-            self.look_at(shard)
-
-    def _promote(self, shard: Shard, learners: Iterable[Peer]) -> None:
-        for learner in learners:
-            try:
-                step = next_step(
-                    shard.id,
-                    Goal(learner.node, learner.replica),
-                    shard.replica.status(),
-                    patience_s=patience_s(shard),
-                )
-                if step.configuration is not None:
-                    changed = shard.change_membership(step.configuration)
-                    changed.add_done_callback(lambda done: done.cancelled() or done.exception())
-                    return
-            except (Rejected, RefusedError):
-                # There is no contact, or another change is in progress.
-                continue
+    async def step(self) -> Step:
+        """Look at the replica."""
+        status = self.shard.replica.status()
+        return promotion_step(self.shard.id, status, patience_s=patience_s(self.shard))
 
 
-def _learners(shard: Shard) -> list[Peer]:
-    configuration = shard.configuration
-    if configuration is None:
-        return []
-    return [each.peer for each in configuration.members if not each.voter]
+def promotion_step(shard: ShardId, status: ReplicaStatus, *, patience_s: float) -> Step:
+    """Return the next step that makes a voter of a learner which has caught up."""
+    learners = learners_of(status.configuration)
+    for learner in learners:
+        # There may be no contact with it.
+        with suppress(Rejected):
+            goal = Goal(learner.node, learner.replica)
+            step = next_step(shard, goal, status, patience_s=patience_s)
+            if step.acts:
+                return Step(step.acts)
+    return Step(over=not learners, pause_s=_AGAIN_S)
+
+
+def learners_of(configuration: Configuration | None) -> list[Peer]:
+    """Return the members that do not vote."""
+    members = () if configuration is None else configuration.members
+    return [each.peer for each in members if not each.voter]

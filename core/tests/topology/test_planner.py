@@ -7,8 +7,8 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from quorate.groups.planner import Move, Placed, Plan, Site, founders, misplaced, plan
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.planner import Move, Placed, Plan, Site, founders, misplaced, plan
 
 
 def sites(*nodes: str, zones: Mapping[str, str] | None = None) -> list[Site]:

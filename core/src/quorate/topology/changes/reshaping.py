@@ -1,19 +1,20 @@
-"""Splits and merges of shards, on request of operators."""
+"""Begins splits and merges of shards for operators, and cancels them."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from quorate.apply.freezes import NOT_YET
 from quorate.groups.groups import Groups
-from quorate.groups.merges import check_alike, rows_in
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, UnreadableError
+from quorate.groups.routing.forwarding import LocalShards
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slots_in
+from quorate.topology.changes.merge import check_alike, rows_in
 from quorate.topology.commands.merges import check_mergeable, check_pair, common_ancestor
 from quorate.topology.commands.splits import check_splittable, parts_of
 from quorate.v1 import admin_pb2 as pb
@@ -32,11 +33,18 @@ _RECORD_S: Final = 15.0
 _CATCH_UP_S: Final = 2.0
 
 
+class Shards(LocalShards, Protocol):
+    """The replicas on this node, and the rows of all shards."""
+
+    def rows(self) -> Mapping[ShardId, ShardRow]:
+        """Return the rows of `core.shards` on this node."""
+
+
 @dataclass(eq=False)
-class Splitting:
+class Reshaping:
     """Proposes splits and merges to metadata/0, for the leaders of shards to carry out."""
 
-    _shards: NodeShards
+    _shards: Shards
     _groups: Groups
 
     async def split(

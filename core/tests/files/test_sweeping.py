@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 import pytest
-from quorate.groups.files import file_sets
-from quorate.groups.files.file_sets import FileSets
+from quorate.files import file_sets
+from quorate.files.file_sets import FileSets
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.engine.rocks import RocksEngine, write_file
 from quorate.storage.staged_files import StagedFiles, digest_of

@@ -8,13 +8,15 @@ import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
-from quorate.groups.members import Goal, Step, next_step
+from quorate.groups.steps import ChangeMembers, Step, Transfer
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.changes.members import Goal, next_step, promotion_step
 
 SHARD = ShardId("toy", 0)
 A, B, C, D = (Peer(node, number) for number, node in enumerate("abcd", start=1))
 ADD = Goal("d", D.replica)
+HANDED_OVER = Step((Transfer(heir="c"),), status="leadership transferred")
 
 
 def status(
@@ -60,30 +62,31 @@ def taken(goal: Goal, of: ReplicaStatus) -> Step:
 
 
 def members(step: Step) -> str:
-    assert step.configuration is not None
-    shown = (m.peer.node if m.voter else f"({m.peer.node})" for m in step.configuration.members)
+    [act] = step.acts
+    assert isinstance(act, ChangeMembers)
+    shown = (m.peer.node if m.voter else f"({m.peer.node})" for m in act.configuration.members)
     return " ".join(shown)
 
 
 def test_a_newcomer_learns_then_votes() -> None:
     step = taken(ADD, status(A, B, C))
-    assert (step.status, step.done, members(step)) == ("learner", False, "a b c (d)")
+    assert (step.status, step.over, members(step)) == ("learner", False, "a b c (d)")
     step = taken(ADD, status(A, B, C, learner=D, mode="probe"))
     assert step == Step(status="catching up, 6 entries to go")
     step = taken(ADD, status(A, B, C, learner=D))
-    assert (step.status, step.done, members(step)) == ("voter", True, "a b c d")
-    assert taken(ADD, status(A, B, C, D)) == Step(status="voter", done=True)
+    assert (step.status, step.over, members(step)) == ("voter", True, "a b c d")
+    assert taken(ADD, status(A, B, C, D)) == Step(status="voter", over=True)
 
 
 def test_a_member_goes_and_a_leader_hands_over_first() -> None:
     step = taken(Goal("b", None), status(A, B, C))
-    assert (step.status, step.done, members(step)) == ("removed", True, "a c")
-    assert taken(Goal("d", None), status(A, B, C)) == Step(status="removed", done=True)
+    assert (step.status, step.over, members(step)) == ("removed", True, "a c")
+    assert taken(Goal("d", None), status(A, B, C)) == Step(status="removed", over=True)
     step = taken(Goal("a", None), status(A, B, C, learner=D))
-    assert step == Step(status="leadership transferred", heir="c")
+    assert step == HANDED_OVER
     # C has more of the log, and is not there.
     four = status(A, B, C, D, silent={D: 2.0})
-    assert taken(Goal("a", None), four).heir == "c"
+    assert taken(Goal("a", None), four) == HANDED_OVER
     step = taken(Goal("d", None), status(A, B, C, learner=D))
     assert members(step) == "a b c"
 
@@ -136,18 +139,15 @@ def test_another_disk_is_another_member() -> None:
 def test_a_learner_is_enough_where_that_is_asked() -> None:
     enough = Goal("d", D.replica, votes=None)
     assert members(taken(enough, status(A, B, C))) == "a b c (d)"
-    assert taken(enough, status(A, B, C, learner=D)).done
+    assert taken(enough, status(A, B, C, learner=D)).over
     # One that votes stays as it is.
-    step = taken(enough, status(A, B, C, D))
-    assert step.done
-    assert step.configuration is None
+    assert taken(enough, status(A, B, C, D)) == Step(status="voter", over=True)
 
 
 def test_a_voter_becomes_a_learner_and_a_leader_hands_over_first() -> None:
     assert members(taken(Goal("c", C.replica, votes=False), status(A, B, C))) == "a b (c)"
     step = taken(Goal("a", A.replica, votes=False), status(A, B, C))
-    assert step.heir == "c"
-    assert step.configuration is None
+    assert step == HANDED_OVER
     with pytest.raises(Rejected, match="would have 2 voters, of which b do not answer"):
         taken(Goal("c", C.replica, votes=False), status(A, B, C, silent={B: 9.0}))
 
@@ -161,3 +161,22 @@ def test_a_leader_of_a_moment_ago_goes_when_it_has_heard_what_became_of_its_entr
 
 def follower(peer: Peer, *, mode: str = "replicate", silent_s: float = 0.0) -> FollowerStatus:
     return FollowerStatus(peer=peer, mode=mode, match=90, next=101, silent_s=silent_s)
+
+
+@pytest.mark.parametrize(
+    ("of", "became"),
+    [
+        (status(A, B, C), None),
+        (status(A, B, learner=D), "a b d"),
+        (status(A, B, learner=D, mode="probe"), ""),
+        # There is no contact with it, or another change is not agreed upon.
+        (status(A, B, learner=D, silent={D: 11.0}), ""),
+        (status(A, B, learner=D, agreed=False), ""),
+    ],
+)
+def test_learners_of_a_recovered_shard_vote_once_they_have_caught_up(
+    of: ReplicaStatus, became: str | None
+) -> None:
+    step = promotion_step(SHARD, of, patience_s=1.0)
+    assert step.over is (became is None)
+    assert (members(step) if step.acts else "") == (became or "")

@@ -1,0 +1,211 @@
+"""Carries out publications on the leaders of their shards."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from google.protobuf.message import Message
+
+from quorate.apply import publications
+from quorate.files.file_sets import FileSets
+from quorate.groups.refusals import ReadTimeoutError
+from quorate.groups.routing.requests import Answer
+from quorate.groups.shard.shard import Shard
+from quorate.groups.steps import OVER, STEP_S, Act, Change, Order, Propose, Step, Steps
+from quorate.groups.timing import Pause, every
+from quorate.observe.failpoints import failpoint
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.v1 import files_pb2 as pb
+
+FAILED: Final = "PUBLICATION_FAILED"
+#: Maximum time for which a closed shard waits for the others; its reads and writes wait, too.
+CLOSED_S: Final = 10.0
+_LOOK_S: Final = 0.5
+_AGAIN_S: Final = 0.05
+_MARKS_S: Final = 5.0
+
+
+class Publications:
+    """Takes the steps of publications in the shards that are led here.
+
+    The row in metadata/0 and the marks in the shards are the whole state of a publication: the next
+    leader of a shard continues it. A shard that is closed for a publication unknown to metadata/0,
+    as after a restore, opens unchanged.
+    """
+
+    def __init__(
+        self,
+        get: Callable[[ShardId], Shard | None],
+        leading: Callable[[], Iterable[Shard]],
+        files: FileSets,
+        submit: Callable[[ShardId, Message], Awaitable[Answer]],
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self._leading: Final = leading
+        self._files: Final = files
+        self._submit: Final = submit
+        self._steps: Final = Steps(get, submit, loop)
+        #: The leaders whose marks were looked at, and when to look at the same ones again: what
+        #: closes a shard has a task here, unless another node led it.
+        self._marked: Iterable[Shard] = ()
+        self._marks_due = float("-inf")
+        #: The changes of metadata/0 when no publication was in progress; -1: one may be.
+        self._quiet = -1
+
+    def start(self) -> None:
+        """Begin with the shards that this node leads."""
+        metadata, loop = self._steps.get(METADATA), self._steps.loop
+        if metadata is not None:
+            metadata.subscribe(lambda _: self._look())
+        failed = "cannot look for publications"
+        self._steps.begin("marks", every, loop, _LOOK_S, self._look_at_marks, failed)
+
+    async def stop(self) -> None:
+        """Take no more steps."""
+        await self._steps.close()
+
+    async def publish(self, asked: pb.PublishFilesRequest, timeout_s: float) -> pb.Publication:
+        """Install the staged files of all shards of a group atomically.
+
+        Raises `Rejected` with PUBLICATION_FAILED if none was installed, and `ReadTimeoutError` if
+        that is not known in time.
+        """
+        begin = pb.BeginPublication(group=asked.group, name=asked.name, command=asked.command)
+        answer = await self._submit(METADATA, begin)
+        failpoint("publish.begun")
+        begun = pb.Publication.FromString(answer.reply)
+        deadline, wait = self._steps.loop.time() + timeout_s, Pause(self._steps.loop)
+        found = begun
+        while found.number == begun.number and found.parts:
+            self._look()
+            if not await wait.until(deadline):
+                raise ReadTimeoutError(
+                    f"{asked.name} is still being published: ask again for the outcome"
+                )
+            found = await _newest(self._steps, asked.group, asked.name)
+        if found.state != pb.Publication.COMMITTED:
+            raise Rejected(FAILED, f"{asked.name} is not published: {found.reason}")
+        return found
+
+    async def end(self, group: str, name: str, *, forget: bool) -> None:
+        """Abort a publication that is not committed; or forget one that has ended."""
+        await self._submit(METADATA, pb.EndPublication(group=group, name=name, forget=forget))
+
+    # Inside.
+
+    def _look(self) -> None:
+        metadata = self._steps.get(METADATA)
+        if metadata is None or metadata.applier.cluster_changes == self._quiet:
+            return
+        changes = metadata.applier.cluster_changes
+        found = list(publications.under_way(metadata.data))
+        self._quiet = -1 if found else changes
+        for row in found:
+            numbers = {part.shard for part in row.parts}
+            for shard in self._leading():
+                if shard.id.group == row.group and shard.id.number in numbers:
+                    self._begin(shard, row.name)
+
+    def _look_at_marks(self) -> None:
+        self._look()
+        leading, now = self._leading(), self._steps.loop.time()
+        if leading is self._marked and now < self._marks_due:
+            return
+        self._marked, self._marks_due = leading, now + _MARKS_S
+        for shard in leading:
+            if shard.applier.published.closing:
+                self._begin(shard, shard.applier.published.name)
+
+    def _begin(self, shard: Shard, name: str) -> None:
+        self._steps.carry_out(Publication(self._steps, shard, name, self._files))
+
+
+class Publication(Change):
+    """Closes a shard, and opens it with the files or unchanged."""
+
+    waits = "the publication of %s in shard %s waits: %s"
+    again_s = _AGAIN_S
+
+    def __init__(self, steps: Steps, shard: Shard, name: str, files: FileSets) -> None:
+        super().__init__(steps, shard)
+        self.names = (name, shard.id)
+        self._name: Final = name
+        self._files: Final = files
+        self._deadline: Final = steps.loop.time() + CLOSED_S
+
+    async def step(self) -> Step:
+        """Read the newest row."""
+        shard, name = self.shard, self._name
+        row, late = await _newest(self.steps, shard.id.group, name), ""
+        if self.steps.loop.time() > self._deadline:
+            late = self.said or f"shard {shard.id} waited {CLOSED_S:g} s for the other shards"
+        return publication_step(shard.id, name, row, shard.applier.published, late, self._files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Close(Act):
+    """The shard is closed, and its report is that, or why it cannot be."""
+
+    command: pb.CloseFileSet
+    report: pb.ReportPublication
+    files: FileSets = field(compare=False)
+
+    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
+        """Gather the files, close the shard and report."""
+        close = Propose(command=self.command, before="publish.closing", after="publish.closed")
+        report = pb.ReportPublication.FromString(self.report.SerializeToString())
+        try:
+            await self.files.gather(shard, self.command.name, STEP_S)
+            await steps.take((close,), shard, term)
+        except (Rejected, Invalid) as error:
+            report.failure = f"shard {shard.id}: {error}"
+        await steps.take((_reporting(report),), shard, term)
+
+
+def publication_step(
+    shard: ShardId,
+    name: str,
+    row: pb.Publication,
+    mark: pb.PublicationMark,
+    late: str,
+    files: FileSets,
+) -> Step:
+    """Return the next step of a publication; `late` is why it has failed by now, if it has."""
+
+    def opening(publication: int, *, committed: bool) -> Propose:
+        command = pb.OpenPublished(name=name, publication=publication, committed=committed)
+        return Propose(command=command, before="publish.opening", after="publish.opened")
+
+    committed = row.state == pb.Publication.COMMITTED
+    part = next((each for each in row.parts if each.shard == shard.number), None)
+    if part is None:
+        if mark.name != name:
+            return OVER
+        committed = committed and row.number == mark.closing
+        return Step((opening(mark.closing, committed=committed),), over=True)
+    report = pb.ReportPublication(
+        group=shard.group, name=name, publication=row.number, shard=part.shard
+    )
+    if row.state != pb.Publication.CLOSING:
+        report.over = True
+        return Step((opening(row.number, committed=committed), _reporting(report)))
+    if late:
+        report.failure = late
+        return Step((_reporting(report),))
+    if part.closed:
+        return Step(pause_s=_AGAIN_S)
+    command = pb.CloseFileSet(name=name, command=row.command, publication=row.number)
+    return Step((Close(command=command, report=report, files=files),))
+
+
+def _reporting(report: pb.ReportPublication) -> Order:
+    return Order(command=report, after="publish.reported")
+
+
+async def _newest(steps: Steps, group: str, name: str) -> pb.Publication:
+    """Return the newest row of a publication."""
+    return publications.find(await steps.newest(), group, name) or pb.Publication()

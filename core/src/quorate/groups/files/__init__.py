@@ -1,1 +1,0 @@
-"""Files of rows that come to the replicas of a shard beside its log."""
