@@ -12,7 +12,6 @@ from pydantic import BaseModel
 
 from quorate.plugin.access import Access, Place
 from quorate.plugin.node import CacheView, Caller, NodeApi, ShardRef
-from quorate.plugin.shard_id import METADATA
 from quorate.plugin.transaction import Reader, Txn
 
 if TYPE_CHECKING:
@@ -453,4 +452,4 @@ class Removal:
 
 
 #: The group that every cluster has, whichever plugins are enabled.
-METADATA_GROUP: Final = RaftGroup(name=METADATA.group)
+METADATA_GROUP: Final = RaftGroup(name="metadata")
