@@ -5,52 +5,38 @@ No plugin code runs here. The division of entries into batches affects no row an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Final
-from zlib import crc32
 
 from quorate.apply import (
     checks,
     cuts,
     deadlines,
-    effects,
-    file_sets,
     freezes,
     publications,
-    retention,
     slot_set,
 )
-from quorate.apply.effects import Effects, EffectsError
+from quorate.apply.batch_writer import BatchWriter, PreparedFiles, compare
 from quorate.apply.entries import Copies, whole
-from quorate.apply.layers import Layer, Rows
+from quorate.apply.layers import Rows
 from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import (
-    FilesNeededError,
-    ReplicaStoppedError,
-    RowsDifferError,
     StoredEntry,
 )
 from quorate.apply.places import NOWHERE, OwnRows, Owns, Places
 from quorate.apply.scope import Scope
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardReader, number_of
-from quorate.consensus.journal import Position
-from quorate.consensus.messages import Entry, EntryKind
-from quorate.observe.failpoints import failpoint
+from quorate.consensus.messages import Entry
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
-from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
-from quorate.storage.engine.port import Batch, EngineError, FullError, Segment, StalledError
-from quorate.storage.events import event_key
 from quorate.storage.families import (
     COUNTS,
-    EVENTS,
-    FILE_SETS,
     LEVELS,
     MEMBERS,
     NODES,
@@ -121,7 +107,7 @@ class Applier:
         self._scopes: Final[dict[frozenset[str], Scope]] = {}
         self.counters: Final = ApplyCounters()
         #: The entry whose files are here, and the files.
-        self._prepared: tuple[int, Mapping[str, Sequence[Path]]] = (0, {})
+        self._prepared: PreparedFiles = (0, {})
         #: How many batches changed the shards, nodes or publications; a replacement of the data
         #: counts, too.
         self.cluster_changes = 0
@@ -168,7 +154,7 @@ class Applier:
 
         Raises `ReplicaStoppedError` when they differ.
         """
-        self._compare(index, checksum, {})
+        compare(self.shard, index, self._checksums.get(index), checksum)
 
     def reopened(self, data: ShardData) -> None:
         """Switch to other data, after a snapshot was installed."""
@@ -228,27 +214,24 @@ class Applier:
         `prepared` has them. Any other exception ends this replica.
         """
         began = self._clock()
-        turn = _Turn(self, self._data)
+        batch = BatchWriter(
+            self.shard, self._data, self.limits, self._prepared, self._checksums, self._families
+        )
         room = self.limits.turn_bytes
         for entry in entries:
-            if not turn.take(entry):
+            if not batch.take(entry):
                 break
             room -= len(entry.payload)
-            if room <= 0 or turn.cut or self._clock() - began >= self.limits.turn_s:
+            if room <= 0 or batch.cut or self._clock() - began >= self.limits.turn_s:
                 break
-        turn.commit()
-        self.counters.turn(len(turn.stored), turn.commands, self._clock() - began)
-        return turn.stored
+        batch.commit()
+        self._committed(batch)
+        self.counters.turn(len(batch.stored), batch.commands, self._clock() - began)
+        return batch.stored
 
     def prepared(self, files: FileSet, paths: Mapping[str, Sequence[Path]]) -> None:
         """Let the entry of a file set be stored: its files are here, by family."""
         self._prepared = files.ingested_at, paths
-
-    def _files_of(self, files: FileSet) -> Mapping[str, Sequence[Path]]:
-        index, paths = self._prepared
-        if index != files.ingested_at:
-            raise FilesNeededError(files)
-        return paths
 
     # Splits.
 
@@ -296,16 +279,10 @@ class Applier:
         check = self._check
         return check if check is not None and check.index == self._data.applied else None
 
-    def _open_families(self, named: Set[str]) -> None:
-        """Keep the rows of plugins that the leader has and this node lacks."""
-        for family in sorted(named - self._families):
-            self._data.add_family(family)
-            self._families |= {family}
-
-    def _committed(self, turn: _Turn) -> None:
+    def _committed(self, batch: BatchWriter) -> None:
         """Update the state derived from rows by the stored effects."""
-        changed = turn.layer.tables
-        if turn.files:
+        changed = batch.layer.tables
+        if batch.files:
             # There are deadlines among the rows, and nobody knows which.
             self._lows.clear()
             self._prepared = 0, {}
@@ -314,10 +291,10 @@ class Applier:
         if not changed.keys().isdisjoint((SHARDS, NODES, MEMBERS, LEVELS, PUBLICATIONS)):
             self.cluster_changes += 1
         ring = self._checksums
-        ring.update(turn.checksums)
+        ring.update(batch.checksums)
         while len(ring) > REMEMBERED:
             del ring[next(iter(ring))]
-        for timer, at_ms in deadlines.timers_moved(turn.layer).items():
+        for timer, at_ms in deadlines.timers_moved(batch.layer).items():
             low_ms = self._lows.get(timer)
             if low_ms is not None:
                 self._lows[timer] = min(low_ms, at_ms)
@@ -327,7 +304,7 @@ class Applier:
         #: Where to start the search for due keys: only deleted rows are before it.
         self._lows: dict[str, int] = {}
         self._checksums = {data.applied: data.record.checksum}
-        self._families = frozenset(data.families)
+        self._families = set(data.families)
         self._derive_slots()
 
     def _derive_slots(self) -> None:
@@ -338,127 +315,3 @@ class Applier:
         self._cut = cuts.last_cut(data)
         self._frozen = freezes.frozen(data)
         self._check = checks.last_check(data)
-
-    def _compare(self, index: int, checksum: int, newer: Mapping[int, int]) -> None:
-        own = newer.get(index, self._checksums.get(index))
-        if index and own is not None and own != checksum:
-            raise RowsDifferError(
-                index,
-                f"The rows of shard {self.shard} on this node differ from its leader's: at index"
-                f" {index} the checksum is {own:08x} here and {checksum:08x} there. The disk or"
-                " quorate has a fault. Replace this member with `quorate member replace`.",
-            )
-
-
-class _Turn:
-    """The entries of one batch."""
-
-    def __init__(self, applier: Applier, data: ShardData) -> None:
-        self._applier: Final = applier
-        self._data: Final = data
-        record = data.record
-        self.layer: Final = Layer(data)
-        self.stored: Final[list[StoredEntry]] = []
-        self.commands = 0
-        #: The families that changed and the messages that were emitted, for watches.
-        self.seen: set[str] = set()
-        self.checksums: Final[dict[int, int]] = {}
-        #: Whether the last entry cut the shard, or asks for a digest: the rows after it are needed.
-        self.cut = False
-        self._position = record.position
-        self._now_ms = record.now_ms
-        self._checksum = record.checksum
-        self._generation = record.generation
-        self._configuration = (record.configuration_index, record.configuration)
-        #: The files that the one entry of this turn puts in place, by family.
-        self.files: Mapping[str, Sequence[Path]] = {}
-        self._trim_step: Final = retention.step_of(applier.limits.retained_entries)
-
-    def take(self, entry: Entry) -> bool:
-        """Add the effects of one entry; False if it is one for a turn of its own."""
-        if self.files:
-            return False
-        if entry.index != self._position.index + 1:
-            raise ValueError(f"entry {entry.index} comes after entry {self._position.index}")
-        before, self._position = self._position, Position(entry.index, entry.term)
-        if entry.kind is EntryKind.COMMAND:
-            found = self._read(entry)
-            ingested = file_sets.ingested_by(found.tables.get(FILE_SETS), entry.index)
-            if ingested is not None and self.stored:
-                self._position = before
-                return False
-            if ingested is not None:
-                self.files = self._applier._files_of(ingested)
-            self._take_effects(entry, found)
-        elif entry.kind is EntryKind.CONFIG:
-            self._configuration = (entry.index, entry.payload)
-        self._checksum = crc32(entry.payload, crc32(entry.index.to_bytes(8, "big"), self._checksum))
-        self.checksums[entry.index] = self._checksum
-        if entry.index % self._trim_step == 0:
-            limits = self._applier.limits
-            retention.trim(
-                self.layer,
-                entry.index,
-                self._now_ms,
-                limits.retained_entries,
-                limits.retained_ms,
-            )
-        self.stored.append(StoredEntry(entry.index, entry.term, self._now_ms))
-        return True
-
-    def commit(self) -> None:
-        """Write the batch; nothing is visible before."""
-        batch = Batch()
-        for family, table in self.layer.tables.items():
-            batch.segments[family] = [Segment(table.ranges, table.rows)]
-        try:
-            self._applier._open_families(self.layer.tables.keys() | self.files.keys())
-            if self.files:
-                failpoint("ingest.begun")
-                self._data.ingest(self.files)
-                failpoint("ingest.placed")
-        except (StalledError, FullError):
-            raise
-        except EngineError as error:
-            raise self._stopped(f"cannot be stored: {error}") from error
-        configuration_index, configuration = self._configuration
-        record = AppliedRecord(
-            self._position,
-            configuration_index,
-            configuration,
-            self._now_ms,
-            self._checksum,
-            self._generation,
-        )
-        try:
-            self._data.commit(batch, record, self.seen)
-        except (StalledError, FullError):
-            raise
-        except EngineError as error:
-            raise self._stopped(f"cannot be stored: {error}") from error
-        self._applier._committed(self)
-
-    def _read(self, entry: Entry) -> Effects:
-        try:
-            return effects.decode(entry.payload)
-        except EffectsError as error:
-            raise self._stopped(str(error)) from None
-
-    def _take_effects(self, entry: Entry, found: Effects) -> None:
-        head = found.head
-        self._applier._compare(head.checked_index, head.checksum, self.checksums)
-        self._now_ms = max(self._now_ms, head.now_ms)
-        self._generation = max(self._generation, head.generation)
-        self.commands += head.commands
-        slots = found.tables.get(SLOTS)
-        self.cut = slots is not None and not slots.rows.keys().isdisjoint((cuts.CUT, checks.CHECK))
-        try:
-            self.seen |= effects.unpack_into(self.layer, found)
-        except ValueError as error:
-            raise self._stopped(f"cannot be read: {error}") from None
-        if found.events:
-            self.layer.put(EVENTS, event_key(entry.index), found.events)
-
-    def _stopped(self, what: str) -> ReplicaStoppedError:
-        index = self._position.index
-        return ReplicaStoppedError(index, f"Entry {index} of shard {self._applier.shard} {what}")

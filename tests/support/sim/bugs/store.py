@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote
 
-from quorate.apply import applier, effects, sessions
+from quorate.apply import effects, sessions
+from quorate.apply.batch_writer import BatchWriter
 from quorate.apply.effects import Effects, Head
 from quorate.apply.entries import POSITION_BITS, LoggedCommand, Stamp, whole
 from quorate.apply.evaluator import Evaluation, Evaluator
@@ -83,7 +84,7 @@ _unpack_into = effects.unpack_into
 _begin = Evaluator.begin
 _logged = Evaluator.logged
 _log_entry = Proposer._log
-_take_effects = applier._Turn._take_effects
+_take_effects = BatchWriter._take_effects
 _encode = effects.encode
 _manifest = Checkpoint.manifest
 _answer_known = sessions.answer_known
@@ -239,14 +240,14 @@ def some_effects_left_out(layer: Layer, found: Effects) -> set[str]:
     return _unpack_into(layer, found)
 
 
-@bug(applier._Turn, "_take_effects", "apply", CRASHES)
+@bug(BatchWriter, "_take_effects", "apply", CRASHES)
 def effects_stored_twice(self: Any, entry: Entry, found: Effects) -> None:
     """The effects of an entry are stored once."""
-    before = vars(self._applier).get("before")
+    before = vars(self._data).get("before")
     _take_effects(self, entry, found)
     if before is not None:
         effects.unpack_into(self.layer, effects.decode(before))
-    vars(self._applier)["before"] = entry.payload
+    vars(self._data)["before"] = entry.payload
 
 
 # Evaluation.
