@@ -23,7 +23,7 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing.forwarding import ForwardedQuery
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.observe import requests
 from quorate.observe.traces import Traces
 from quorate.plugin import Fence
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from core.tests.rpc.conftest import FakeReplica, Node
 
 SHARD = ShardId("sample", 0)
+#: A command, and its timeout in seconds.
+Timed = tuple[LoggedCommand, float]
 Make = Callable[..., Timed]
 
 
@@ -54,7 +56,7 @@ def forwarded(sample: Any) -> Make:
             slots,
             copies=Copies.DOUBTED,
         )
-        return Timed(command, timeout_s)
+        return command, timeout_s
 
     return make
 
@@ -65,9 +67,9 @@ def calls(nodes: dict[str, Node], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     accept = nodes["a"].groups.accept
 
-    async def counted(shard: ShardId, forwarded: Any) -> list[Result]:
+    async def counted(shard: ShardId, forwarded: Any, deadlines: Any) -> list[Result]:
         found.append(len(forwarded))
-        return await accept(shard, forwarded)
+        return await accept(shard, forwarded, deadlines)
 
     monkeypatch.setattr(nodes["a"].groups, "accept", counted)
     return found
@@ -80,7 +82,10 @@ async def until(holds: Callable[[], bool]) -> None:
 
 
 def begin(nodes: dict[str, Node], *requests: Timed) -> asyncio.Future[Any]:
-    return asyncio.ensure_future(nodes["b"].forwarder.propose("a", SHARD, requests))
+    now = asyncio.get_running_loop().time()
+    commands = [command for command, _ in requests]
+    deadlines = [now + timeout_s for _, timeout_s in requests]
+    return asyncio.ensure_future(nodes["b"].forwarder.propose("a", SHARD, commands, deadlines))
 
 
 async def settled() -> None:
@@ -133,13 +138,12 @@ async def test_a_callers_commands_stay_together_and_in_order(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Make, calls: list[int]
 ) -> None:
     requests = [forwarded(owner) for owner in "abcdef"]
-    fenced = requests[3].command._replace(fence=Fence(b"lock", 7))
-    requests[3] = requests[3]._replace(command=fenced)
+    requests[3] = requests[3][0]._replace(fence=Fence(b"lock", 7)), 5.0
 
     results = await begin(nodes, *requests)
 
-    assert [result.reply for result in results] == [each.command.payload for each in requests]
-    assert leader.proposed == [each.command for each in requests]
+    assert [result.reply for result in results] == [each.payload for each, _ in requests]
+    assert leader.proposed == [each for each, _ in requests]
     assert calls == [6]
 
 
@@ -236,12 +240,12 @@ async def test_of_a_part_what_is_late_before_it_is_sent_stays(
 
     assert isinstance(late, NotProposedInTimeError)
     assert isinstance(found, Outcome)
-    assert leader.proposed == [forwarded("patient").command]
+    assert leader.proposed == [forwarded("patient")[0]]
 
 
 async def test_the_refusal_of_an_unknown_command_names_who_knows_it(nodes: dict[str, Node]) -> None:
     stranger = LoggedCommand("newer.v1.Unheard", b"")
-    [refused] = await begin(nodes, Timed(stranger, 5.0))
+    [refused] = await begin(nodes, (stranger, 5.0))
     assert isinstance(refused, Outcome)
     assert refused.refusal is not None
     assert refused.refusal.code == "UNKNOWN_COMMAND"
@@ -306,7 +310,7 @@ async def test_a_message_that_meets_a_bug_is_not_repeated_and_others_go_on(
 ) -> None:
     accept = nodes["a"].groups.accept
 
-    async def broken(shard: ShardId, asked: Any) -> list[Result]:
+    async def broken(shard: ShardId, asked: Any, deadlines: Any) -> list[Result]:
         monkeypatch.setattr(nodes["a"].groups, "accept", accept)
         raise ZeroDivisionError
 
@@ -386,10 +390,10 @@ async def test_the_span_of_commands_that_nobody_waits_for_has_failed(
         await asyncio.Event().wait()
 
     channels: Any = SimpleNamespace(route=route)
-    asking = forwarder.NodeForwarder(channels, asyncio.get_running_loop(), limits, traces)
-    timed = forwarded("ann")
-    timed = timed._replace(command=timed.command._replace(span=traces.begin("call").name))
-    task = asyncio.ensure_future(asking.propose("a", SHARD, [timed]))
+    command = forwarded("ann")[0]._replace(span=traces.begin("call").name)
+    loop = asyncio.get_running_loop()
+    asking = forwarder.NodeForwarder(channels, loop, limits, traces)
+    task = asyncio.ensure_future(asking.propose("a", SHARD, [command], [loop.time() + 5.0]))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait([task])

@@ -25,7 +25,6 @@ from quorate.groups.refusals import (
     UnreadableError,
 )
 from quorate.groups.routing.forwarding import Asked, AsOf, ForwardedQuery
-from quorate.groups.routing.proposing import Timed
 from quorate.plugin import Access, Grant, Invalid, Rejected, Stub
 from quorate.plugin.access import Open, Rights
 from quorate.plugin.needs import Need
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
     from core.tests.rpc.conftest import FakeReplica, Node, Told
 
 SHARD = ShardId("sample", 0)
+#: A command, and its timeout in seconds.
+Timed = tuple[LoggedCommand, float]
 METHODS = {
     "Forward": node_pb2.ForwardRequest(),
     "Query": node_pb2.ShardQueryRequest(shard="sample/0"),
@@ -63,7 +64,7 @@ def forwarded(sample: Any) -> Callable[..., Timed]:
             copies=Copies.DOUBTED,
             caller="ada",
         )
-        return Timed(command, timeout_s)
+        return command, timeout_s
 
     return make
 
@@ -94,7 +95,9 @@ async def ask(stub: Any, method: str, request: Any, metadata: Any) -> Any:
 
 
 async def forward(nodes: dict[str, Node], node: str, request: Timed) -> Outcome:
-    [result] = await nodes["b"].forwarder.propose(node, SHARD, [request])
+    command, timeout_s = request
+    deadline = asyncio.get_running_loop().time() + timeout_s
+    [result] = await nodes["b"].forwarder.propose(node, SHARD, [command], [deadline])
     if isinstance(result, Exception):
         raise result
     return result
@@ -188,7 +191,7 @@ async def test_a_command_is_proposed_by_the_leader(
     leader.answer = lambda logged: Outcome(revision_of(3, 1), b"r", None, True)
 
     assert await forward(nodes, "a", forwarded()) == Outcome(revision_of(3, 1), b"r", None, True)
-    assert leader.proposed == [forwarded().command]
+    assert leader.proposed == [forwarded()[0]]
 
 
 async def test_a_refusal_of_a_handler_is_an_outcome(
@@ -214,7 +217,7 @@ async def test_commands_of_one_turn_share_a_call_and_fail_alone(
         return await route(node, timeout_s)
 
     monkeypatch.setattr(nodes["b"].channels, "route", counted)
-    leader.errors = {forwarded("x").command.payload: OutcomeUnknownError("lost")}
+    leader.errors = {forwarded("x")[0].payload: OutcomeUnknownError("lost")}
 
     found = await asyncio.gather(
         *(forward(nodes, "a", forwarded(owner)) for owner in "axb"),
@@ -228,7 +231,7 @@ async def test_commands_of_one_turn_share_a_call_and_fail_alone(
 async def test_a_bug_of_the_other_node_leaves_the_outcome_unknown(
     nodes: dict[str, Node], leader: FakeReplica, forwarded: Callable[..., Timed]
 ) -> None:
-    leader.errors = {forwarded().command.payload: ZeroDivisionError("a bug")}
+    leader.errors = {forwarded()[0].payload: ZeroDivisionError("a bug")}
 
     with pytest.raises(OutcomeUnknownError, match="a bug"):
         await forward(nodes, "a", forwarded())

@@ -16,7 +16,7 @@ from quorate.apply import file_sets
 from quorate.apply.entries import of_shard
 from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import ExhaustedError, NoLeaderError, NotProposedError
-from quorate.groups.routing.proposing import Timed, propose_in_order
+from quorate.groups.routing.proposing import propose_in_order
 from quorate.groups.shard.shard import Shard
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
@@ -283,7 +283,8 @@ class FileSets:
     async def _propose(
         self, replica: Shard, command: Message, reply: type[M], timeout_s: float
     ) -> M:
-        [result] = await propose_in_order(replica, [Timed(of_shard(command), timeout_s)])
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        [result] = await propose_in_order(replica, [of_shard(command)], [deadline])
         if not isinstance(result, Outcome):
             raise result
         if result.refusal is not None:

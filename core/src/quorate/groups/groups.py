@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeVar
 from google.protobuf.message import Message
 
 from quorate.apply.control import ControlRoute
-from quorate.apply.entries import Stamp
+from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.levels import ASKED_FROM, CORE
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
@@ -26,7 +26,7 @@ from quorate.groups.routing.forwarding import (
     LocalShards,
 )
 from quorate.groups.routing.ordered_stream import OrderedStream
-from quorate.groups.routing.proposing import Result, Timed, propose_in_order
+from quorate.groups.routing.proposing import Result, propose_in_order
 from quorate.groups.routing.quotas import Quotas
 from quorate.groups.routing.reads import Reads
 from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal, Request
@@ -301,49 +301,42 @@ class Groups:
                 if not await pause.until(deadline):
                     raise
 
-    async def accept(self, shard: ShardId, forwarded: Sequence[Timed]) -> list[Result]:
+    async def accept(
+        self, shard: ShardId, forwarded: Sequence[LoggedCommand], deadlines: Sequence[float]
+    ) -> list[Result]:
         """Propose forwarded commands in their order, without another hop, and return their results.
 
         These are `NoLeaderError` if this node does not lead the shard, and `Invalid` for commands
         that it would not have accepted itself.
         """
         results: dict[int, Result] = {}
-        timed: list[Timed] = []
+        places: list[int] = []
         for place, each in enumerate(forwarded):
             try:
                 message = routing.check_forwarded(
-                    self._catalog,
-                    self._control,
-                    shard,
-                    each.command,
-                    self._limits,
-                    self._shards.knowing,
+                    self._catalog, self._control, shard, each, self._limits, self._shards.knowing
                 )
                 if message is not None:
-                    name = each.command.caller
-                    caller = Caller(name=name, node=not name or each.command.admitted)
-                    self._access.demand(message, caller, each.command.fence)
+                    name = each.caller
+                    caller = Caller(name=name, node=not name or each.admitted)
+                    self._access.demand(message, caller, each.fence)
             except Rejected as error:
                 results[place] = Outcome(0, refusal=Refusal(error.code, error.message))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 results[place] = settled(error)
             else:
-                timed.append(each)
-        if timed and self._shards.is_unopened(shard):
-            began = self._loop.time()
-            await self._shards.opened(shard, began + max(each.timeout_s for each in timed))
-            waited_s = self._loop.time() - began
-            timed = [each._replace(timeout_s=each.timeout_s - waited_s) for each in timed]
+                places.append(place)
+        commands, ends = [forwarded[at] for at in places], [deadlines[at] for at in places]
+        if commands and self._shards.is_unopened(shard):
+            await self._shards.opened(shard, max(ends))
         local = self._shards.get(shard)
         proposed: Sequence[Result]
         if local is None:
-            proposed = [NoLeaderError(shard)] * len(timed)
+            proposed = [NoLeaderError(shard)] * len(commands)
         else:
-            proposed = await propose_in_order(local, timed)
-        ended = iter(proposed)
-        return [
-            results[place] if place in results else next(ended) for place in range(len(forwarded))
-        ]
+            proposed = await propose_in_order(local, commands, ends)
+        results.update(zip(places, proposed, strict=True))
+        return [results[place] for place in range(len(forwarded))]
 
     def _checked(self, proposal: Proposal, caller: Caller) -> Proposal | Exception:
         """Return a proposal as `_allowed` does, or the refusal."""

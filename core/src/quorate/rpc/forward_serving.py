@@ -10,7 +10,7 @@ from typing import Final
 
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
 from quorate.groups.groups import Groups
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.observe import requests as call_ids
 from quorate.plugin import Fence, Invalid
 from quorate.plugin.shard_id import ShardId
@@ -79,9 +79,12 @@ class ForwardServing:
             try:
                 if (refused := self._refused()) is not None:
                     raise refused
+                now = asyncio.get_running_loop().time()
+                asked = [(each, part.span) for part in parts for each in part.commands]
                 results: Sequence[Result] = await self._groups.accept(
                     parsed_shard(shard),
-                    [_timed(each, part.span) for part in parts for each in part.commands],
+                    [_logged(each, span) for each, span in asked],
+                    [now + each.timeout_ms / 1_000 for each, _ in asked],
                 )
             except Exception as error:  # noqa: BLE001 - it is the answer to each
                 results = [error] * sum([len(part.commands) for part in parts])
@@ -124,10 +127,10 @@ def parsed_shard(text: str) -> ShardId:
         raise Invalid("shard", str(error)) from None
 
 
-def _timed(asked: node_pb2.ForwardedCommand, span: str) -> Timed:
+def _logged(asked: node_pb2.ForwardedCommand, span: str) -> LoggedCommand:
     command = asked.command
     stamp = command.stamp
-    logged = LoggedCommand(
+    return LoggedCommand(
         command.type,
         command.payload,
         tuple(command.slots),
@@ -142,7 +145,6 @@ def _timed(asked: node_pb2.ForwardedCommand, span: str) -> Timed:
         asked.request,
         span,
     )
-    return Timed(logged, asked.timeout_ms / 1_000)
 
 
 def _fill(answer: node_pb2.ForwardAnswer, command: str, result: Result) -> None:

@@ -17,7 +17,7 @@ from quorate.groups.refusals import (
     UnansweredInTimeError,
 )
 from quorate.groups.routing.forwarding import weight
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.http2.grpc.client_call import CallError
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
@@ -49,16 +49,16 @@ class ForwardedRun:
     def __init__(
         self,
         shard: ShardId,
-        commands: Sequence[Timed],
-        now: float,
+        commands: Sequence[LoggedCommand],
+        deadlines: Sequence[float],
         answer: asyncio.Future[None],
     ) -> None:
         self.shard: Final = shard
         self.commands: Final = commands
         #: Its approximate number of bytes in a message.
-        self.weight: Final = sum([weight(each.command) for each in commands])
+        self.weight: Final = sum([weight(each) for each in commands])
         #: On the loop's clock.
-        self.deadlines: Final = [now + each.timeout_s for each in commands]
+        self.deadlines: Final = deadlines
         #: Set when every command has its result, or its caller has stopped waiting.
         self.answer: Final = answer
         self.results: Final[list[Result | None]] = [None] * len(commands)
@@ -103,7 +103,7 @@ class ForwardedRun:
         )
 
     def _late(self, place: int) -> Exception:
-        name = self.commands[place].command.type
+        name = self.commands[place].type
         if self.sent:
             return UnansweredInTimeError(
                 f"the deadline passed before {name} was answered by the leader of shard"
@@ -232,11 +232,12 @@ class ForwardStream:
             self._sent[number] = (run, places)
             sent = request.parts.add(id=number, shard=str(run.shard), span=run.span)
             for place in places:
+                command = run.commands[place]
                 sent.commands.add(
-                    command=_logged(run.commands[place].command),
-                    caller=run.commands[place].command.caller,
-                    admitted=run.commands[place].command.admitted,
-                    request=run.commands[place].command.request,
+                    command=_logged(command),
+                    caller=command.caller,
+                    admitted=command.admitted,
+                    request=command.request,
                     timeout_ms=max(0, round((run.deadlines[place] - now) * 1_000)),
                 )
         return request if request.parts else None

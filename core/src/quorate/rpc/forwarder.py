@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from google.rpc import status_pb2
 
+from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.refusals import (
     ReadTimeoutError,
@@ -19,7 +20,7 @@ from quorate.groups.routing.forwarding import (
     ForwardedQuery,
     run_bytes,
 )
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.groups.shard.capacity import Admission
 from quorate.groups.shard.settings import ShardSettings
 from quorate.groups.timing import Alarm
@@ -62,15 +63,19 @@ class NodeForwarder:
         self._patience: Final = Alarm(loop, self._expire)
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed]
+        self,
+        node: str,
+        shard: ShardId,
+        commands: Sequence[LoggedCommand],
+        deadlines: Sequence[float],
     ) -> Sequence[Result]:
         """Have the leader propose commands of one shard, and return the outcome of each."""
         room = self._room(node, shard)
-        now, answer = self._loop.time(), self._loop.create_future()
-        run = ForwardedRun(shard, commands, now, answer)
+        answer = self._loop.create_future()
+        run = ForwardedRun(shard, commands, deadlines, answer)
         room.admit(run.weight, len(commands))
         # All of them came with one call.
-        span = self._span(commands[0].command.span, node, shard) if self._traces else None
+        span = self._span(commands[0].span, node, shard) if self._traces else None
         if span is not None:
             run.span = span.name
         try:

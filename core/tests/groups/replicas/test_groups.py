@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.wrappers_pb2 import StringValue
+from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.groups.groups import Answer, Groups
 from quorate.groups.refusals import NotProposedError, UnreadableError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.plugin import SessionRef
 from quorate.plugin.shard_id import ShardId
 from quorate.topology.commands.routes import ROUTES
@@ -28,15 +29,22 @@ class Hops:
         self._faces = faces
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed]
+        self,
+        node: str,
+        shard: ShardId,
+        commands: Sequence[LoggedCommand],
+        deadlines: Sequence[float],
     ) -> Sequence[Result]:
         target = self._node.cluster.nodes[node]
         if target.loop.is_closed():
             return [NotProposedError(f"node {node} is not there")] * len(commands)
         answer: asyncio.Future[Sequence[Result]] = self._node.loop.create_future()
 
+        apart_s = target.loop.time() - self._node.loop.time()
+
         async def accept() -> None:
-            results = await self._faces[node].accept(shard, commands)
+            there = [deadline + apart_s for deadline in deadlines]
+            results = await self._faces[node].accept(shard, commands, there)
             self._node.loop.call_soon_threadsafe(answer.set_result, results)
 
         target.loop.call_soon(lambda: target.loop.create_task(accept()))

@@ -13,7 +13,7 @@ from quorate.apply.entries import Copies, LoggedCommand, whole
 from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import Outcome
 from quorate.groups.refusals import UnreadableError
-from quorate.groups.routing.proposing import Result, Timed, propose_in_order
+from quorate.groups.routing.proposing import Result, propose_in_order
 from quorate.groups.timing import pause
 from quorate.groups.watching.mirrors import Mirrors
 from quorate.groups.watching.watches import Watch, Watches
@@ -179,14 +179,14 @@ class Site:
     def demand(self, *numbers: int, timeouts: Sequence[float] = ()) -> list[Result]:
         """Have a handler of kv/0 answer facts, or refuse them, as commands of clients."""
         leader = self.cluster.leader_of(KV)
-        timed = [
-            Timed(
-                self.new_command(UInt64Value(value=number))._replace(copies=Copies.DOUBTED),
-                timeouts[place] if timeouts else 20.0,
-            )
-            for place, number in enumerate(numbers)
+        commands = [
+            self.new_command(UInt64Value(value=number))._replace(copies=Copies.DOUBTED)
+            for number in numbers
         ]
-        return self.cluster.result(leader.loop.create_task(propose_in_order(leader[KV], timed)))
+        now = leader.loop.time()
+        deadlines = [now + timeout_s for timeout_s in timeouts or [20.0] * len(numbers)]
+        proposing = propose_in_order(leader[KV], commands, deadlines)
+        return self.cluster.result(leader.loop.create_task(proposing))
 
     def copies(self) -> list[dict[str, str]]:
         """What each replica of kv/0 holds."""

@@ -16,7 +16,7 @@ from quorate.consensus.messages import Peer
 from quorate.groups.groups import Groups
 from quorate.groups.refusals import ExhaustedError, FencedError, NoLeaderError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Invalid, Reader
@@ -202,7 +202,7 @@ class Cluster:
         self.loop = VirtualLoop(self.world, Clock(self.world))  # type: ignore[abstract]
         self.slot_map = SlotMap(0, [])
         self.hops: list[tuple[str, str]] = []
-        self.forwarded: list[list[Timed]] = []
+        self.forwarded: list[list[LoggedCommand]] = []
         self.lost: dict[str, Exception] = {}
         self.nodes = {name: FakeNode(self, name) for name in "abc"}
 
@@ -233,13 +233,17 @@ class Cluster:
         return task.result()
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed]
+        self,
+        node: str,
+        shard: ShardId,
+        commands: Sequence[LoggedCommand],
+        deadlines: Sequence[float],
     ) -> Sequence[Result]:
-        self.hops.append((node, commands[0].command.type))
+        self.hops.append((node, commands[0].type))
         self.forwarded.append(list(commands))
         if node in self.lost:
             return [self.lost[node]] * len(commands)
-        return await self.nodes[node].groups.accept(shard, commands)
+        return await self.nodes[node].groups.accept(shard, commands, deadlines)
 
     async def query(self, node: str, request: ForwardedQuery) -> ForwardedAnswers:
         self.hops.append((node, request.type))

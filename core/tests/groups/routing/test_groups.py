@@ -17,7 +17,7 @@ from quorate.groups.refusals import (
     OutcomeUnknownError,
     UnknownShardError,
 )
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Caller, Invalid, Rejected, SessionRef, ShardRef, keys
 from quorate.plugin.node import NODE
@@ -381,17 +381,17 @@ def test_what_is_forwarded_goes_no_second_hop_and_is_judged_again(
     cluster.host(1, "ab")
     shard = ShardId("sample", 0)
 
-    def forwarded(message: Any) -> Timed:
-        logged = LoggedCommand(
+    def forwarded(message: Any) -> LoggedCommand:
+        return LoggedCommand(
             message.DESCRIPTOR.full_name,
             message.SerializeToString(),
             (slot_of(keys.pack(message.owner)),),
         )
-        return Timed(logged, 1.0)
 
     def accepted(node: str, *messages: Any) -> list[Result]:
         sent = [forwarded(each) for each in messages]
-        return cluster.run(cluster.nodes[node].groups.accept(shard, sent))
+        deadlines = [cluster.loop.time() + 1.0] * len(sent)
+        return cluster.run(cluster.nodes[node].groups.accept(shard, sent, deadlines))
 
     [follower] = accepted("b", pb.WriteNote(owner="a"))
     assert isinstance(follower, NoLeaderError)

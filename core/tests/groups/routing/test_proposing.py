@@ -13,20 +13,32 @@ from quorate.groups.refusals import (
     NoLeaderError,
     OutcomeUnknownError,
 )
-from quorate.groups.routing.proposing import ENTRY_BYTES, Result, Timed, propose_in_order
+from quorate.groups.routing.proposing import ENTRY_BYTES, Result, propose_in_order
 from quorate.plugin import Invalid
 
 if TYPE_CHECKING:
     from core.tests.groups.routing.conftest import Cluster, FakeShard
 
 
+#: A command, and its timeout in seconds.
+Timed = tuple[LoggedCommand, float]
+
+
 def timed(payloads: str | list[bytes], timeout_s: float = 5.0) -> list[Timed]:
     found = [each.encode() for each in payloads] if isinstance(payloads, str) else payloads
-    return [Timed(LoggedCommand("a.Command", each), timeout_s) for each in found]
+    return [(LoggedCommand("a.Command", each), timeout_s) for each in found]
 
 
 def propose(cluster: Cluster, commands: list[Timed], **options: Any) -> list[Result]:
-    return cluster.run(propose_in_order(cast(Any, cluster.shard()), commands, **options))
+    now = cluster.loop.time()
+    return cluster.run(
+        propose_in_order(
+            cast(Any, cluster.shard()),
+            [command for command, _ in commands],
+            [now + timeout_s for _, timeout_s in commands],
+            **options,
+        )
+    )
 
 
 def names(results: list[Result]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from zlib import crc32
 
 from google.protobuf.message import Message
+from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration
@@ -21,7 +22,7 @@ from quorate.groups.groups import Groups
 from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.groups.shard.context import ShardHooks
 from quorate.groups.shard.log_keeper import TailJournal
 from quorate.groups.shard.shard import Shard
@@ -215,12 +216,23 @@ class _Ways:
         self._rng: Final = cluster.world.rng(f"ways/{process.life}")
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed]
+        self,
+        node: str,
+        shard: ShardId,
+        commands: Sequence[LoggedCommand],
+        deadlines: Sequence[float],
     ) -> Sequence[Result]:
         """Have another node propose."""
+        now = self._process.loop.time()
+
+        def accept(other: SplitProcess) -> Awaitable[Sequence[Result]]:
+            apart_s = other.loop.time() - now
+            there = [deadline + apart_s for deadline in deadlines]
+            return other.groups.accept(shard, commands, there)
+
         failure: Exception
         try:
-            return await self._ask(node, lambda other: other.groups.accept(shard, commands))
+            return await self._ask(node, accept)
         except _Unreached:
             failure = NotProposedError(f"{node} is not reached")
         except _Unanswered:

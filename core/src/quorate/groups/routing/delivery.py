@@ -26,7 +26,7 @@ from quorate.groups.routing.forwarding import (
     run_bytes,
     weight,
 )
-from quorate.groups.routing.proposing import Result, Timed, propose_in_order
+from quorate.groups.routing.proposing import Result, propose_in_order
 from quorate.groups.routing.requests import Part
 from quorate.groups.timing import LONGEST_PAUSE_S, Pause
 from quorate.plugin import Invalid, Rejected, ShardRef
@@ -158,13 +158,13 @@ class Delivery:
             term = self._fenced_term(shard, call.fence)
             if self._shards.is_unopened(shard):
                 await self._shards.opened(shard, max(each.request.deadline for each in parts))
-            now = self._loop.time()
-            timed = [Timed(each.logged, each.request.deadline - now) for each in parts]
+            commands = [each.logged for each in parts]
+            deadlines = [each.request.deadline for each in parts]
             local = self._shards.get(shard)
             if local is not None and local.leads:
-                return await propose_in_order(local, timed, term)
+                return await propose_in_order(local, commands, deadlines, term)
             node = self._leader(shard, local.leader if local is not None else None, hint, attempt)
-            return await self._forwarder.propose(node, shard, timed)
+            return await self._forwarder.propose(node, shard, commands, deadlines)
         except Exception as error:  # noqa: BLE001 - each command ends with it
             return [settled(error)] * len(parts)
 

@@ -8,7 +8,7 @@ from google.protobuf.message import Message
 
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.groups.routing.proposing import Result, Timed
+from quorate.groups.routing.proposing import Result
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.shard import Shard
 from quorate.plugin import Consistency
@@ -104,9 +104,15 @@ class Forwarder(Protocol):
     """
 
     async def propose(
-        self, node: str, shard: ShardId, commands: Sequence[Timed]
+        self,
+        node: str,
+        shard: ShardId,
+        commands: Sequence[LoggedCommand],
+        deadlines: Sequence[float],
     ) -> Sequence[Result]:
         """Have the leader propose commands of one shard in their order, and return their outcomes.
+
+        Their deadlines are on the clock of the loop.
 
         The outcome is `NotProposedError` if a command never left this node or was refused before
         it was logged, and `OutcomeUnknownError` if the connection broke after it was sent. These

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final
 
 from google.protobuf.message import Message
 
@@ -16,30 +15,22 @@ from quorate.plugin import Invalid, Rejected
 #: The outcome of a command, or an exception if there is none.
 Result = Outcome | Exception
 
+#: The coming outcomes of a number of commands, or why there are none.
+_Begun = tuple[asyncio.Future[tuple[Outcome, ...]] | Exception, int]
+
 #: Maximum wait of a leader for the copies that a refusal depends on.
 CATCH_UP_S: Final = 2.0
 #: Approximate bytes of commands per entry, which is applied in one turn of the loop.
 ENTRY_BYTES: Final = 256 << 10
 
 
-class Timed(NamedTuple):
-    """A command and its timeout."""
-
-    command: LoggedCommand
-    timeout_s: float
-
-
-class _Begun(NamedTuple):
-    """The results of a number of commands."""
-
-    ended: "asyncio.Future[tuple[Outcome, ...]] | Exception"
-    commands: int
-
-
 async def propose_in_order(
-    shard: Shard, commands: Sequence[Timed], term: int | None = None
+    shard: Shard,
+    commands: Sequence[LoggedCommand],
+    deadlines: Sequence[float],
+    term: int | None = None,
 ) -> list[Result]:
-    """Propose commands, and return their results.
+    """Propose commands, each with its deadline on the clock of the loop, and return their results.
 
     A refused command does not affect the others. But once the shard has no capacity for a command,
     those after it are not proposed: they must not overtake it.
@@ -47,21 +38,25 @@ async def propose_in_order(
     A command that would be refused because of a stale copy of a mirrored family is proposed again,
     with all after it, once the copy has caught up.
     """
-    began = asyncio.get_running_loop().time()
-    results = await (_one if len(commands) == 1 else _several)(shard, commands, term)
+    now = asyncio.get_running_loop().time()
+    if len(commands) == 1:
+        begun = _offer(shard, commands, deadlines[0] - now, term)
+    else:
+        begun = [
+            each
+            for deadline, run in _runs(commands, deadlines)
+            for each in _offer(shard, run, deadline - now, term)
+        ]
+    results = await _ended(begun)
     if not results or not _is_behind(results[-1]):
         return results
     first = next(place for place, each in enumerate(results) if _is_behind(each))
     if not all(map(_is_behind, results[first:])):
         # Later commands were carried out: the sender decides whether to retry this one.
         return results
-    copies = await _caught_up(shard, min(each.timeout_s for each in commands[first:]))
-    spent_s = asyncio.get_running_loop().time() - began
-    again = [
-        Timed(command._replace(copies=copies), timeout_s - spent_s)
-        for command, timeout_s in commands[first:]
-    ]
-    return results[:first] + await propose_in_order(shard, again, term)
+    copies = await _caught_up(shard, min(deadlines[first:]) - now)
+    again = [command._replace(copies=copies) for command in commands[first:]]
+    return results[:first] + await propose_in_order(shard, again, deadlines[first:], term)
 
 
 async def propose_step(shard: Shard, command: Message, *, term: int, timeout_s: float) -> Outcome:
@@ -70,30 +65,6 @@ async def propose_step(shard: Shard, command: Message, *, term: int, timeout_s: 
     if outcome.refusal is not None:
         raise Rejected(outcome.refusal.code, outcome.refusal.message)
     return outcome
-
-
-async def _one(shard: Shard, commands: Sequence[Timed], term: int | None) -> list[Result]:
-    [(command, timeout_s)] = commands
-    try:
-        return [*await shard.propose([command], term=term, timeout_s=timeout_s)]
-    except Exception as error:  # noqa: BLE001 - it takes the place of the answer
-        return [settled(error)]
-
-
-async def _several(shard: Shard, commands: Sequence[Timed], term: int | None) -> list[Result]:
-    begun = [
-        part for timeout_s, run in _runs(commands) for part in _offer(shard, run, timeout_s, term)
-    ]
-    futures = [part.ended for part in begun if not isinstance(part.ended, Exception)]
-    answers = iter(await _all(futures))
-    results: list[Result] = []
-    for part in begun:
-        answer = part.ended if isinstance(part.ended, Exception) else next(answers)
-        if isinstance(answer, Exception):
-            results += [answer] * part.commands
-        else:
-            results += answer
-    return results
 
 
 async def _caught_up(shard: Shard, timeout_s: float) -> Copies:
@@ -109,18 +80,21 @@ def _is_behind(result: Result) -> bool:
     )
 
 
-def _runs(commands: Sequence[Timed]) -> Iterator[tuple[float, list[LoggedCommand]]]:
-    """Split where the timeout changes, and where an entry is full."""
-    for timeout_s, timed in groupby(commands, key=lambda each: each.timeout_s):
-        run: list[LoggedCommand] = []
-        size = 0
-        for command, _ in timed:
-            size += len(command.payload)
-            if run and size > ENTRY_BYTES:
-                yield timeout_s, run
-                run, size = [], len(command.payload)
-            run.append(command)
-        yield timeout_s, run
+def _runs(
+    commands: Sequence[LoggedCommand], deadlines: Sequence[float]
+) -> Iterator[tuple[float, list[LoggedCommand]]]:
+    """Split where the deadline changes, and where an entry is full."""
+    run: list[LoggedCommand] = []
+    size, current = 0, deadlines[0] if deadlines else 0.0
+    for command, deadline in zip(commands, deadlines, strict=True):
+        size += len(command.payload)
+        if run and (size > ENTRY_BYTES or deadline != current):
+            yield current, run
+            run, size = [], len(command.payload)
+        run.append(command)
+        current = deadline
+    if run:
+        yield current, run
 
 
 def _offer(
@@ -131,37 +105,40 @@ def _offer(
     place, most = 0, len(run)
     while place < len(run):
         part = run[place : place + most]
+        count = len(part)
         try:
-            begun.append(_Begun(shard.propose(part, term=term, timeout_s=timeout_s), len(part)))
-        except (ExhaustedError, Invalid) as error:
-            if len(part) > 1:
-                most = (len(part) + 1) // 2
-                continue
-            if isinstance(error, ExhaustedError):
-                begun.append(_Begun(settled(error), len(run) - place))
-                break
-            begun.append(_Begun(settled(error), 1))
-            most = len(run)
+            begun.append((shard.propose(part, term=term, timeout_s=timeout_s), count))
         except Exception as error:  # noqa: BLE001 - writes in flight are still awaited
-            begun.append(_Begun(settled(error), len(run) - place))
-            break
-        place += len(part)
+            divisible = isinstance(error, ExhaustedError | Invalid)
+            if divisible and count > 1:
+                most = (count + 1) // 2
+                continue
+            if not isinstance(error, Invalid):
+                begun.append((settled(error), len(run) - place))
+                break
+            begun.append((settled(error), 1))
+            most = len(run)
+        place += count
     return begun
 
 
-async def _all(
-    futures: Sequence["asyncio.Future[tuple[Outcome, ...]]"],
-) -> Sequence[tuple[Outcome, ...] | Exception]:
-    if not futures:
-        return ()
-    if len(futures) == 1:
+async def _ended(begun: Sequence[_Begun]) -> list[Result]:
+    """Return the result of each command, once all have one."""
+    if len(begun) == 1:
+        [(future, count)] = begun
         try:
-            return (await futures[0],)
+            return [*await future] if isinstance(future, asyncio.Future) else [future] * count
         except Exception as error:  # noqa: BLE001 - it takes the place of the answer
-            return (settled(error),)
-    ended: list[tuple[Outcome, ...] | Exception] = []
-    for answer in await asyncio.gather(*futures, return_exceptions=True):
-        if isinstance(answer, BaseException) and not isinstance(answer, Exception):
+            return [settled(error)] * count
+    futures = [future for future, _ in begun if isinstance(future, asyncio.Future)]
+    answers = iter(await asyncio.gather(*futures, return_exceptions=True))
+    results: list[Result] = []
+    for future, count in begun:
+        answer = next(answers) if isinstance(future, asyncio.Future) else future
+        if isinstance(answer, Exception):
+            results += [answer] * count
+        elif isinstance(answer, BaseException):
             raise answer
-        ended.append(answer)
-    return ended
+        else:
+            results += answer
+    return results
