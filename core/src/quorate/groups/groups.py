@@ -371,8 +371,7 @@ class Groups:
             return ()
         if not shard_commands:
             # Nothing is left of the batch, or it was empty.
-            left_out = BatchReply(items=len(refused), refusals=refused)
-            answered(Answer(left_out.SerializeToString(), {}))
+            answered(Answer(BatchReply(items=len(refused), refusals=refused), {}))
             return ()
         request = Request(
             deadline,

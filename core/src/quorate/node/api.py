@@ -50,7 +50,6 @@ from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.rpc import callers, deadline
 from quorate.v1 import command_pb2 as pb
-from quorate.v1.batch_pb2 import BatchReply
 
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
@@ -105,9 +104,11 @@ def _parsed(answer: Answer | Exception, reply: type[R], *, single: bool) -> R:
         raise of_item(answer)
     if isinstance(answer, Exception):
         raise answer
-    if not single:
-        return reply.FromString(answer.reply)
-    return reply.FromString(only_reply(BatchReply.FromString(answer.reply)))
+    batch = answer.batch
+    if single:
+        # Without a batch nothing but its empty reply is left of what was carried out before.
+        return reply.FromString(b"" if batch is None else only_reply(batch))
+    return batch if isinstance(batch, reply) else reply.FromString(answer.reply)
 
 
 @dataclass(eq=False)

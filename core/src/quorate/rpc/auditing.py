@@ -28,7 +28,7 @@ from quorate.rpc import callers
 from quorate.rpc.calls import code_of, gone
 from quorate.rpc.methods import Behaviour, Context
 from quorate.rpc.status import detail, status_of
-from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
+from quorate.v1.batch_pb2 import ItemRefusal
 
 _log = logging.getLogger(__name__)
 
@@ -133,7 +133,7 @@ class Audit:
         message: Message,
         answer: Answer | Exception,
     ) -> None:
-        outcome, refusals = _outcome(answer, command.items is not None)
+        outcome, refusals = _outcome(answer)
         did = {**who, "domain": domain, "action": message.DESCRIPTOR.full_name}
         named = _keys(command, message)
         refused = [
@@ -189,14 +189,14 @@ def _keys_of(command: Command[Any], item: Any) -> Sequence[bytes]:
     return ((command.items.key or command.items.shard_key)(item),)
 
 
-def _outcome(answer: Answer | Exception, batch: bool) -> tuple[Fields, Sequence[ItemRefusal]]:
+def _outcome(answer: Answer | Exception) -> tuple[Fields, Sequence[ItemRefusal]]:
     """Return how a command ended, and which of its items were refused."""
     if isinstance(answer, Exception):
         status = status_of(answer)
         reason = detail(status, error_details_pb2.ErrorInfo).reason
         return {"outcome": code_pb2.Code.Name(status.code), "reason": reason}, ()
     revisions = {str(shard): revision for shard, revision in answer.revisions.items()}
-    refusals = BatchReply.FromString(answer.reply).refusals if batch else ()
+    refusals = () if answer.batch is None else answer.batch.refusals
     return {"outcome": "OK", "revisions": revisions}, refusals
 
 

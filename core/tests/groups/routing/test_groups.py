@@ -189,6 +189,7 @@ def test_a_batch_runs_on_its_shards_and_is_answered_in_its_order(
     answer = propose(cluster, batch("hxgfedcba"))
 
     reply = BatchReply.FromString(answer.reply)
+    assert reply == answer.batch
     assert [each.decode() for each in reply.replies] == ["h", "", *"gfedcba"]
     assert [(refusal.item, refusal.code) for refusal in reply.refusals] == [(1, "TAKEN")]
     assert answer.revisions == {ShardId("sample", n): revision_of(2, 0) for n in range(4)}

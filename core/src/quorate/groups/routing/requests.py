@@ -33,15 +33,33 @@ class Proposal(NamedTuple):
     refused: tuple[ItemRefusal, ...] = ()
 
 
-class Answer(NamedTuple):
-    """The answer to a command."""
+class Answer:
+    """The answer to a command, which is serialized at most once."""
 
-    #: The serialized reply: `quorate.v1.BatchReply` of a batch, b"" of a handler without one.
-    reply: bytes
-    #: Its revision on each shard, for `min_revision`.
-    revisions: Mapping[ShardId, int]
-    #: It was carried out before, and its reply was not kept.
-    forgotten: bool = False
+    __slots__ = ("_reply", "batch", "forgotten", "revisions")
+
+    def __init__(
+        self,
+        reply: bytes | BatchReply,
+        revisions: Mapping[ShardId, int],
+        *,
+        forgotten: bool = False,
+    ) -> None:
+        self._reply = reply if isinstance(reply, bytes) else None
+        #: The reply to a batch; None if it is not at hand as a message.
+        self.batch: Final = None if isinstance(reply, bytes) else reply
+        #: Its revision on each shard, for `min_revision`.
+        self.revisions: Final = revisions
+        #: It was carried out before, and its reply was not kept.
+        self.forgotten: Final = forgotten
+
+    @property
+    def reply(self) -> bytes:
+        """The serialized reply: a `BatchReply` of a batch, b"" of a handler without one."""
+        if self._reply is None:
+            assert self.batch is not None
+            self._reply = self.batch.SerializeToString()
+        return self._reply
 
 
 #: Called once with the answer to a command, or its failure.
@@ -123,7 +141,7 @@ class Request:
         except Exception as error:  # noqa: BLE001 - it is the answer
             return Rejected("INTERNAL", f"a batch was applied, but its reply is invalid: {error}")
         revisions = {each.command.shard: each.revision for each in replies if each.revision}
-        return Answer(reply.SerializeToString(), revisions)
+        return Answer(reply, revisions)
 
 
 class Part:
@@ -159,7 +177,7 @@ def answered(shard: ShardId, result: Result) -> Answer | Exception:
         return result
     if result.refusal is not None:
         return Rejected(result.refusal.code, result.refusal.message)
-    return Answer(result.reply, {shard: result.revision}, result.forgotten)
+    return Answer(result.reply, {shard: result.revision}, forgotten=result.forgotten)
 
 
 def _of_session(outcome: Outcome) -> bool:
