@@ -40,7 +40,11 @@ class Environment:
 
     def run(self, program: str, *args: str, status: int = 0) -> str:
         """Run a program of the environment, demand its exit status, return its standard output."""
-        return self._demand(str(self._bin / program), *args, status=status)
+        return self._demand(self.program(program), *args, status=status)
+
+    def program(self, name: str) -> str:
+        """Return the path of a program of the environment."""
+        return str(self._bin / name)
 
     def _demand(self, program: str, *args: str, status: int = 0) -> str:
         outside = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}
@@ -74,8 +78,7 @@ class Environment:
             self._pip("uninstall", *names)
 
     def _pip(self, action: str, *args: str) -> None:
-        python = str(self._bin / "python")
-        self._uv("pip", action, "--python", python, *args)
+        self._uv("pip", action, "--python", self.program("python"), *args)
 
     def _uv(self, *args: str) -> None:
         self._demand(sys.executable, "-m", "uv", "-q", *args)
@@ -99,8 +102,9 @@ def build(source: Path, target: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Distribution]:
-    """Every distribution of the workspace by name, built once."""
-    target = tmp_path_factory.mktemp("dist")
+    """Every distribution of the workspace by name, built once; a release keeps its folder."""
+    kept = os.environ.get("QUORATE_DIST")
+    target = Path(kept) if kept else tmp_path_factory.mktemp("dist")
     built = {}
     for each in workspace.distributions():
         wheel = build(each.source, target)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.dev import free_port, running
+
 if TYPE_CHECKING:
     from tests.packaging.conftest import Distribution, Environment
 
@@ -46,6 +48,20 @@ def test_a_plugin_installs_alone_and_leaves_no_trace(
         # What it stands on goes too, so that the next one comes to the base alone.
         alone.uninstall(*(installed(alone) - before))
         assert installed(alone) == before
+
+
+def test_nodes_of_the_wheels_take_writes(
+    environment: Callable[[], Environment], distributions: dict[str, Distribution]
+) -> None:
+    nodes = environment()
+    plugins = [each.wheel for name, each in distributions.items() if name != "quorate"]
+    nodes.install(*map(str, plugins), extra="server")
+    quorate, port = nodes.program("quorate"), free_port()
+    asked = ("--endpoints", f"127.0.0.1:{port}")
+
+    with running(f"{quorate} dev --port {port}", nodes.directory):
+        nodes.run("quorate", *asked, "kv", "put", "a", "1")
+        assert nodes.run("quorate", *asked, "kv", "get", "a") == "1"
 
 
 def installed(environment: Environment) -> set[str]:

@@ -2,19 +2,17 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import shlex
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.support.dev import NODES, free_port, running
+from tests.support.workspace import distributions
 
 pytestmark = pytest.mark.ci
 
@@ -23,9 +21,6 @@ README = (ROOT / "README.md").read_text()
 NOT_IN_A_CLONE = shutil.ignore_patterns(
     ".git", ".tox", ".venv", ".*_cache", "__pycache__", "build", "dist", "_build"
 )
-NODES = 3
-#: Below the ports that a machine gives to callers.
-PORTS = range(20_000, 32_000)
 
 
 def commands() -> list[str]:
@@ -67,7 +62,7 @@ def test_the_first_command_ends_in_a_cluster_that_takes_the_next_ones(clone: Pat
 def test_the_example_plugin_is_installed_with_it(clone: Path) -> None:
     listed = in_a_shell(".venv/bin/quorate plugin list --output json", clone)
     [greeting] = [plugin for plugin in json.loads(listed) if plugin["name"] == "greeting"]
-    assert greeting["version"] == "0.1.0"
+    assert greeting["version"] in {each.version for each in distributions()}
     assert greeting["state"] in {"enabled", "available"}
     for kind in ("groups", "families", "commands", "queries", "controllers", "services"):
         assert greeting[kind], f"the example declares no {kind}"
@@ -98,43 +93,3 @@ def in_a_shell(command: str, directory: Path, environment: dict[str, str] | None
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return done.stdout
-
-
-@contextmanager
-def running(command: str, directory: Path) -> Iterator[None]:
-    """Run a command that goes on, from when it says ready until Ctrl-C ends it."""
-    said: list[str] = []
-    with subprocess.Popen(
-        shlex.split(command),
-        cwd=directory,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        try:
-            for line in process.stdout:
-                said.append(line)
-                # It says "not ready yet" where a busy machine lets it wait.
-                if "ready;" in line:
-                    break
-            assert process.poll() is None, "".join(said)
-            yield
-        finally:
-            os.killpg(process.pid, signal.SIGINT)
-            rest = process.stdout.read()
-    assert process.returncode == 0, "".join(said) + rest
-
-
-def free_port() -> int:
-    """Return the first of the ports of a cluster, all of which nobody listens on."""
-    while True:
-        first = random.choice(PORTS)
-        with ExitStack() as held:
-            try:
-                for port in (*range(first, first + NODES), *range(first + 100, first + 103)):
-                    held.enter_context(socket.create_server(("127.0.0.1", port)))
-            except OSError:
-                continue
-            return first
