@@ -4,16 +4,33 @@ import os
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 from quorate.cli import new_plugin, protos
 
 if TYPE_CHECKING:
     from core.tests.cli.conftest import Run
+
+
+@pytest.mark.parametrize(
+    ("core", "wanted"),
+    [
+        ("0.1.0", ">=0.1,<0.2"),
+        ("0.1.7", ">=0.1,<0.2"),
+        ("0.2.0.dev0", ">=0.2.0.dev0,<0.3"),
+        ("0.2.0rc1", ">=0.2.0rc1,<0.3"),
+        ("1.0.0", ">=1.0,<1.1"),
+    ],
+)
+def test_a_plugin_is_made_for_one_minor_of_core(core: str, wanted: str) -> None:
+    assert new_plugin.range_of(Version(core)) == wanted
+    assert SpecifierSet(wanted).contains(core, prereleases=True)
 
 
 def test_an_existing_folder_is_left_alone(run: Run) -> None:
@@ -27,10 +44,10 @@ def test_an_existing_folder_is_left_alone(run: Run) -> None:
 
 
 def test_without_the_compiler_nothing_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def version(name: str) -> str:
+    def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(protos, "version", version)
+    monkeypatch.setattr(protos, "version", missing)
 
     ran = run("plugin", "new", "notes")
 
@@ -74,7 +91,7 @@ def test_a_new_plugin_is_sound_and_passes_its_tests(run: Run, tmp_path: Path) ->
     folder = Path("deep/below/night_watch")
     project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
     assert project["name"] == "quorate-night-watch"
-    assert project["dependencies"] == ["quorate>=0.1,<0.2"]
+    assert project["dependencies"] == [f"quorate{new_plugin.range_of(Version(version('quorate')))}"]
     assert not [path for path in folder.rglob("*") if path.name.endswith(".tmpl")]
     assert run("plugin", "protos", str(folder), "--check").code == 0
     _install(folder, tmp_path)

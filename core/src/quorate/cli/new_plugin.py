@@ -68,8 +68,14 @@ def _check_name(name: str) -> None:
         )
 
 
+def range_of(release: Version) -> str:
+    """Return the releases of core that a plugin of today is made for: those of one minor."""
+    # A version before its release is lower than the minor that it leads to.
+    floor = release if release.is_prerelease else f"{release.major}.{release.minor}"
+    return f">={floor},<{release.major}.{release.minor + 1}"
+
+
 def _render(name: str, draft: Path) -> None:
-    release = Version(version(PROJECT))
     package = f"{PROJECT}_{name}"
     values = {
         "name": name,
@@ -77,8 +83,7 @@ def _render(name: str, draft: Path) -> None:
         "title": "".join(word.capitalize() for word in name.split("_")),
         "package": package,
         "distribution": package.replace("_", "-"),
-        "floor": f"{release.major}.{release.minor}",
-        "cap": f"{release.major}.{release.minor + 1}",
+        "core": range_of(Version(version(PROJECT))),
     }
     for source in _TEMPLATE.rglob(f"*{_SUFFIX}"):
         parts = source.relative_to(_TEMPLATE).with_suffix("").parts
