@@ -12,11 +12,11 @@ from google.protobuf.message import Message
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.control.placement import LOST_S, Placement
-from quorate.groups.census import SILENT_S, Census
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import stored
+from quorate.topology.replicas.census import SILENT_S, Census
 from quorate.v1 import control_pb2 as pb
 from quorate.v1.node_pb2 import LedShard
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from quorate.apply import levels
-from quorate.groups.node_shards import ReleaseTooOldError
 from quorate.node.node import Node
 from quorate.plugin import Rejected
 from quorate.testing.waiting import PATIENCE_S
+from quorate.topology.replicas.declaration import ReleaseTooOldError
 from quorate.v1.admin_pb2 import FinishUpgradeRequest, LevelsRequest
 
 from core.tests.node.conftest import Nodes

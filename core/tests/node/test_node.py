@@ -15,7 +15,6 @@ from google.protobuf.wrappers_pb2 import StringValue
 from quorate.builtin.kv import plugin
 from quorate.cli.authority import make_authority, sign
 from quorate.consensus.formation import FormationRefusedError
-from quorate.groups.declared_groups import GroupsDifferError
 from quorate.node.directory import OtherClusterError
 from quorate.node.node import Node
 from quorate.node.replicas import UnclaimedDataError
@@ -24,6 +23,7 @@ from quorate.plugin.catalog import assemble, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.server import ServingRefusedError
+from quorate.topology.replicas.declaration import GroupsDifferError
 from quorate.v1 import command_pb2
 from quorate.v1.kv_pb2 import GetPairs, GetPairsResponse, PutPair, PutPairReply
 

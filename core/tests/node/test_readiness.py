@@ -8,15 +8,15 @@ from typing import Any, cast
 import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.census import Census
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.routing.slot_map import SlotMap
 from quorate.groups.shard.barrier import Staleness
 from quorate.groups.shard.shard import ShardClosedError
-from quorate.groups.unopened import Asked, Unopened
 from quorate.node import readiness
 from quorate.node.readiness import Readiness
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.unopened import Asked, Unopened
 from quorate.v1.control_pb2 import ShardMember, ShardRow
 from quorate.v1.node_pb2 import LedShard
 

@@ -11,7 +11,6 @@ from itertools import islice
 from time import perf_counter
 from typing import Final
 
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import pause
@@ -19,6 +18,7 @@ from quorate.plugin import Controller, NodeApi, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.topology.commands.splits import OTHER
+from quorate.topology.replicas.node_shards import NodeShards
 
 _log = logging.getLogger(__name__)
 

@@ -11,8 +11,6 @@ from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.census import Census
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.steps import STEP_S, Submit
 from quorate.groups.topology_rows import is_changing, is_placed, replicas_of, replicas_wanted
@@ -23,6 +21,8 @@ from quorate.storage.rows import value_of
 from quorate.topology.changes.creation import site_of
 from quorate.topology.changes.members import Goal, next_step, patience_s, take
 from quorate.topology.planner import Move, Placed, Plan, Site, misplaced, plan
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_REMOVE,
     MemberRow,

@@ -11,12 +11,12 @@ from google.protobuf.message import Message
 
 from quorate.apply import checks
 from quorate.apply.levels import CHECKED_FROM, CORE
-from quorate.groups.census import Census
 from quorate.groups.groups import Answer
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.timing import end, pause
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import PutCanary, PutCanaryReply
 
 _log = logging.getLogger(__name__)

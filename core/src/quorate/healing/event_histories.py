@@ -15,7 +15,6 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end, every
@@ -25,6 +24,7 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.events import LOW_KEY, ROWS_END, event_key, index_of_key, oldest_entry
 from quorate.storage.families import EVENTS
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import TrimHistory
 
 _log = logging.getLogger(__name__)

@@ -17,8 +17,6 @@ from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.census import Census
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import heir_of
@@ -27,6 +25,8 @@ from quorate.groups.timing import end, pause, until_beat
 from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import MoveReplica, ShardMember, ShardRow
 
 _log = logging.getLogger(__name__)

@@ -20,7 +20,6 @@ from google.protobuf.message import Message
 from quorate.apply import checks
 from quorate.apply.levels import CHECKED_FROM, CORE
 from quorate.apply.outcomes import RowsDifferError
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end, pause, until_beat
@@ -30,6 +29,7 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.digest import of_range
 from quorate.storage.engine.port import DamagedError, Engine, EngineError
 from quorate.storage.sums import FileSums
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import CheckRows, ReportRows
 
 _log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from quorate.rpc import callers, deadline
 from quorate.rpc.command_service import LONGEST_FENCE
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.server import RpcServer
-from quorate.topology.changes.reshaping import Reshaping
+from quorate.topology.reshaping import Reshaping
 from quorate.v1 import admin_pb2 as pb
 
 #: The longest name of a node or a controller, and the longest address.

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
-from quorate.groups.census import Census
 from quorate.groups.routing.requests import Answer
 from quorate.healing.canary import Canary
 from quorate.healing.event_histories import EventHistories
@@ -13,6 +12,7 @@ from quorate.healing.scrub import Scrub
 from quorate.node.ground import Ground
 from quorate.node.replicas import Replicas
 from quorate.rpc.asking import wall_ms
+from quorate.topology.replicas.census import Census
 
 
 class Healing:

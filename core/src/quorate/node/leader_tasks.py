@@ -13,9 +13,7 @@ from quorate.control.leader_balance import LeaderBalance, Leadership, leadership
 from quorate.control.placement import Placement
 from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
-from quorate.groups.census import Census
 from quorate.groups.groups import Groups
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.transfer import check_ready, heir_of, transfer
@@ -24,7 +22,9 @@ from quorate.node import tuning
 from quorate.node.ground import Ground
 from quorate.plugin import Invalid, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
-from quorate.topology.changes.reshaping import Reshaping
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.node_shards import NodeShards
+from quorate.topology.reshaping import Reshaping
 from quorate.v1.control_pb2 import PlaceLeader
 
 _LOOK_S: Final = 0.02

@@ -16,7 +16,6 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.control.placement import Placement
 from quorate.groups.groups import Answer, Groups
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import (
     NoLeaderError,
     NotProposedError,
@@ -41,6 +40,7 @@ from quorate.topology.changes.members import (
     MemberSteps,
     StepTaken,
 )
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import control_pb2 as pb
 from quorate.v1.admin_pb2 import MeetMemberResponse, MemberProgress
 from quorate.v1.node_pb2 import NodeIntroduction

@@ -16,8 +16,6 @@ from quorate.consensus.formation import Introduction
 from quorate.consensus.liveness import Liveness
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError, PeerHooks, PeerNetwork
-from quorate.groups.census import Census
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
 from quorate.groups.snapshots.rpc import NetworkSnapshots
@@ -33,6 +31,8 @@ from quorate.rpc.channels import NodeChannels
 from quorate.rpc.server import RpcServer
 from quorate.storage.families import MEMBERS, NODES
 from quorate.storage.rows import value_of
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.admin_pb2 import NodeAddress
 from quorate.v1.control_pb2 import MemberRow, NodeDeclaration
 from quorate.v1.node_pb2 import NodeIntroduction

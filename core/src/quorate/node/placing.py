@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.control.placement import Placement
-from quorate.groups.census import Census
 from quorate.groups.groups import Groups
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.topology.planner import Move
+from quorate.topology.replicas.census import Census
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import DrainNode
 

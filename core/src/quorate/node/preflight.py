@@ -10,7 +10,6 @@ from typing import Final
 from quorate.config import Settings
 from quorate.consensus.formation import Formation, FormationRefusedError
 from quorate.consensus.messages import Peer
-from quorate.groups.declared_groups import GroupsDifferError, declared_groups
 from quorate.node.certificates import CertificateError, Certificates
 from quorate.node.directory import (
     OtherClusterError,
@@ -25,6 +24,7 @@ from quorate.node.serving import demand_secret
 from quorate.observe.audit import AuditError
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.server import ServingRefusedError
+from quorate.topology.replicas.declaration import GroupsDifferError, check_groups
 
 #: Errors about files, which may be delivered or renewed later.
 _OF_FILES: Final = (AuditError, CertificateError, IssuerError)
@@ -46,7 +46,7 @@ def refusals(settings: Settings, catalog: Catalog) -> Iterator[Exception]:
     """
 
     def groups() -> None:
-        declared_groups(catalog, dict.fromkeys(settings.groups, 1))
+        check_groups(catalog, settings.groups)
 
     def members() -> None:
         first_entry = b""

@@ -18,9 +18,6 @@ from quorate.config.files import raise_open_files
 from quorate.consensus.formation import FormationRefusedError
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.damage import StoppedBeforeError, is_damage
-from quorate.groups.declared_groups import GroupsDifferError
-from quorate.groups.node_shards import ReleaseTooOldError
 from quorate.groups.shard.removal import RemovedError
 from quorate.healing.giving_up import give_up
 from quorate.node.certificates import CertificateError
@@ -42,6 +39,8 @@ from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.server import ServingRefusedError
 from quorate.storage.engine.port import EngineError
+from quorate.topology.replicas.damage import StoppedBeforeError, is_damage
+from quorate.topology.replicas.declaration import GroupsDifferError, ReleaseTooOldError
 
 _log = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from quorate.consensus.messages import Peer
-from quorate.groups.census import Census
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import Pause, pause
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.node_shards import NodeShards
 
 STOPPING: Final = "this node is stopping; ask another node"
 

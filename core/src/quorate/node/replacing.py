@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from quorate.consensus.messages import Peer
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.timing import end, pause
 from quorate.healing import giving_up
@@ -20,6 +19,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import MemberRow
 
 _log = logging.getLogger(__name__)

@@ -13,9 +13,6 @@ from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
-from quorate.groups.damage import is_of_node
-from quorate.groups.declared_groups import declared_groups
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
 from quorate.groups.shard.context import ReplicaContext, ShardFiles, ShardHooks
 from quorate.groups.shard.log_keeper import SyncTurns, TailJournal
@@ -31,6 +28,9 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop
 from quorate.topology.commands.routes import ROUTES
+from quorate.topology.replicas.damage import is_of_node
+from quorate.topology.replicas.declaration import declaration_of
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import CheckRows
 
 _log = logging.getLogger(__name__)
@@ -53,7 +53,15 @@ class Replicas:
         sections = settings.groups.items()
         configured = {name: each.shards for name, each in sections if each.shards is not None}
         replicas = {name: each.replicas for name, each in sections if each.replicas is not None}
-        declared_groups(catalog, {**configured, **replicas})
+        declaration = declaration_of(
+            directory.me,
+            addresses_of(settings)[directory.me.node],
+            catalog,
+            configured=configured,
+            replicas=replicas,
+            machine=settings.node.machine or "",
+            zone=settings.node.zone or "",
+        )
         self._settings: Final = settings
         self._catalog: Final = catalog
         self._loop: Final = loop
@@ -73,15 +81,11 @@ class Replicas:
         self._programs: Final[dict[str, Program]] = {}
         self._shard_settings: Final = tuning.shard_settings(settings)
         self.shards: Final = NodeShards(
-            directory.me,
-            addresses_of(settings)[directory.me.node],
+            declaration,
             catalog,
             self.log,
             directory.home,
             configured=configured,
-            replicas=replicas,
-            machine=settings.node.machine or "",
-            zone=settings.node.zone or "",
             notes=directory.notes(),
             loop=loop,
             failed=self._failed,

@@ -5,10 +5,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end, every
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.replicas.node_shards import NodeShards
 
 _log = logging.getLogger(__name__)
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply import levels
-from quorate.groups.census import Census
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.topology_rows import replicas_of
@@ -20,6 +18,8 @@ from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
 from quorate.rpc.asking import wall_ms
 from quorate.storage.data.record import AppliedRecord
+from quorate.topology.replicas.census import Census
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import ShardRow
 

@@ -9,7 +9,6 @@ from typing import Final
 from quorate.apply import cuts, effects, file_sets, levels, publications
 from quorate.consensus.messages import Entry, EntryKind
 from quorate.groups.groups import Groups
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.snapshots.backup import Backup, parts
 from quorate.groups.snapshots.parts import MANIFEST, BackupError, FilePart
@@ -23,6 +22,7 @@ from quorate.plugin.slots import BITMAP_BYTES
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.storage.data.checkpoint import Manifest
 from quorate.storage.families import FILE_SETS, PUBLICATIONS, SLOTS
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import admin_pb2, control_pb2
 from quorate.v1.admin_pb2 import AppliedEntry, EntriesPart, RecoverShardRequest
 from quorate.v1.control_pb2 import AdoptSlots, RecoverShard, ShardOrigin

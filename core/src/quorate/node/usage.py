@@ -10,12 +10,12 @@ from time import perf_counter
 from typing import Final
 
 from quorate.groups.groups import Groups
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.timing import end, pause
 from quorate.plugin import keys
 from quorate.plugin.catalog import Catalog
 from quorate.storage.rows import REVISION
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import quota_pb2 as pb
 
 _log = logging.getLogger(__name__)

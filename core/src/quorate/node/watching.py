@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import UnreadableError
 from quorate.groups.routing.quotas import FAMILIES, Quotas
 from quorate.groups.shard.shard import Shard
@@ -16,6 +15,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.feeds import NodeFeeds
+from quorate.topology.replicas.node_shards import NodeShards
 
 
 class Watching:

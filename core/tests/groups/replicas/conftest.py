@@ -20,7 +20,6 @@ from quorate.apply.program import Program
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NoLeaderError
 from quorate.groups.shard.capacity import FreeSpace
 from quorate.groups.shard.context import ReplicaContext, ShardHooks
@@ -42,6 +41,8 @@ from quorate.storage.log.sync_loop import SyncLoop
 from quorate.storage.log.witness import MemoryWitnesses
 from quorate.storage.notes import MemoryNotes
 from quorate.topology.commands.routes import ROUTES
+from quorate.topology.replicas.declaration import declaration_of
+from quorate.topology.replicas.node_shards import NodeShards
 
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
@@ -156,15 +157,19 @@ class Node:
         self.log = NodeLog(MemoryEngine(self.log_disk, (FAMILY,)), self.witnesses)
         self.syncs = SyncLoop(self.log, self.loop, self._synced, self._log_failed)
         self.shards = NodeShards(
-            self.peer,
-            f"{self.name}.test:1",
+            declaration_of(
+                self.peer,
+                f"{self.name}.test:1",
+                self.catalog,
+                configured=self.configured,
+                replicas=self.cluster.replicas,
+            ),
             self.catalog,
             self.log,
             lambda shard, epoch: self.homes.setdefault(
                 (shard, epoch) if epoch else shard, MemoryHome()
             ),
             configured=self.configured,
-            replicas=self.cluster.replicas,
             notes=self.notes,
             at_once=self.at_once,
             loop=self.loop,

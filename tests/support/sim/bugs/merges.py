@@ -10,7 +10,6 @@ from quorate.apply.evaluator import Evaluator
 from quorate.apply.outcomes import Outcome
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
 from quorate.groups.steps import Order, Step, Steps, row_of
@@ -24,6 +23,7 @@ from quorate.topology import rows
 from quorate.topology.changes.changes import Changes
 from quorate.topology.changes.merge import Merge, Settling
 from quorate.topology.commands import merges
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import FinishMerge, FreezeShard, SettleMerge, ShardRow, UnitedRow
 
 from tests.support.sim.bugs.catalogue import bug

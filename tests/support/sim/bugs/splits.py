@@ -9,8 +9,6 @@ from quorate.apply.control import ControlledShard
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.entry_builder import EntryBuilder
 from quorate.apply.outcomes import Refusal
-from quorate.groups import node_shards
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.routing import queries
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
@@ -22,6 +20,8 @@ from quorate.storage.engine.port import Batch
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES
 from quorate.topology.changes.split import Split
 from quorate.topology.commands import splits
+from quorate.topology.replicas import node_shards
+from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import FinishSplit
 
 from tests.support.sim.bugs.catalogue import bug

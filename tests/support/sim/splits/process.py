@@ -19,7 +19,6 @@ from quorate.consensus.messages import Message as PeerMessage
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
-from quorate.groups.node_shards import NodeShards
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
 from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
 from quorate.groups.routing.proposing import Result
@@ -33,8 +32,10 @@ from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import Home, MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
-from quorate.topology.changes.reshaping import Reshaping
 from quorate.topology.commands.routes import ROUTES
+from quorate.topology.replicas.declaration import declaration_of
+from quorate.topology.replicas.node_shards import NodeShards
+from quorate.topology.reshaping import Reshaping
 
 from tests.support.sim import facts
 from tests.support.sim.data import LivingHome, ObservedData
@@ -87,13 +88,13 @@ class SplitProcess(Process):
         super().__init__(around, disk, clock, life, rng)
         self._cluster: Final = around
         self._homes: Final[dict[str, _Home]] = {}
+        configured = {around.hosting.group: around.profile.shards}
         self.shards: Final = NodeShards(
-            disk.peer,
-            "",
+            declaration_of(disk.peer, "", around.hosting.catalog, configured=configured),
             around.hosting.catalog,
             self,
             self._home,
-            configured={around.hosting.group: around.profile.shards},
+            configured=configured,
             notes=disk.notes,
             # Every other life begins with what is asked for.
             at_once=64 * (crc32(life.encode()) % 2),

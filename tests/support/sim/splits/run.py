@@ -8,7 +8,6 @@ from typing import Final
 from unittest.mock import patch
 
 from quorate.apply import cuts
-from quorate.groups import node_shards
 from quorate.groups.topology_rows import is_changing
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slot_of, slots_in
@@ -16,6 +15,7 @@ from quorate.storage.data import shard_data
 from quorate.storage.data.record import Pointer
 from quorate.storage.families import DEADLINE_KEYS, SLOTS
 from quorate.storage.rows import value_of
+from quorate.topology.replicas import node_shards
 from quorate.v1.control_pb2 import ShardRow
 
 from tests.support.sim import facts

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from quorate.consensus.messages import Message, Peer, Wake
-from quorate.groups.unopened import Asked, Unopened
 from quorate.plugin.shard_id import ShardId
+from quorate.topology.replicas.unopened import Asked, Unopened
 
 TOYS = [ShardId("toy", number) for number in range(5)]
 WAKE = Message(Peer("b", 2), Peer("a", 1), 1, 1, Wake())

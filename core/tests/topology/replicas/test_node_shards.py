@@ -12,7 +12,6 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.entries import of_shard
 from quorate.consensus.timing import Timing
-from quorate.groups.declared_groups import GroupsDifferError
 from quorate.groups.topology_rows import is_changing, replicas_of
 from quorate.plugin import RaftGroup
 from quorate.plugin.shard_id import METADATA, ShardId
@@ -21,6 +20,7 @@ from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import SHARDS
 from quorate.storage.notes import Note
 from quorate.topology.commands.splits import parts_of
+from quorate.topology.replicas.declaration import GroupsDifferError
 from quorate.v1.control_pb2 import BeginMerge, BeginSplit, CreateShards, ShardMember, ShardRow
 
 if TYPE_CHECKING:
@@ -321,7 +321,7 @@ def test_what_is_split_off_a_shard_that_is_not_open_is_cut_from_it(
         cluster.pass_time(2.0)
         assert hosted(late) == {METADATA, TOYS[1]}
 
-    with caplog.at_level(logging.INFO, "quorate.groups.node_shards"):
+    with caplog.at_level(logging.INFO, "quorate.topology.replicas.files"):
         cluster.until(lambda: PART in hosted(late))
     assert "shard toy/1 was copied to toy/3" in caplog.text
 

@@ -5,19 +5,20 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from quorate.apply.program import families_of
+from quorate.apply.program import families_of, mirrored
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.shard.log_keeper import JournalOpener
-from quorate.groups.shard.shard import replica_name
-from quorate.groups.snapshots.first_state import recover
+from quorate.groups.shard.shard import Shard, replica_name
+from quorate.groups.snapshots.first_state import recover, unite
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import Home
 from quorate.storage.engine.port import DamagedError
 from quorate.storage.notes import Note, Notes
-from quorate.v1.control_pb2 import ShardMember, ShardRow
+from quorate.topology.replicas.life import peers
+from quorate.v1.control_pb2 import ShardRow
 
 _log = logging.getLogger(__name__)
 
@@ -37,16 +38,23 @@ Homes = Callable[[ShardId, int], Home]
 
 
 class ReplicaFiles:
-    """Records why replicas stopped, and removes and recreates them on disk."""
+    """Makes replicas on disk, removes them, and records why they stopped."""
 
     def __init__(
-        self, me: Peer, catalog: Catalog, log: Journals, homes: Homes, notes: Notes
+        self,
+        me: Peer,
+        catalog: Catalog,
+        log: Journals,
+        homes: Homes,
+        notes: Notes,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._me: Final = me
         self._catalog: Final = catalog
         self._log: Final = log
         self._homes: Final = homes
         self._notes: Final = notes
+        self._loop: Final = loop
 
     def stopped(self, shard: ShardId, note: Note) -> None:
         """Record that a replica stopped for good."""
@@ -82,18 +90,17 @@ class ReplicaFiles:
             return False
         return note.leaving or (merged and self._log.holds(replica_name(shard, note.epoch)))
 
-    def lack(self, shard: ShardId, row: ShardRow, note: Note) -> bool:
-        """Whether nothing is left of a replica; raises `DamagedError` if only its log is."""
-        epoch = row.origin.epoch
-        gone = self._homes(shard, epoch).pointer() is None
-        if gone and not note.leaving and self._log.holds(replica_name(shard, epoch)):
-            # It may have voted, and what it has acknowledged is lost.
-            raise DamagedError(f"The data of shard {shard} is gone, and its log is there.")
-        return note.leaving or gone
+    def have_data(self, shard: ShardId, epoch: int) -> bool:
+        """Whether a replica has data in a history; raises `OSError` and `EngineError`."""
+        return self._homes(shard, epoch).pointer() is not None
 
-    async def remove(self, loop: asyncio.AbstractEventLoop, shard: ShardId, left: Note) -> None:
+    def have_log(self, shard: ShardId, epoch: int) -> bool:
+        """Whether a replica had a log in a history that was durable once."""
+        return self._log.holds(replica_name(shard, epoch))
+
+    async def remove(self, shard: ShardId, left: Note) -> None:
         """Remove the data and the log of a replica, and keep a note of it."""
-        await loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
+        await self._loop.run_in_executor(None, self._homes(shard, left.epoch).destroy)
         failpoint("replica.destroyed")
         self._log.remove(replica_name(shard, left.epoch))
         damaged = self._notes.read(str(shard)).damaged
@@ -120,7 +127,35 @@ class ReplicaFiles:
             self._log.remove(replica_name(shard, earlier))
         self._notes.write(str(shard), Note(epoch))
 
+    async def fork(self, parent: Shard, numbers: Iterable[int]) -> None:
+        """Copy the data of a shard that was cut to the new shards with these numbers."""
+        await self._loop.run_in_executor(None, parent.data.flush)
+        failpoint("split.flushed")
+        for number in numbers:
+            shard = ShardId(parent.id.group, number)
+            # A replica that was here and has left must not begin anew: it may have voted.
+            if not self.have_data(shard, 0) and not self._notes.read(str(shard)).past:
+                began = self._loop.time()
+                await self._loop.run_in_executor(None, parent.data.fork, self._homes(shard, 0))
+                failpoint("split.forked")
+                took_ms = round((self._loop.time() - began) * 1_000)
+                _log.info("shard %s was copied to %s in %d ms", parent.id, shard, took_ms)
 
-def peers(members: Iterable[ShardMember]) -> list[Peer]:
-    """Return the replicas of a row."""
-    return [Peer(each.node, each.replica) for each in members]
+    async def unite(self, row: ShardRow, base: Shard, other: Shard) -> None:
+        """Make the data of one shard of that of two which are frozen."""
+        began, shard = self._loop.time(), ShardId(row.group, row.number)
+        await self._loop.run_in_executor(None, base.data.flush)
+        failpoint("merge.uniting")
+        await self._loop.run_in_executor(
+            None,
+            unite,
+            base.data,
+            other.data,
+            self._homes(shard, 0),
+            row,
+            base.applier.places.families,
+            mirrored(self._catalog, shard.group),
+        )
+        failpoint("merge.united")
+        took_ms = round((self._loop.time() - began) * 1_000)
+        _log.info("shards %s and %s became %s in %d ms", base.id, other.id, shard, took_ms)

@@ -1,0 +1,1 @@
+"""The replicas of this node: those to open, recover and remove, and those that are open."""
