@@ -44,8 +44,8 @@ from quorate.storage.families import (
     SHARDS,
     SLOTS,
 )
-from quorate.v1.control_pb2 import CheckRows, CutShard, FrozenShard
-from quorate.v1.files_pb2 import FileSet, PublicationMark
+from quorate.v1.control_pb2 import CheckRows, CutShard
+from quorate.v1.files_pb2 import FileSet
 
 #: Maximum number of recent checksums to compare with the leader's.
 REMEMBERED: Final = 4_096
@@ -100,7 +100,8 @@ class Applier:
         self._catalog: Final = catalog
         self._data = data
         self._counted: Final = counted
-        self._places: Final = places
+        #: Where rows and deadlines belong.
+        self.places: Final = places
         self._clock: Final = clock
         self.limits: Final = ApplyLimits() if limits is None else limits
         #: The scopes of readers by families.
@@ -129,16 +130,6 @@ class Applier:
     def now_ms(self) -> int:
         """The shard's logical time."""
         return self._data.record.now_ms
-
-    @property
-    def slots(self) -> SlotSet:
-        """The slots that the shard owns."""
-        return self._slots
-
-    @property
-    def published(self) -> PublicationMark:
-        """What the shard keeps of publications."""
-        return self._mark
 
     @property
     def generation(self) -> int:
@@ -190,7 +181,7 @@ class Applier:
     def due(self, timer: str, now_ms: int, limit: int) -> list[tuple[bytes, int]]:
         """Return the first due keys of a timer with their deadlines."""
         low_ms = self._lows.get(timer, deadlines.NEVER_BEFORE)
-        owns = self._places.timer_owner(timer, self._slots.owned) if self._foreign else None
+        owns = self.places.timer_owner(timer, self.slots.owned) if self.foreign else None
         found = deadlines.due(self._data, timer, now_ms, limit, low_ms, owns)
         if found:
             self._lows[timer] = found[0][1]
@@ -238,39 +229,19 @@ class Applier:
     @property
     def own_rows(self) -> Rows:
         """The rows, without those of slots that the shard has given away or was not given."""
-        if not self._foreign:
+        if not self.foreign:
             return self._data
-        owned = self._slots.owned
-        return OwnRows(self._data, self._places, lambda: owned)
+        owned = self.slots.owned
+        return OwnRows(self._data, self.places, lambda: owned)
 
     def owner(self, family: str) -> Owns | None:
         """Return what tells rows of the shard's own slots; None if all rows of the family are."""
-        return self._places.owner(family, self._slots.owned) if self._foreign else None
-
-    @property
-    def places(self) -> Places:
-        """Where rows and deadlines belong."""
-        return self._places
-
-    @property
-    def foreign(self) -> bool:
-        """Whether there may be rows of slots that the shard does not own."""
-        return self._foreign
-
-    @property
-    def frozen(self) -> FrozenShard | None:
-        """How the shard is frozen; None if it is not."""
-        return self._frozen
-
-    @property
-    def cut(self) -> CutShard | None:
-        """The last cut of the shard, if any."""
-        return self._cut
+        return self.places.owner(family, self.slots.owned) if self.foreign else None
 
     @property
     def cut_here(self) -> CutShard | None:
         """The cut, if that is the newest applied entry: only now the new shards can be copied."""
-        cut = self._cut
+        cut = self.cut
         return cut if cut is not None and cut.index == self._data.applied else None
 
     @property
@@ -309,9 +280,12 @@ class Applier:
 
     def _derive_slots(self) -> None:
         data = self._data
-        self._slots = SlotSet.decode(data.get(SLOTS, slot_set.KEY))
-        self._mark = publications.mark(data)
-        self._foreign = cuts.has_foreign(data)
-        self._cut = cuts.last_cut(data)
-        self._frozen = freezes.frozen(data)
+        #: The slots that the shard owns, and whether there may be rows of others.
+        self.slots = SlotSet.decode(data.get(SLOTS, slot_set.KEY))
+        self.foreign = cuts.has_foreign(data)
+        #: The state of publications in the shard.
+        self.published = publications.mark(data)
+        #: The last cut of the shard, and how it is frozen, if so.
+        self.cut = cuts.last_cut(data)
+        self.frozen = freezes.frozen(data)
         self._check = checks.last_check(data)

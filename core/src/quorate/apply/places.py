@@ -94,16 +94,11 @@ NOWHERE: Final = Places({}, {}, {}, {})
 
 
 class OwnRows:
-    """Stored rows without those of slots that the shard does not own.
-
-    `owned` returns the slots; None while there are no rows of others.
-    """
+    """Stored rows without those of slots that the shard does not own; `owned` returns its slots."""
 
     __slots__ = ("_owned", "_places", "_stored")
 
-    def __init__(
-        self, stored: Rows, places: Places, owned: Callable[[], frozenset[int] | None]
-    ) -> None:
+    def __init__(self, stored: Rows, places: Places, owned: Callable[[], frozenset[int]]) -> None:
         self._stored: Final = stored
         self._places: Final = places
         self._owned: Final = owned
@@ -133,8 +128,7 @@ class OwnRows:
         return found if owns is None else (row for row in found if owns(row[0]))
 
     def _owner(self, family: str) -> Owns | None:
-        owned = self._owned()
-        return None if owned is None else self._places.owner(family, owned)
+        return self._places.owner(family, self._owned())
 
 
 def _constant(_: bytes) -> bytes:

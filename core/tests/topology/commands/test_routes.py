@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf.message import Message
+from quorate import apply
 from quorate.apply.outcomes import Outcome
 from quorate.apply.program import Program
 from quorate.topology.commands.routes import ROUTES
@@ -97,3 +100,11 @@ def test_the_first_shard_alone_knows_the_others(machine: Machine, message: Messa
 def test_a_program_without_them_knows_no_command_of_cores_own(machine: Machine) -> None:
     machine.evaluate_with(Program.of(machine.catalog, machine.shard.group))
     assert refused(machine.control(RaiseGeneration(generation=2))) == "UNKNOWN_COMMAND"
+
+
+def test_the_floor_below_names_no_command_that_is_not_a_row_as_well() -> None:
+    own = {route.message.DESCRIPTOR.name for route in ROUTES.values()}
+    sources = Path(apply.__file__).parent.glob("*.py")
+    named = {word for each in sources for word in re.findall(r"\w+", each.read_text())}
+    # Its checks are those of the service of files, too.
+    assert named & own == {"CheckRows", "CutShard", "IngestFileSet", "PutCanary", "ReportRows"}

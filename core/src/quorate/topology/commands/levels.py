@@ -15,7 +15,7 @@ from quorate.apply.txn import ShardTxn
 from quorate.groups.topology_rows import rows_of
 from quorate.plugin import Rejected
 from quorate.storage.families import LEVELS, NODES
-from quorate.topology.commands.members import added
+from quorate.topology.commands.members import being_added
 from quorate.topology.rows import put
 from quorate.v1 import control_pb2 as pb
 from quorate.v1.levels_pb2 import FeatureLevel
@@ -46,7 +46,7 @@ def raise_levels(txn: ShardTxn, _: pb.RaiseLevels) -> pb.RaiseLevelsReply:
     """Raise every level to the highest that any node supports; refused while a node does not."""
     declared = _declared(txn)
     by_node = {each.node: each for each in declared}
-    silent = sorted(set(added(txn)) - by_node.keys())
+    silent = sorted({each.node for each in being_added(txn)} - by_node.keys())
     if silent:
         raise Rejected(BLOCKED, f"{silent[0]} is being added: wait until it has started")
     raised = [

@@ -63,22 +63,18 @@ def finish(txn: ShardTxn, command: pb.FinishMemberChange) -> None:
             _set_replicas(txn, each, stay)
 
 
-def being_added(txn: ShardTxn, row: pb.ShardRow) -> list[pb.ShardMember]:
+def being_added(txn: ShardTxn) -> list[pb.ShardMember]:
+    """Return the nodes that are being added, with their replicas."""
+    rows = rows_of(txn, MEMBERS, pb.MemberRow)
+    adds = (row for row in rows if row.change == pb.MEMBER_CHANGE_ADD)
+    return [pb.ShardMember(node=row.node, replica=row.replica) for row in adds]
+
+
+def added_to(txn: ShardTxn, row: pb.ShardRow) -> list[pb.ShardMember]:
     """Return the replicas of a new shard in addition to those that it is founded with."""
     if is_placed(row, _wanted(txn)):
         return []
-    added = [
-        pb.ShardMember(node=each.node, replica=each.replica)
-        for each in rows_of(txn, MEMBERS, pb.MemberRow)
-        if each.change == pb.MEMBER_CHANGE_ADD
-    ]
-    return [each for each in added if each not in row.members]
-
-
-def added(txn: ShardTxn) -> list[str]:
-    """Return the nodes that are being added."""
-    rows = rows_of(txn, MEMBERS, pb.MemberRow)
-    return [row.node for row in rows if row.change == pb.MEMBER_CHANGE_ADD]
+    return [each for each in being_added(txn) if each not in row.members]
 
 
 def begin_move(txn: ShardTxn, command: pb.MoveReplica) -> None:

@@ -28,7 +28,7 @@ def create_shards(txn: ShardTxn, command: pb.CreateShards) -> None:
         if find_shard(txn, shard.group, shard.number) is None:
             row = pb.ShardRow()
             row.CopyFrom(shard)
-            later = members.being_added(txn, shard)
+            later = members.added_to(txn, shard)
             if later:
                 row.replicas.extend([*shard.members, *later])
             row.version = row.version or txn.revision

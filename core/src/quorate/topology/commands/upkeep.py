@@ -38,10 +38,8 @@ def adopt_mirror(txn: ShardTxn, command: pb.AdoptMirror, shard: ControlledShard)
     if family is None:
         raise Rejected(INVALID, f"column family {command.family} is not mirrored into {shard.id}")
     layer, name = txn.layer, family.name
-    known, position = (
-        MirrorPosition.of(layer, name),
-        MirrorPosition(command.generation, command.revision),
-    )
+    known = MirrorPosition.of(layer, name)
+    position = MirrorPosition(command.generation, command.revision)
     if known is not None and position < known:
         return
     if not command.reset and (known is None or known.generation < position.generation):
