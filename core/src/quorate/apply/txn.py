@@ -344,7 +344,7 @@ class ShardTxn(ShardReader):
             return
         self._layer.delete(family, key)
         if declared.counted:
-            self._count(family, -1)
+            self.count_more(family, -1)
         if declared.previous and declared.public:
             self._record(family, Kind.DELETED_OVER, key, self._head, old[_HEAD:])
         elif declared.public:
@@ -360,7 +360,7 @@ class ShardTxn(ShardReader):
                 "scan it and delete row by row, so that watches get each deletion"
             )
         if declared.counted:
-            self._count(family, -sum(1 for _ in self._layer.iterate(family, start, end)))
+            self.count_more(family, -sum(1 for _ in self._layer.iterate(family, start, end)))
         self._layer.delete_range(family, start, end)
 
     def purge(self, family: str, keys: Sequence[bytes]) -> None:
@@ -383,7 +383,7 @@ class ShardTxn(ShardReader):
         if family.public:
             self._events.silent.setdefault(family.name, {})[key] = None
         if family.counted:
-            self._count(family.name, -1)
+            self.count_more(family.name, -1)
 
     def next_id(self, sequence: str) -> int:
         """Return the next number of a sequence, with the shard's number in the top 16 bits.
@@ -447,7 +447,7 @@ class ShardTxn(ShardReader):
         old = self._layer.get(family, key) if declared.previous or declared.counted else None
         rows[key] = stored
         if declared.counted and old is None:
-            self._count(family, 1)
+            self.count_more(family, 1)
         if declared.public and declared.previous and old is not None:
             self._record(family, Kind.REPLACED, key, stored, old[_HEAD:])
         elif declared.public:
@@ -473,11 +473,8 @@ class ShardTxn(ShardReader):
         return declared
 
     def count_more(self, family: str, rows: int) -> None:
-        """Count rows of a counted family that came from files."""
-        self._count(family, rows)
-
-    def _count(self, family: str, more: int) -> None:
-        self._add(COUNTS, family, more)
+        """Add to the number of rows of a counted family."""
+        self._add(COUNTS, family, rows)
 
     def _add(self, family: str, name: str, more: int, least: int = 0) -> int:
         key = name.encode()
