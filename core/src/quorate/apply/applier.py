@@ -65,7 +65,7 @@ class ApplyLimits:
 
 
 class ApplyCounters:
-    """Counts what was applied on this node since it was opened, and how long that took."""
+    """Counts the applied entries and commands since the shard was opened, and times the turns."""
 
     __slots__ = ("commands", "entries", "turns")
 
@@ -235,7 +235,7 @@ class Applier:
         return OwnRows(self._data, self.places, lambda: owned)
 
     def owner(self, family: str) -> Owns | None:
-        """Return what tells rows of the shard's own slots; None if all rows of the family are."""
+        """Return a predicate of rows in own slots; None if all rows of the family are."""
         return self.places.owner(family, self.slots.owned) if self.foreign else None
 
     @property

@@ -117,7 +117,7 @@ class ControlledShard:
             raise Rejected(PUBLISHING, f"shard {self.id} is publishing files")
 
     def depart(self, below: Layer, family: str, rows: Mapping[bytes, bytes]) -> None:
-        """Subtract rows that went to another shard from what this one keeps of all its rows."""
+        """Subtract rows that went to another shard from the totals that this one keeps."""
         departs = self.program.places.departures.get(family)
         if departs is None:
             return
@@ -133,7 +133,7 @@ class ControlledShard:
         layer.merge_into(below)
 
     def settle(self, layer: Layer, name: str, counts: Iterable[ItemCount]) -> frozenset[str]:
-        """Write what is kept about all rows of files; return the families of their command."""
+        """Write the totals of the rows of files; return the families of their command."""
         handler, load = self.program.handlers.get(name), self.program.file_loads.get(name)
         if handler is None or load is None:
             raise Rejected(UNKNOWN_COMMAND, f"the leader loads no files with rows of {name}")
@@ -149,7 +149,7 @@ class ControlledShard:
     def settled_later(
         self, layer: Layer, name: str, counts: Iterable[ItemCount]
     ) -> tuple[Layer, frozenset[str]]:
-        """Return what `settle` would write, and the families; neither rows nor events change."""
+        """Return the writes and the families of `settle`; neither rows nor events change."""
         above, events = Layer(layer), self._entry.events
         start = events.savepoint()
         families = self.settle(above, name, counts)

@@ -1,4 +1,4 @@
-"""The cut of a shard, where it gave slots to new shards, and what it has still to forget."""
+"""The cut of a shard, where it gave slots to new shards, and the rows that it has yet to forget."""
 
 from struct import Struct
 from typing import Final, NamedTuple, Self

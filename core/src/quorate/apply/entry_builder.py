@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationContext:
-    """What the commands of a shard are evaluated with."""
+    """The inputs of every evaluation in a shard."""
 
     program: Program
     shard: ShardId

@@ -60,7 +60,7 @@ def token_of(rows: Rows, name: bytes) -> int:
 def raise_to(layer: Layer, name: bytes, token: int, now_ms: int, *, held: bool = False) -> None:
     """Remember a token, unless a newer one is known; forget tokens that are old enough.
 
-    One that is held is remembered until it is raised, or let go by the same token.
+    One that is held is remembered until it is raised, or released by the same token.
     """
     row = layer.get(FENCES, _BY_NAME + name)
     if row is not None:

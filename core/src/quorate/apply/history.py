@@ -1,4 +1,4 @@
-"""What a shard keeps about one key beside its row: its changes and its deadlines."""
+"""The history of one key: its changes and its deadlines."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice

@@ -14,7 +14,7 @@ _FEW: Final = 16
 
 
 class Rows(Protocol):
-    """What is below a layer: stored rows or another layer."""
+    """The rows below a layer: stored ones or another layer."""
 
     def get(self, family: str, key: bytes) -> bytes | None:
         """Return the value of a key, or None."""

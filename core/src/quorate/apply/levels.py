@@ -1,4 +1,4 @@
-"""Feature levels: what all nodes of a cluster support, so that releases may use what old ones lack.
+"""Feature levels: a release uses a new feature only once all nodes of the cluster support it.
 
 A node declares the highest level that it supports, of core and of each plugin. An operator raises
 the levels in force once all nodes support more, and they never fall: from then on no older release
@@ -51,7 +51,7 @@ def rows_of(levels: Mapping[str, int]) -> list[FeatureLevel]:
 
 
 def lacking(can: Mapping[str, int], in_force: Mapping[str, int]) -> str | None:
-    """Return what in force a node does not support; None if it supports all of it.
+    """Return the level in force that a node does not support; None if it supports all.
 
     What a node does not declare it does not serve, unless it declares nothing at all.
     """

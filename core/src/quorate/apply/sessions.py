@@ -414,12 +414,12 @@ def _store(layer: Layer, number: int, session: Session) -> None:
 
 
 def _own_name(name: bytes, owner: str) -> bytes:
-    """Return a name as it is stored: in the space of its owner; of nobody as it is."""
+    """Return a name as it is stored: in the space of its owner, if any."""
     return owner.encode() + _OF_OWNER + name if owner else name
 
 
 def _demand_room(rows: Rows, owner: str, most: int) -> None:
-    """Refuse one more named session of an owner; those of nobody are counted with all others."""
+    """Refuse one more named session of an owner; those without an owner count with all others."""
     begin = _NAME + (owner.encode() + _OF_OWNER if owner else b"")
     keys = rows.iterate(SESSIONS, begin, begin + b"\xff" if owner else _SESSION)
     if sum(1 for _ in islice(keys, most)) >= most:

@@ -125,7 +125,7 @@ class ShardReader:
         return [None if value is None else value[_HEAD:] for value in values]
 
     def writer(self, family: str, row: Row) -> Writer | None:
-        """Return who wrote a row of this view, if that was kept."""
+        """Return the writer of a row of this view, if that was kept."""
         found = writers.find(self._rows, family, row.key)
         return found if found is not None and found.revision == row.revision else None
 

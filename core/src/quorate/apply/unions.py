@@ -1,4 +1,4 @@
-"""What a shard has that two others were merged into.
+"""The rows of a shard that two others were merged into.
 
 It has the rows of both. A row that both have is as the base has it, unless it is named here. These
 are few: the base's leader finds them when it freezes the base, and they come with that entry to all
@@ -25,7 +25,7 @@ MOST_BYTES: Final = 4 << 20
 def unite(
     base: Rows, other: Rows, joins: Mapping[str, Joins | None], common: int
 ) -> list[UnitedRow]:
-    """Return what becomes of rows that both have; raises `Rejected` if that is not known.
+    """Return the united rows of both; raises `Rejected` for rows that cannot be united.
 
     `joins` says that of the families whose rows have no slot. Sessions that were opened up to
     `common` are the same in both.

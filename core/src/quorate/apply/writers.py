@@ -1,4 +1,4 @@
-"""Who last wrote each row, kept beside the rows while `audit.writers` is on."""
+"""The last writer of each row, kept beside the rows while `audit.writers` is on."""
 
 from collections.abc import Collection
 from struct import Struct
@@ -12,7 +12,7 @@ _HEAD: Final = Struct(">Qq")
 
 
 class Writer(NamedTuple):
-    """Who wrote a row. The name of the cluster itself, and of who has proved none, is empty."""
+    """The writer of a row. The name is empty for the cluster itself and for unproven callers."""
 
     revision: int
     at_ms: int

@@ -35,7 +35,7 @@ def replicas_of(row: pb.ShardRow) -> list[pb.ShardMember]:
 
 
 def parents_of(row: pb.ShardRow) -> tuple[ShardId, ...]:
-    """Return what a shard was made of: one that was split, or both that were merged, if any."""
+    """Return the parents of a shard: the one that was split, or both that were merged, if any."""
     if row.HasField("union"):
         numbers = (row.union.base, row.union.other)
         return tuple(ShardId(row.group, number) for number in numbers)
@@ -43,7 +43,7 @@ def parents_of(row: pb.ShardRow) -> tuple[ShardId, ...]:
 
 
 def is_forming(row: pb.ShardRow) -> bool:
-    """Whether what a shard is made of is not cut or frozen yet: it has no slots and no replicas."""
+    """Whether its parents are not cut or frozen yet: a shard has no slots and no replicas then."""
     if row.HasField("union"):
         return not row.union.base_index
     return row.HasField("parent") and not row.parent.index

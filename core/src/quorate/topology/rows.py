@@ -54,7 +54,7 @@ def check_at_rest(row: pb.ShardRow | None, name: str, code: str) -> pb.ShardRow:
 
 
 def check_members_stay(txn: Txn, what: str) -> None:
-    """Raise `Rejected` while a node is being added or removed, before `what` is done."""
+    """Raise `Rejected` while a node is being added or removed; `what` must wait for the end."""
     for member in rows_of(txn, MEMBERS, pb.MemberRow):
         if member.change:
             raise Rejected(

@@ -25,7 +25,7 @@ BLOCKED: Final = "UPGRADE_BLOCKED"
 
 
 def report_declaration(txn: ShardTxn, command: pb.ReportDeclaration) -> None:
-    """Record the declaration of a node; one that does not support what is in force is refused."""
+    """Record the declaration of a node; refused if it lacks a level that is in force."""
     declaration = command.declaration
     why = lacking(by_feature(declaration.levels), _in_force(txn))
     if why is not None:

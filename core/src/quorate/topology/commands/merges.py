@@ -116,7 +116,7 @@ def common_ancestor(rows: dict[int, pb.ShardRow], one: int, other: int) -> Ances
 
 
 def _ancestors(rows: dict[int, pb.ShardRow], number: int) -> Iterator[Ancestor]:
-    """Yield a shard, those that it was split off, and what both of a merge were."""
+    """Yield a shard and its ancestors: the parents of splits, the common ancestors of merges."""
     index = _EVER
     while True:
         yield Ancestor(number, index)
@@ -169,7 +169,7 @@ def settle(txn: ShardTxn, command: pb.SettleMerge) -> None:
 
 
 def drop(txn: ShardTxn, row: pb.ShardRow) -> None:
-    """Take back the merge of a shard that begins anew, whose row the caller writes."""
+    """Take back the merge of a shard that begins anew; the caller writes its row."""
     if not row.HasField("merge"):
         return
     merge = row.merge
@@ -240,7 +240,7 @@ def freeze_shard(
 def _unite(
     txn: ShardTxn, command: pb.FreezeShard, shard: ControlledShard, done: pb.FrozenShard
 ) -> None:
-    """Find what becomes of rows that this shard and one that is frozen both have."""
+    """Unite the rows that this shard shares with a frozen one."""
     other = shard.neighbour(command.other)
     frozen = None if other is None else freezes.frozen(other)
     if other is None or frozen is None or frozen.merge != command.merge:

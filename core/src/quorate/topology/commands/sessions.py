@@ -56,7 +56,7 @@ def close_session(txn: ShardTxn, command: pb.CloseSession, _: ControlledShard) -
 def forget_fences(
     txn: ShardTxn, command: pb.ForgetFences, _: ControlledShard
 ) -> pb.ForgetFencesReply:
-    """Forget the larger tokens of fences whose names begin alike."""
+    """Forget the larger tokens of all fences with a prefix."""
     if not command.prefix:
         raise Rejected(INVALID, "name the fences whose tokens are forgotten")
     forgotten = fences.forget_above(txn.layer, command.prefix, command.above)

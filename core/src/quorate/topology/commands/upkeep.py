@@ -1,4 +1,4 @@
-"""What a shard keeps beside its rows: copies, a generation, history, checks, retired plugins."""
+"""The upkeep of a shard: its copies, generation, history and checks; rows of retired plugins."""
 
 from itertools import islice
 from typing import Final
@@ -83,7 +83,7 @@ def check_rows(txn: ShardTxn, command: pb.CheckRows, _: ControlledShard) -> None
 
 
 def report_rows(txn: ShardTxn, command: pb.ReportRows, _: ControlledShard) -> None:
-    """Record what a replica found."""
+    """Record the digest of a replica."""
     row = command.SerializeToString(deterministic=True)
     txn.layer.put(SLOTS, checks.REPORT + command.node.encode(), row)
 
