@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
-from quorate.files.publications import Close, publication_step
-from quorate.groups.steps import OVER, Order, Propose, Step
+from quorate.files.publications import publication_step
+from quorate.groups.steps import OVER, Act, Order, Propose, Step
 from quorate.plugin.shard_id import ShardId
 from quorate.v1 import files_pb2 as pb
 
@@ -17,7 +17,6 @@ CLOSING, COMMITTED, ABORTED = (
     pb.Publication.ABORTED,
 )
 UNMARKED: Final = pb.PublicationMark()
-FILES: Final[Any] = None
 
 
 def row(state: Any, *, number: int = 7, closed: bool = False, shard: int = 1) -> pb.Publication:
@@ -27,63 +26,53 @@ def row(state: Any, *, number: int = 7, closed: bool = False, shard: int = 1) ->
     )
 
 
-def report(**fields: Any) -> pb.ReportPublication:
-    return pb.ReportPublication(group="toy", name=NAME, publication=7, shard=1, **fields)
+def reported(**fields: Any) -> tuple[Act, ...]:
+    report = pb.ReportPublication(group="toy", name=NAME, publication=7, shard=1, **fields)
+    return Order(report), "publish.reported"
 
 
-def reported(**fields: Any) -> Order:
-    return Order(command=report(**fields), after="publish.reported")
-
-
-def opened(publication: int, *, committed: bool) -> Propose:
+def opened(publication: int, *, committed: bool) -> tuple[Act, ...]:
     command = pb.OpenPublished(name=NAME, publication=publication, committed=committed)
-    return Propose(command=command, before="publish.opening", after="publish.opened")
-
-
-CLOSE = Close(
-    command=pb.CloseFileSet(name=NAME, command="toy.Put", publication=7),
-    report=report(),
-    files=FILES,
-)
+    return "publish.opening", Propose(command), "publish.opened"
 
 
 @pytest.mark.parametrize(
     ("found", "mark", "late", "step"),
     [
-        (row(CLOSING), UNMARKED, "", Step((CLOSE,))),
+        (row(CLOSING), UNMARKED, "", Step(reported())),
         (row(CLOSING, closed=True), UNMARKED, "", Step(pause_s=0.05)),
-        (row(CLOSING, closed=True), UNMARKED, "late", Step((reported(failure="late"),))),
+        (row(CLOSING, closed=True), UNMARKED, "late", Step(reported(failure="late"))),
         (
             row(COMMITTED),
             UNMARKED,
             "late",
-            Step((opened(7, committed=True), reported(over=True))),
+            Step((*opened(7, committed=True), *reported(over=True))),
         ),
-        (row(ABORTED), UNMARKED, "", Step((opened(7, committed=False), reported(over=True)))),
+        (row(ABORTED), UNMARKED, "", Step((*opened(7, committed=False), *reported(over=True)))),
         # The shard has no part in it any more.
         (row(CLOSING, shard=2), UNMARKED, "", OVER),
         (
             row(COMMITTED, shard=2),
             pb.PublicationMark(name=NAME, closing=7),
             "",
-            Step((opened(7, committed=True),), over=True),
+            Step(opened(7, committed=True), over=True),
         ),
         # It was closed for one that metadata/0 has forgotten, as after a restore.
         (
             pb.Publication(),
             pb.PublicationMark(name=NAME, closing=7),
             "",
-            Step((opened(7, committed=False),), over=True),
+            Step(opened(7, committed=False), over=True),
         ),
         (
             row(COMMITTED, number=8, shard=2),
             pb.PublicationMark(name=NAME, closing=7),
             "",
-            Step((opened(7, committed=False),), over=True),
+            Step(opened(7, committed=False), over=True),
         ),
     ],
 )
 def test_a_shard_opens_once_all_are_closed_or_one_cannot_be(
     found: pb.Publication, mark: pb.PublicationMark, late: str, step: Step
 ) -> None:
-    assert publication_step(ShardId("toy", 1), NAME, found, mark, late, FILES) == step
+    assert publication_step(ShardId("toy", 1), NAME, found, mark, late) == step

@@ -12,14 +12,14 @@ from typing import Final
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.steps import STEP_S, Submit
+from quorate.groups.steps import STEP_S, ChangeMembers, Submit, Transfer
 from quorate.groups.topology_rows import is_changing, is_placed, replicas_of, replicas_wanted
 from quorate.plugin import METADATA_GROUP, Controller, NodeApi, Rejected, ShardRef
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
 from quorate.topology.changes.creation import site_of
-from quorate.topology.changes.members import Goal, next_step, patience_s, take
+from quorate.topology.changes.members import Goal, next_step, patience_s
 from quorate.topology.planner import Move, Placed, Plan, Site, misplaced, plan
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
@@ -257,7 +257,11 @@ class Placement:
         goal, patience = Goal(node, replica.replica, votes), patience_s(metadata)
         try:
             step = next_step(METADATA, goal, metadata.replica.status(), patience_s=patience)
-            await take(metadata, step, STEP_S)
+            for act in step.acts:
+                if isinstance(act, Transfer):
+                    metadata.transfer(act.heir)
+                elif isinstance(act, ChangeMembers):
+                    await metadata.change_membership(act.configuration, STEP_S)
         except (NotProposedError, OutcomeUnknownError, Rejected, RefusedError) as error:
             _log.info("the voters of metadata/0 stay as they are for now: %s", error)
 

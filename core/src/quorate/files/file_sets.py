@@ -121,11 +121,9 @@ class FileSets:
 
     def command_of(self, shard: ShardId, name: str) -> str:
         """Return the command of a set; raises `Rejected` if there is none."""
-        known = file_sets.find(self._leading(shard).data, name)
+        known = _going_on(self._leading(shard), name)
         if known is None:
             raise Rejected("NOT_FOUND", f"there is no file set {name} in {shard}: open it first")
-        if known.state == pb.FileSet.DROPPED:
-            raise Rejected(file_sets.ABORTED, f"load {name} was aborted: choose another load id")
         return known.command
 
     async def receive(
@@ -136,9 +134,7 @@ class FileSets:
         replica = self._here(shard)
         if replica.shortage is not None:
             raise ExhaustedError(f"{self._node}: {replica.shortage}", _FULL_RETRY_MS)
-        known = file_sets.find(replica.data, name)
-        if known is not None and known.state == pb.FileSet.DROPPED:
-            raise Rejected(file_sets.ABORTED, f"load {name} was aborted: choose another load id")
+        _going_on(replica, name)
         try:
             async with self._writing:
                 return await self._off_loop(
@@ -206,15 +202,8 @@ class FileSets:
 
     async def come(self, replica: Shard, files: pb.FileSet) -> bool:
         """Copy the files of a set from any node that has them; return whether all are here."""
-        for node in self._others(replica):
-            with_all = True
-            for file in files.files:
-                if not await self._fetched(replica.id, files.name, file, node):
-                    with_all = False
-                    break
-            if with_all:
-                return True
-        return self.paths(replica.id, files) is not None
+        here = await self._copied(replica, files.name, files.files)
+        return here or self.paths(replica.id, files) is not None
 
     def find(
         self, shard: ShardId, files: pb.FileSet, family: str, keys: list[bytes]
@@ -238,16 +227,13 @@ class FileSets:
         strange = {each.family for each in files} - {*written, DEADLINES, DEADLINE_KEYS}
         if strange:
             raise Invalid("ingest.files", f"its command writes no {', '.join(sorted(strange))}")
-        if self._staged.paths(str(shard), name, files) is None:
+        if self._staged.paths(str(shard), name, files) is None and not await self._copied(
+            replica, name, files
+        ):
             # Another node led when they were sent.
-            for node in self._others(replica):
-                if not await self.fetch(shard, name, files, node):
-                    break
-            else:
-                raise Rejected(
-                    "FILES_MISSING",
-                    f"{self._node} has not all files of {name}: send them again",
-                )
+            raise Rejected(
+                "FILES_MISSING", f"{self._node} has not all files of {name}: send them again"
+            )
         try:
             await self._off_loop(partial(self._staged.look_into, str(shard), name, files))
         except DamagedError as error:
@@ -270,6 +256,12 @@ class FileSets:
                 f"not enough nodes of shard {shard} have the files of {name}: {why}",
                 _FULL_RETRY_MS,
             )
+
+    async def _copied(self, replica: Shard, name: str, files: Sequence[pb.SortedFile]) -> bool:
+        for node in self._others(replica):
+            if not await self.fetch(replica.id, name, files, node):
+                return True
+        return False
 
     async def _fetched(self, shard: ShardId, name: str, file: pb.SortedFile, node: str) -> bool:
         received = await self._off_loop(partial(self._staged.received, str(shard), name, file))
@@ -359,3 +351,11 @@ class FileSets:
             if durable is None or durable < index:
                 return False
         return True
+
+
+def _going_on(replica: Shard, name: str) -> pb.FileSet | None:
+    """Return a file set, if there is one; raises `Rejected` if it was dropped."""
+    known = file_sets.find(replica.data, name)
+    if known is not None and known.state == pb.FileSet.DROPPED:
+        raise Rejected(file_sets.ABORTED, f"load {name} was aborted: choose another load id")
+    return known

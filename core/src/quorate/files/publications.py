@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
 from google.protobuf.message import Message
@@ -14,7 +13,7 @@ from quorate.files.file_sets import FileSets
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.routing.requests import Answer
 from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import OVER, STEP_S, Act, Change, Order, Propose, Step, Steps
+from quorate.groups.steps import OVER, STEP_S, Change, Order, Propose, Step, Steps
 from quorate.groups.timing import Pause, every
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
@@ -137,73 +136,55 @@ class Publication(Change):
         self._files: Final = files
         self._deadline: Final = steps.loop.time() + CLOSED_S
 
-    async def step(self) -> Step:
-        """Read the newest row."""
-        shard, name = self.shard, self._name
-        row, late = await _newest(self.steps, shard.id.group, name), ""
+    async def _step(self) -> Step:
+        shard, name, failure = self.shard, self._name, ""
+        term, row = shard.term, await _newest(self.steps, shard.id.group, name)
+        part = _part(row, shard.id)
         if self.steps.loop.time() > self._deadline:
-            late = self.said or f"shard {shard.id} waited {CLOSED_S:g} s for the other shards"
-        return publication_step(shard.id, name, row, shard.applier.published, late, self._files)
+            failure = self.said or f"shard {shard.id} waited {CLOSED_S:g} s for the other shards"
+        elif part is not None and not part.closed and row.state == pb.Publication.CLOSING:
+            failure = await self._close(row, term)
+        return publication_step(shard.id, name, row, shard.applier.published, failure)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Close(Act):
-    """The shard is closed, and its report is that, or why it cannot be."""
-
-    command: pb.CloseFileSet
-    report: pb.ReportPublication
-    files: FileSets = field(compare=False)
-
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Gather the files, close the shard and report."""
-        close = Propose(command=self.command, before="publish.closing", after="publish.closed")
-        report = pb.ReportPublication.FromString(self.report.SerializeToString())
+    async def _close(self, row: pb.Publication, term: int) -> str:
+        """Close the shard, and return why it cannot be, if so."""
+        shard = self.shard
+        closing = pb.CloseFileSet(name=row.name, command=row.command, publication=row.number)
         try:
-            await self.files.gather(shard, self.command.name, STEP_S)
-            await steps.take((close,), shard, term)
+            await self._files.gather(shard, row.name, STEP_S)
+            step = Step(("publish.closing", Propose(closing), "publish.closed"))
+            await self.steps.take(step, shard, term)
         except (Rejected, Invalid) as error:
-            report.failure = f"shard {shard.id}: {error}"
-        await steps.take((_reporting(report),), shard, term)
+            return f"shard {shard.id}: {error}"
+        return ""
 
 
 def publication_step(
-    shard: ShardId,
-    name: str,
-    row: pb.Publication,
-    mark: pb.PublicationMark,
-    late: str,
-    files: FileSets,
+    shard: ShardId, name: str, row: pb.Publication, mark: pb.PublicationMark, failure: str
 ) -> Step:
-    """Return the next step of a publication; `late` is why it has failed by now, if it has."""
-
-    def opening(publication: int, *, committed: bool) -> Propose:
-        command = pb.OpenPublished(name=name, publication=publication, committed=committed)
-        return Propose(command=command, before="publish.opening", after="publish.opened")
-
+    """Return the next step of a shard that was closed for a publication, or could not be."""
+    part, number, over = _part(row, shard), row.number, row.state != pb.Publication.CLOSING
     committed = row.state == pb.Publication.COMMITTED
-    part = next((each for each in row.parts if each.shard == shard.number), None)
     if part is None:
         if mark.name != name:
             return OVER
-        committed = committed and row.number == mark.closing
-        return Step((opening(mark.closing, committed=committed),), over=True)
-    report = pb.ReportPublication(
-        group=shard.group, name=name, publication=row.number, shard=part.shard
-    )
-    if row.state != pb.Publication.CLOSING:
-        report.over = True
-        return Step((opening(row.number, committed=committed), _reporting(report)))
-    if late:
-        report.failure = late
-        return Step((_reporting(report),))
-    if part.closed:
+        number, committed = mark.closing, committed and number == mark.closing
+    opening = pb.OpenPublished(name=name, publication=number, committed=committed)
+    opens = ("publish.opening", Propose(opening), "publish.opened")
+    if part is None:
+        return Step(opens, over=True)
+    if part.closed and not over and not failure:
         return Step(pause_s=_AGAIN_S)
-    command = pb.CloseFileSet(name=name, command=row.command, publication=row.number)
-    return Step((Close(command=command, report=report, files=files),))
+    report = pb.ReportPublication(
+        group=shard.group, name=name, publication=number, shard=shard.number, over=over
+    )
+    if not over:
+        report.failure = failure
+    return Step((*(opens if over else ()), Order(report), "publish.reported"))
 
 
-def _reporting(report: pb.ReportPublication) -> Order:
-    return Order(command=report, after="publish.reported")
+def _part(row: pb.Publication, shard: ShardId) -> pb.PublicationPart | None:
+    return next((each for each in row.parts if each.shard == shard.number), None)
 
 
 async def _newest(steps: Steps, group: str, name: str) -> pb.Publication:

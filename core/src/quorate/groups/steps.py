@@ -43,83 +43,55 @@ _WAITS: Final = (*PASSING, Rejected, RefusedError, Invalid)
 
 
 @dataclass(frozen=True, slots=True)
-class Act(ABC):
-    """A part of a step."""
-
-    #: The failpoints before and after it.
-    before: str = ""
-    after: str = ""
-    #: Logged once it is done.
-    done: str = ""
-
-    @abstractmethod
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Act for a shard that is led here; `term` is that of the decision."""
+class Flush:
+    """Flush the data of the shard, so that commands need not wait for it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Flush(Act):
-    """The data of the shard is flushed, so that commands need not wait for it."""
-
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Flush."""
-        await steps.flush(shard)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Propose(Act):
-    """The shard carries out a command of its own, in the term of the decision."""
+class Propose:
+    """Have the shard carry out a command of its own, in the term of the decision."""
 
     command: Message
 
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Propose the command here."""
-        await propose_step(shard, self.command, term=term, timeout_s=STEP_S)
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """Have another shard carry out a command, wherever it is led."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order(Act):
-    """Another shard carries out a command, wherever it is led."""
-
+    command: Message
     shard: ShardId = METADATA
-    command: Message
-
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Submit the command."""
-        await steps.submit(self.shard, self.command)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatchUp(Act):
-    """The replica here of another shard applies all that was committed before."""
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Wait until the replica here of another shard has applied all earlier entries."""
 
     shard: ShardId
 
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Wait for it."""
-        await steps.replica(self.shard).read_barrier(STEP_S)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeMembers(Act):
-    """The shard gets other members."""
+@dataclass(frozen=True, slots=True)
+class ChangeMembers:
+    """Change the members of the shard."""
 
     configuration: Configuration
 
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Wait until they are committed."""
-        await shard.change_membership(self.configuration, STEP_S)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transfer(Act):
-    """Another voter leads the shard."""
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Transfer leadership to another voter."""
 
     heir: str
 
-    async def take(self, steps: Steps, shard: Shard, term: int) -> None:
-        """Begin with it."""
-        shard.transfer(self.heir)
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Log what was done."""
+
+    text: str
+
+
+#: A part of a step; a text is the name of a failpoint.
+Act = Flush | Propose | Order | CatchUp | ChangeMembers | Transfer | Log | str
 
 
 class Step(NamedTuple):
@@ -171,14 +143,26 @@ class Steps:
         if change.shard.leads:
             self.begin((type(change), change.shard.id), change.run)
 
-    async def take(self, acts: tuple[Act, ...], shard: Shard, term: int) -> None:
-        """Carry out the acts of a step."""
-        for act in acts:
-            failpoint(act.before)
-            await act.take(self, shard, term)
-            failpoint(act.after)
-            if act.done:
-                _log.info("%s", act.done)
+    async def take(self, step: Step, shard: Shard, term: int) -> None:
+        """Carry out a step that was decided in this term; raises the errors of its acts."""
+        for act in step.acts:
+            match act:
+                case Flush():
+                    await self.flush(shard)
+                case Propose(command):
+                    await propose_step(shard, command, term=term, timeout_s=STEP_S)
+                case Order(command, other):
+                    await self.submit(other, command)
+                case CatchUp(other):
+                    await self.replica(other).read_barrier(STEP_S)
+                case ChangeMembers(configuration):
+                    await shard.change_membership(configuration, STEP_S)
+                case Transfer(heir):
+                    shard.transfer(heir)
+                case Log(text):
+                    _log.info(text)
+                case str(name):
+                    failpoint(name)
 
     async def flush(self, shard: Shard) -> None:
         """Flush the data of a shard."""
@@ -218,10 +202,10 @@ class Change(ABC):
         self.said = ""
 
     @abstractmethod
-    async def step(self) -> Step:
+    async def _step(self) -> Step:
         """Return the next step."""
 
-    async def failed(self, error: Exception) -> None:  # noqa: B027 - most need not hear of it
+    async def _failed(self, error: Exception) -> None:  # noqa: B027 - most need not hear of it
         """Hear of a step that could not be taken."""
 
     async def run(self) -> None:
@@ -230,8 +214,8 @@ class Change(ABC):
         while shard.leads and not steps.closed:
             term, failure = shard.term, None
             try:
-                step = await self.step()
-                await steps.take(step.acts, shard, term)
+                step = await self._step()
+                await steps.take(step, shard, term)
             except _WAITS as error:
                 failure, step = error, Step(status=str(error), pause_s=self.again_s)
             if step.status and step.status != self.said:
@@ -241,8 +225,11 @@ class Change(ABC):
             if step.over:
                 return
             if failure is not None:
-                await self.failed(failure)
+                await self._failed(failure)
             await pause(steps.loop, step.pause_s)
+
+    async def _row(self) -> ShardRow:
+        return row_of(await self.steps.newest(), self.shard.id)
 
 
 def row_of(data: ShardData, shard: ShardId) -> ShardRow:

@@ -20,9 +20,9 @@ from quorate.groups.refusals import (
     NoLeaderError,
     NotProposedError,
     OutcomeUnknownError,
-    UnreadableError,
 )
 from quorate.groups.shard.shard import Shard
+from quorate.groups.steps import PASSING
 from quorate.groups.timing import Pause, pause
 from quorate.groups.topology_rows import CHANGE_OVER
 from quorate.node.peers import Peers
@@ -30,7 +30,6 @@ from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.asking import NodeMemberSteps
 from quorate.storage.families import MEMBERS
-from quorate.storage.rows import value_of
 from quorate.topology.changes.creation import difference_of
 from quorate.topology.changes.members import (
     NO_MAJORITY,
@@ -39,6 +38,7 @@ from quorate.topology.changes.members import (
     Goal,
     MemberSteps,
     StepTaken,
+    member_row,
 )
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import control_pb2 as pb
@@ -63,18 +63,13 @@ MOVING: Final = "its replicas move"
 
 _NAME: Final[TypeAdapter[str]] = TypeAdapter(Name)
 
-#: Errors that are transient, or that another node may not have.
-_PASSING: Final = (NotProposedError, OutcomeUnknownError, UnreadableError)
-
 
 def is_being_removed(metadata: Shard, me: Peer) -> bool:
     """Return whether the removal of a replica has begun.
 
     A replica that replaces another also reads of that one's removal, before it is a member.
     """
-    stored = metadata.data.get(MEMBERS, me.node.encode())
-    row = pb.MemberRow() if stored is None else pb.MemberRow.FromString(value_of(stored))
-    if row.change != pb.MEMBER_CHANGE_REMOVE:
+    if member_row(metadata, me.node).change != pb.MEMBER_CHANGE_REMOVE:
         return False
     _, then = metadata.replica.log.configuration_at(metadata.applied)
     return then is not None and me in then.peers
@@ -216,8 +211,7 @@ class Members:
 
     def _is_being_added(self, newcomer: Peer) -> bool:
         metadata = self._shards.get(METADATA)
-        stored = None if metadata is None else metadata.data.get(MEMBERS, newcomer.node.encode())
-        row = pb.MemberRow() if stored is None else pb.MemberRow.FromString(value_of(stored))
+        row = pb.MemberRow() if metadata is None else member_row(metadata, newcomer.node)
         return row.change == pb.MEMBER_CHANGE_ADD and row.replica == newcomer.replica
 
     def _check_plugins(self, node: str, declared: pb.NodeDeclaration) -> None:
@@ -246,7 +240,7 @@ class Members:
     async def _preview(self, shard: ShardId, goal: Goal) -> StepTaken:
         try:
             return await self._carry(shard, goal, 0)
-        except _PASSING as error:
+        except PASSING as error:
             raise Rejected(
                 NO_MAJORITY,
                 f"shard {shard} has no leader that answers, so its members cannot change; see that"
@@ -356,7 +350,7 @@ class Members:
         while True:
             try:
                 return await self._attempt(asked, hint, waiting.count)
-            except _PASSING as error:
+            except PASSING as error:
                 hint = error.leader if isinstance(error, NoLeaderError) else None
                 if not await waiting.until(deadline):
                     raise NotProposedError(

@@ -17,10 +17,8 @@ from quorate.node.members import Members
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA
-from quorate.storage.families import MEMBERS
-from quorate.storage.rows import value_of
+from quorate.topology.changes.members import member_row
 from quorate.topology.replicas.node_shards import NodeShards
-from quorate.v1.control_pb2 import MemberRow
 
 _log = logging.getLogger(__name__)
 
@@ -84,9 +82,8 @@ class Replacing:
         metadata = self._shards.get(METADATA)
         if metadata is None or metadata.configuration is None:
             return False
-        stored = metadata.data.get(MEMBERS, self._shards.me.node.encode())
-        row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
-        return self._shards.me in metadata.configuration.peers and not row.change
+        me = self._shards.me
+        return me in metadata.configuration.peers and not member_row(metadata, me.node).change
 
     def _take(self, node: Peer, address: str, lost: Sequence[int]) -> None:
         metadata = self._shards.get(METADATA)
@@ -100,9 +97,7 @@ class Replacing:
         if metadata is None or configuration is None:
             return
         there = configuration.peer_of(node.node)
-        stored = metadata.data.get(MEMBERS, node.node.encode())
-        row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
-        if there == node and not row.change:
+        if there == node and not member_row(metadata, node.node).change:
             return
         try:
             if there is not None and there.replica in lost:

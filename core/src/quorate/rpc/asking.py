@@ -159,13 +159,17 @@ class NodeMembership:
 
 
 class NodeMemberSteps:
-    """Implements `StepPort` over the channels to the nodes."""
+    """Requests steps from other nodes over the channels to them."""
 
     def __init__(self, channels: NodeChannels) -> None:
         self._channels: Final = channels
 
     async def change_member(self, node: str, asked: AskedStep) -> StepTaken:
-        """Have the leader of a shard take a step."""
+        """Have another node take a step with `MemberSteps.accept`, and raise its errors.
+
+        Raises `NotProposedError` when nothing was sent, and `OutcomeUnknownError` when no answer
+        came: the step may have been taken.
+        """
         try:
             route = await self._channels.route(node, asked.timeout_s)
             answer = await route.stub.ChangeMember(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -133,13 +133,6 @@ def _staying(board: _Board, shard: Placed) -> list[str]:
     return list(machines.values())
 
 
-@dataclass
-class _Zone:
-    """The nodes of a zone that take replicas, those with the fewest first; old entries stay."""
-
-    heap: list[tuple[int, float, str]] = field(default_factory=list)
-
-
 class _Board:
     """The replicas of all nodes while a plan is made."""
 
@@ -160,12 +153,13 @@ class _Board:
                     self._counts[node] += 1
                     self._loads[node] += shard.load
                     self._held[node][shard.shard] = shard
-        self._zones: Final[dict[str, _Zone]] = defaultdict(_Zone)
+        #: The nodes of each zone that take replicas, as heaps by their entries; old ones stay.
+        self._zones: Final[dict[str, list[tuple[int, float, str]]]] = defaultdict(list)
         for site in self.sites.values():
             if site.takes:
-                self._zones[site.zone].heap.append(self._entry(site.node))
-        for zone in self._zones.values():
-            heapify(zone.heap)
+                self._zones[site.zone].append(self._entry(site.node))
+        for heap in self._zones.values():
+            heapify(heap)
 
     # What a shard needs.
 
@@ -207,7 +201,7 @@ class _Board:
 
     def even_counts(self) -> None:
         """Move replicas from nodes with more of them to nodes with fewer, by at least two."""
-        donors = [(-count, node) for node, count in self._counts.items() if self._gives(node)]
+        donors = [(-count, node) for node, count in self._counts.items() if self.sites[node].takes]
         heapify(donors)
         while donors:
             count, donor = heappop(donors)
@@ -249,9 +243,6 @@ class _Board:
     def _entry(self, node: str) -> tuple[int, float, str]:
         return self._counts[node], self._loads[node], node
 
-    def _gives(self, node: str) -> bool:
-        return self.sites[node].takes
-
     def _used(self, nodes: Iterable[str]) -> Counter[str]:
         return Counter(self.sites[node].zone for node in nodes if node in self.sites)
 
@@ -269,7 +260,7 @@ class _Board:
                 del self._held[node][shard.shard]
             site = self.sites[node]
             if site.takes:
-                heappush(self._zones[site.zone].heap, self._entry(node))
+                heappush(self._zones[site.zone], self._entry(node))
 
     def _surplus(self, shard: Placed, staying: Sequence[str]) -> str:
         used = self._used(staying)
@@ -284,7 +275,7 @@ class _Board:
 
     def _emptiest(self, zone: str) -> Iterator[str]:
         """Yield the nodes of a zone that take replicas, those with the fewest first."""
-        heap, seen = self._zones[zone].heap, list[tuple[int, float, str]]()
+        heap, seen = self._zones[zone], list[tuple[int, float, str]]()
         known = set[str]()
         try:
             while heap:

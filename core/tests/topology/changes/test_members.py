@@ -16,7 +16,7 @@ from quorate.topology.changes.members import Goal, next_step, promotion_step
 SHARD = ShardId("toy", 0)
 A, B, C, D = (Peer(node, number) for number, node in enumerate("abcd", start=1))
 ADD = Goal("d", D.replica)
-HANDED_OVER = Step((Transfer(heir="c"),), status="leadership transferred")
+HANDED_OVER = Step((Transfer("c"),), status="leadership transferred")
 
 
 def status(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from quorate.groups.steps import CatchUp, Flush, Order, Propose, Step
+from quorate.groups.steps import CatchUp, Flush, Log, Order, Propose, Step
 from quorate.plugin.shard_id import ShardId
 from quorate.topology.changes.merge import merge_step
 from quorate.v1.control_pb2 import FinishMerge, FreezeShard, FrozenShard, ShardMerge, ShardRow
@@ -15,39 +15,36 @@ THERE = ShardId("toy", 2)
 
 FREEZE_OTHER = (
     Flush(),
-    Order(
-        shard=THERE,
-        command=FreezeShard(merge=9, version=7),
-        before="merge.freezing",
-        after="merge.half_frozen",
-        done="shard toy/2 is frozen, to be merged with toy/1",
-    ),
-    CatchUp(shard=THERE),
+    "merge.freezing",
+    Order(FreezeShard(merge=9, version=7), THERE),
+    "merge.half_frozen",
+    Log("shard toy/2 is frozen, to be merged with toy/1"),
+    CatchUp(THERE),
 )
-FREEZE_BASE = Propose(
-    command=FreezeShard(merge=9, version=5, other=2, common=5),
-    after="merge.frozen",
-    done="shard toy/1 is frozen, to be merged with toy/2",
+FREEZE_BASE = (
+    Propose(FreezeShard(merge=9, version=5, other=2, common=5)),
+    "merge.frozen",
+    Log("shard toy/1 is frozen, to be merged with toy/2"),
 )
-FINISH = Order(
-    command=FinishMerge(group="toy", base=1, merge=9, base_index=30, other_index=20, term=8),
-    before="merge.finishing",
-    after="merge.finished",
-    done="shards toy/1 and toy/2 have given their slots away",
+FINISH = (
+    "merge.finishing",
+    Order(FinishMerge(group="toy", base=1, merge=9, base_index=30, other_index=20, term=8)),
+    "merge.finished",
+    Log("shards toy/1 and toy/2 have given their slots away"),
 )
 
 
 @pytest.mark.parametrize(
     ("frozen", "theirs", "step"),
     [
-        (None, None, Step((*FREEZE_OTHER, FREEZE_BASE))),
-        (None, FrozenShard(merge=9, index=20), Step((FREEZE_BASE,))),
+        (None, None, Step((*FREEZE_OTHER, *FREEZE_BASE))),
+        (None, FrozenShard(merge=9, index=20), Step(FREEZE_BASE)),
         # An earlier leader of the base froze it when the other one was.
         (FrozenShard(merge=9, index=30), None, Step(FREEZE_OTHER)),
         (
             FrozenShard(merge=9, index=30),
             FrozenShard(merge=9, index=20),
-            Step((FINISH,), over=True),
+            Step(FINISH, over=True),
         ),
     ],
     ids=["none is frozen", "the other is", "the base is", "both are"],

@@ -55,12 +55,12 @@ def members(*voters: Peer, learner: Peer | None = None) -> Configuration:
 
 def change(said: str, *voters: Peer, learner: Peer | None = None) -> Step:
     configuration = members(*voters, learner=learner)
-    act = ChangeMembers(configuration=configuration, before="move.step", after="move.stepped")
-    return Step((act,), status=said, pause_s=PAUSE_S)
+    acts = ("move.step", ChangeMembers(configuration), "move.stepped")
+    return Step(acts, status=said, pause_s=PAUSE_S)
 
 
 FINISH = Step(
-    (Order(command=FinishMove(group="toy", number=0, move=6)),), status="removed", pause_s=PAUSE_S
+    (Order(FinishMove(group="toy", number=0, move=6)),), status="removed", pause_s=PAUSE_S
 )
 
 
@@ -74,7 +74,7 @@ FINISH = Step(
         (
             row(A, C),
             status(A, B, C),
-            Step((Transfer(heir="b"),), status="leadership transferred", pause_s=PAUSE_S),
+            Step((Transfer("b"),), status="leadership transferred", pause_s=PAUSE_S),
         ),
         (row(B, C), status(A, C), FINISH),
         (row(None, C), status(A, B, C), FINISH),

@@ -10,10 +10,13 @@ from quorate.v1.control_pb2 import CutShard, FinishSplit, ShardPart, ShardRow, S
 SPLIT = 7
 PART = ShardPart(number=3, slots=b"\x01")
 ROW = ShardRow(group="toy", number=1, version=4, split=ShardSplit(number=SPLIT, parts=[PART]))
-CUT = Propose(
-    command=CutShard(split=SPLIT, version=5, parts=[PART]),
-    before="split.cutting",
-    after="split.cut",
+CUT = Step(
+    (
+        Flush(),
+        "split.cutting",
+        Propose(CutShard(split=SPLIT, version=5, parts=[PART])),
+        "split.cut",
+    )
 )
 
 
@@ -26,20 +29,17 @@ def finish(index: int = 0) -> FinishSplit:
     [
         (ShardRow(), None, 0, OVER),
         (ShardRow(group="toy", number=1), CutShard(split=SPLIT, index=9), 0, OVER),
-        (ROW, None, 0, Step((Flush(), CUT))),
+        (ROW, None, 0, CUT),
         # That was another split.
-        (ROW, CutShard(split=SPLIT - 1, index=9), SPLIT - 2, Step((Flush(), CUT))),
+        (ROW, CutShard(split=SPLIT - 1, index=9), SPLIT - 2, CUT),
         (
             ROW,
             CutShard(split=SPLIT, index=9),
             0,
-            Step(
-                (Order(command=finish(9), before="split.finishing", after="split.finished"),),
-                over=True,
-            ),
+            Step(("split.finishing", Order(finish(9)), "split.finished"), over=True),
         ),
-        (ROW, None, SPLIT, Step((Order(command=finish()),), over=True)),
-        (ROW, None, SPLIT + 1, Step((Order(command=finish()),), over=True)),
+        (ROW, None, SPLIT, Step((Order(finish()),), over=True)),
+        (ROW, None, SPLIT + 1, Step((Order(finish()),), over=True)),
     ],
     ids=["no row", "ended", "cut it", "cut before", "was cut", "taken back", "a later one"],
 )

@@ -33,8 +33,8 @@ _add = first_state._add
 _has_left = NodeShards.has_left
 _look_at = Changes.look_at
 _run = EntryBuilder.run
-_step = Merge.step
-_take = Order.take
+_step = Merge._step
+_take = Steps.take
 
 
 class _Everything(frozenset[str]):
@@ -79,7 +79,7 @@ def counts_not_united(*_: Any) -> list[UnitedRow]:
     return []
 
 
-@bug(Merge, "step", GAP, PEACE)
+@bug(Merge, "_step", GAP, PEACE)
 async def map_changed_before_the_freeze(self: Merge) -> Step:
     """The map changes once both shards are frozen."""
     shard, row = self.shard, row_of(await self.steps.newest(), self.shard.id)
@@ -92,7 +92,7 @@ async def map_changed_before_the_freeze(self: Merge) -> Step:
             other_index=shard.applied,
             term=shard.term,
         )
-        return Step((Order(command=early),), over=True)
+        return Step((Order(early),), over=True)
     return await _step(self)
 
 
@@ -105,11 +105,11 @@ def watches_of_merged_shards_not_told(self: NodeShards, shard: ShardId) -> Shard
 class _TooEarly(Settling):
     """Is told to metadata/0 by a shard that was merged."""
 
-    async def step(self) -> Step:
+    async def _step(self) -> Step:
         rows = self.steps.rows()
         new = rows[ShardId(self.shard.id.group, rows[self.shard.id].merged_into)]
         command = SettleMerge(group=new.group, number=new.number, merge=new.union.merge)
-        return Step((Order(command=command),), over=True)
+        return Step((Order(command),), over=True)
 
 
 @bug(Changes, "look_at", GAP, PEACE)
@@ -137,13 +137,14 @@ def taken_back_without_new_versions(
     txn.delete(SHARDS, keys.pack(new.group, new.number))
 
 
-@bug(Order, "take", GAP, PEACE)
+@bug(Steps, "take", GAP, PEACE)
 async def frozen_after_the_merge_was_taken_back(
-    self: Order, steps: Steps, shard: Shard, term: int
+    self: Steps, step: Step, shard: Shard, term: int
 ) -> None:
     """What was taken back freezes nothing for good."""
-    if isinstance(self.command, FreezeShard):
-        # Long enough for somebody to take it back meanwhile.
-        await pause(steps.loop, 0.2)
-        self.command.version = row_of(await steps.newest(), self.shard).version + 1
-    await _take(self, steps, shard, term)
+    for act in step.acts:
+        if isinstance(act, Order) and isinstance(act.command, FreezeShard):
+            # Long enough for somebody to take it back meanwhile.
+            await pause(self.loop, 0.2)
+            act.command.version = row_of(await self.newest(), act.shard).version + 1
+    await _take(self, step, shard, term)

@@ -56,7 +56,7 @@ _DEATHS: Final = replace(
 
 _begin_part = first_state.begin_part
 _offshoots = NodeShards.offshoots
-_step = Split.step
+_step = Split._step
 
 
 @bug(Shard, "_fork", GAP, PEACE)
@@ -110,14 +110,14 @@ def led_before_its_base_is_durable(self: MemoryHome, folder: str) -> None:
     """A new shard begins on what is durable."""
 
 
-@bug(Split, "step", GAP, PEACE)
+@bug(Split, "_step", GAP, PEACE)
 async def map_changed_before_the_cut(self: Split) -> Step:
     """The map changes once the shard was cut."""
     shard, row = self.shard, row_of(await self.steps.newest(), self.shard.id)
     if row.HasField("split") and shard.applier.cut is None:
         split, number = row.split.number, shard.id.number
         early = FinishSplit(group=shard.id.group, number=number, split=split, index=shard.applied)
-        return Step((Order(command=early),), over=True)
+        return Step((Order(early),), over=True)
     return await _step(self)
 
 

@@ -15,13 +15,13 @@ from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
-from quorate.storage.families import MEMBERS, NODES
+from quorate.storage.families import NODES
 from quorate.storage.rows import value_of
+from quorate.topology.changes.members import member_row
 from quorate.topology.planner import Placed, Site, founders
 from quorate.v1.control_pb2 import (
     AdoptSlots,
     CreateShards,
-    MemberRow,
     NodeDeclaration,
     ReportDeclaration,
     ShardMember,
@@ -113,7 +113,7 @@ class Creation:
         missing: list[ShardRow] = []
         if difference is None:
             sites = {
-                peer: site_of(each, takes=not self._drains(peer.node))
+                peer: site_of(each, takes=not member_row(self._metadata, peer.node).drains)
                 for peer, each in declarations.items()
                 if each is not None
             }
@@ -129,10 +129,6 @@ class Creation:
     def _declared(self, node: str) -> NodeDeclaration | None:
         row = self._metadata.data.get(NODES, node.encode())
         return None if row is None else NodeDeclaration.FromString(value_of(row))
-
-    def _drains(self, node: str) -> bool:
-        row = self._metadata.data.get(MEMBERS, node.encode())
-        return row is not None and MemberRow.FromString(value_of(row)).drains
 
     def _propose(self, shard: ShardId, message: Message) -> None:
         self._steps.begin((shard, type(message)), self._proposed, shard, message)

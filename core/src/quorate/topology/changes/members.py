@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
@@ -68,17 +68,6 @@ class StepTaken:
 
     status: str
     done: bool = False
-
-
-class StepPort(Protocol):
-    """Requests steps from other nodes."""
-
-    async def change_member(self, node: str, asked: AskedStep) -> StepTaken:
-        """Have another node take a step with `MemberSteps.accept`, and raise its errors.
-
-        Raises `NotProposedError` when nothing was sent, and `OutcomeUnknownError` when no answer
-        came: the step may have been taken.
-        """
 
 
 def next_step(shard: ShardId, goal: Goal, status: ReplicaStatus, *, patience_s: float) -> Step:
@@ -185,24 +174,15 @@ class _Shard:
             follower = self._follower(peer)
             return not self._lives(peer), -(follower.match if follower else 0), peer.node
 
-        return Step((Transfer(heir=min(voters, key=lacks).node),), status=TRANSFERRED)
+        return Step((Transfer(min(voters, key=lacks).node),), status=TRANSFERRED)
 
     def _follower(self, peer: Peer) -> FollowerStatus | None:
         return next((each for each in self.status.followers if each.peer == peer), None)
 
 
 def _changed(status: str, members: Iterable[Member], *, over: bool = False) -> Step:
-    change = ChangeMembers(configuration=Configuration.of(members))
+    change = ChangeMembers(Configuration.of(members))
     return Step((change,), over=over, status=status)
-
-
-async def take(shard: Shard, step: Step, timeout_s: float) -> None:
-    """Change the members of a shard, or its leader; raises the replica's refusal."""
-    for act in step.acts:
-        if isinstance(act, Transfer):
-            shard.transfer(act.heir)
-        elif isinstance(act, ChangeMembers):
-            await shard.change_membership(act.configuration, timeout_s)
 
 
 class MemberSteps:
@@ -231,7 +211,11 @@ class MemberSteps:
         if not asked.number:
             return StepTaken(step.status, step.over and not step.acts)
         try:
-            await take(local, step, asked.timeout_s)
+            for act in step.acts:
+                if isinstance(act, Transfer):
+                    local.transfer(act.heir)
+                elif isinstance(act, ChangeMembers):
+                    await local.change_membership(act.configuration, asked.timeout_s)
         except NotLeaderError as error:
             raise NoLeaderError(shard, error.leader) from error
         except RefusedError as error:
@@ -253,9 +237,14 @@ class MemberSteps:
             raise NotProposedError(f"there is no replica of {METADATA} here; nothing was changed")
         # A change that replaces this one sees what is proposed after this barrier.
         await metadata.read_barrier(asked.timeout_s)
-        stored = metadata.data.get(MEMBERS, asked.goal.node.encode())
-        row = MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
-        check_goes_on(row, asked.goal.node, asked.number)
+        node = asked.goal.node
+        check_goes_on(member_row(metadata, node), node, asked.number)
+
+
+def member_row(metadata: Shard, node: str) -> MemberRow:
+    """Return the row of a node's change, as far as is known here; an empty one if it has none."""
+    stored = metadata.data.get(MEMBERS, node.encode())
+    return MemberRow() if stored is None else MemberRow.FromString(value_of(stored))
 
 
 def patience_s(shard: Shard) -> float:
@@ -271,8 +260,7 @@ class Promotion(Change):
 
     again_s = _AGAIN_S
 
-    async def step(self) -> Step:
-        """Look at the replica."""
+    async def _step(self) -> Step:
         status = self.shard.replica.status()
         return promotion_step(self.shard.id, status, patience_s=patience_s(self.shard))
 

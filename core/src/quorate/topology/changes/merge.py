@@ -16,6 +16,7 @@ from quorate.groups.steps import (
     CatchUp,
     Change,
     Flush,
+    Log,
     Order,
     Propose,
     Step,
@@ -103,8 +104,7 @@ class Merge(Change):
     #: Since when one of the shards is frozen, and the other one is not.
     _frozen_at: float | None = None
 
-    async def step(self) -> Step:
-        """Read the newest rows of both shards."""
+    async def _step(self) -> Step:
         shard, rows = self.shard, await self.steps.newest()
         row = row_of(rows, shard.id)
         if not row.HasField("merge") or row.merge.base != row.number:
@@ -116,7 +116,7 @@ class Merge(Change):
         term = max(shard.term, other.term)
         return merge_step(row, row_of(rows, other.id), frozen, theirs, term)
 
-    async def failed(self, error: Exception) -> None:
+    async def _failed(self, error: Exception) -> None:
         """Take the merge back if it cannot go on, or one shard waits for the other too long."""
         now, row = self.steps.loop.time(), self.steps.rows().get(self.shard.id)
         self._frozen_at = (self._frozen_at or now) if self._is_half(row) else None
@@ -155,41 +155,30 @@ def merge_step(
     A shard is frozen with a version that is lower than the one with which it goes on once the merge
     is taken back, which may have happened since the rows were read.
     """
-    merge = base.merge
-    names = f"{base.group}/{base.number}", f"{other.group}/{other.number}"
+    merge, there = base.merge, ShardId(other.group, other.number)
+    here, number = ShardId(base.group, base.number), base.merge.number
     if frozen is not None and theirs is not None:
-        command = FinishMerge(
+        finish = FinishMerge(
             group=base.group,
             base=base.number,
-            merge=merge.number,
+            merge=number,
             base_index=frozen.index,
             other_index=theirs.index,
             term=term,
         )
-        finish = Order(
-            command=command,
-            before="merge.finishing",
-            after="merge.finished",
-            done=f"shards {names[0]} and {names[1]} have given their slots away",
-        )
-        return Step((finish,), over=True)
+        given = Log(f"shards {here} and {there} have given their slots away")
+        return Step(("merge.finishing", Order(finish), "merge.finished", given), over=True)
     acts: list[Act] = []
     if theirs is None:
-        there = ShardId(other.group, other.number)
-        freeze = Order(
-            shard=there,
-            command=FreezeShard(merge=merge.number, version=other.version + 1),
-            before="merge.freezing",
-            after="merge.half_frozen",
-            done=f"shard {names[1]} is frozen, to be merged with {names[0]}",
-        )
-        acts += [Flush(), freeze, CatchUp(shard=there)]
+        freeze = FreezeShard(merge=number, version=other.version + 1)
+        acts += [Flush(), "merge.freezing", Order(freeze, there), "merge.half_frozen"]
+        acts += [Log(f"shard {there} is frozen, to be merged with {here}"), CatchUp(there)]
     if frozen is None:
-        last = FreezeShard(
-            merge=merge.number, version=base.version + 1, other=merge.other, common=merge.common
+        freeze = FreezeShard(
+            merge=number, version=base.version + 1, other=merge.other, common=merge.common
         )
-        done = f"shard {names[0]} is frozen, to be merged with {names[1]}"
-        acts.append(Propose(command=last, after="merge.frozen", done=done))
+        acts += [Propose(freeze), "merge.frozen"]
+        acts += [Log(f"shard {here} is frozen, to be merged with {there}")]
     return Step(tuple(acts))
 
 
@@ -200,14 +189,12 @@ class Settling(Change):
     level = logging.DEBUG
     again_s = _AGAIN_S
 
-    async def step(self) -> Step:
-        """Tell metadata/0."""
+    async def _step(self) -> Step:
         row = self.steps.rows().get(self.shard.id, ShardRow())
         if not row.HasField("union") or row.union.settled:
             return OVER
         command = SettleMerge(group=row.group, number=row.number, merge=row.union.merge)
-        act = Order(command=command, before="merge.settling", after="merge.settled")
-        return Step((act,), over=True)
+        return Step(("merge.settling", Order(command), "merge.settled"), over=True)
 
 
 def is_safe(shard: Shard, row: ShardRow) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.status import ReplicaStatus
-from quorate.groups.steps import OVER, Change, ChangeMembers, Order, Step, row_of
+from quorate.groups.steps import OVER, Change, ChangeMembers, Order, Step
 from quorate.plugin.shard_id import ShardId
 from quorate.topology.changes.members import REMOVED, Goal, next_step, patience_s
 from quorate.v1.control_pb2 import FinishMove, ShardRow
@@ -22,10 +21,8 @@ class Move(Change):
     waits = "a replica of shard %s is moving: %s"
     again_s = _AGAIN_S
 
-    async def step(self) -> Step:
-        """Read the newest row."""
-        shard = self.shard
-        row = row_of(await self.steps.newest(), shard.id)
+    async def _step(self) -> Step:
+        row, shard = await self._row(), self.shard
         return move_step(shard.id, row, shard.replica.status(), patience_s=patience_s(shard))
 
 
@@ -43,14 +40,11 @@ def move_step(shard: ShardId, row: ShardRow, status: ReplicaStatus, *, patience_
         if configuration is None or Peer(leaving.node, leaving.replica) in configuration.peers:
             return _part(next_step(shard, Goal(leaving.node), status, patience_s=patience_s))
     finish = FinishMove(group=shard.group, number=shard.number, move=row.move.number)
-    return Step((Order(command=finish),), status=REMOVED, pause_s=_AGAIN_S)
+    return Step((Order(finish),), status=REMOVED, pause_s=_AGAIN_S)
 
 
 def _part(step: Step) -> Step:
-    acts = tuple(
-        replace(act, before="move.step", after="move.stepped")
-        if isinstance(act, ChangeMembers)
-        else act
-        for act in step.acts
-    )
+    acts = step.acts
+    if acts and isinstance(acts[0], ChangeMembers):
+        acts = ("move.step", *acts, "move.stepped")
     return Step(acts, status=step.status, pause_s=_AGAIN_S)

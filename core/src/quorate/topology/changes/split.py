@@ -8,7 +8,7 @@ from typing import Final
 from quorate.apply import cuts
 from quorate.groups.routing.proposing import propose_step
 from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import OVER, STEP_S, Change, Flush, Order, Propose, Step, Steps, row_of
+from quorate.groups.steps import OVER, STEP_S, Change, Flush, Order, Propose, Step, Steps
 from quorate.groups.timing import pause
 from quorate.groups.topology_rows import replicas_of
 from quorate.observe.failpoints import failpoint
@@ -33,10 +33,9 @@ class Split(Change):
     waits = "the split of shard %s waits: %s"
     again_s = _AGAIN_S
 
-    async def step(self) -> Step:
-        """Read the newest row."""
-        row = row_of(await self.steps.newest(), self.shard.id)
-        return split_step(row, self.shard.applier.cut, cuts.abandoned(self.shard.data))
+    async def _step(self) -> Step:
+        row, shard = await self._row(), self.shard
+        return split_step(row, shard.applier.cut, cuts.abandoned(shard.data))
 
 
 def split_step(row: ShardRow, cut: CutShard | None, abandoned: int) -> Step:
@@ -47,12 +46,11 @@ def split_step(row: ShardRow, cut: CutShard | None, abandoned: int) -> Step:
     finish = FinishSplit(group=row.group, number=row.number, split=split)
     if cut is not None and cut.split == split:
         finish.index = cut.index
-        act = Order(command=finish, before="split.finishing", after="split.finished")
-        return Step((act,), over=True)
+        return Step(("split.finishing", Order(finish), "split.finished"), over=True)
     if abandoned >= split:
-        return Step((Order(command=finish),), over=True)
+        return Step((Order(finish),), over=True)
     command = CutShard(split=split, version=row.version + 1, parts=row.split.parts)
-    return Step((Flush(), Propose(command=command, before="split.cutting", after="split.cut")))
+    return Step((Flush(), "split.cutting", Propose(command), "split.cut"))
 
 
 async def campaign(steps: Steps, shard: Shard, parent: ShardId) -> None:
@@ -71,8 +69,7 @@ class Forgetting(Change):
 
     _rows = 0
 
-    async def step(self) -> Step:
-        """Delete some of them."""
+    async def _step(self) -> Step:
         shard, began = self.shard, self.steps.loop.time()
         if not forgets(shard, self.steps):
             return OVER
