@@ -48,7 +48,12 @@ def opened(publication: int, *, committed: bool) -> tuple[Act, ...]:
             "late",
             Step((*opened(7, committed=True), *reported(over=True))),
         ),
-        (row(ABORTED), UNMARKED, "", Step((*opened(7, committed=False), *reported(over=True)))),
+        (
+            row(ABORTED, closed=True),
+            UNMARKED,
+            "",
+            Step((*opened(7, committed=False), *reported(over=True))),
+        ),
         # The shard has no part in it any more.
         (row(CLOSING, shard=2), UNMARKED, "", OVER),
         (

@@ -104,26 +104,21 @@ class Growth:
         if not excess:
             return
         self._excesses[shard.id] = excess
-        while shard.leads and not await self._begin(shard.id, bounds.shards):
+        while shard.leads:
+            try:
+                await self._split(shard.id, bounds.shards)
+            except Rejected as error:
+                if error.code != OTHER:
+                    _log.warning("shard %s has %s, but is not split: %s", shard.id, excess, error)
+                    self._excesses[shard.id] = f"{excess}; it is not split: {error.message}"
+                    return
+            except (NotProposedError, OutcomeUnknownError) as error:
+                _log.info("shard %s has %s; its split waits: %s", shard.id, excess, error)
+            else:
+                _log.info("shard %s has %s; splitting it", shard.id, excess)
+                del self._excesses[shard.id]
+                return
             await pause(self._loop, _AGAIN_S)
-
-    async def _begin(self, shard: ShardId, most: int) -> bool:
-        """Begin to split a shard; return False to try again soon."""
-        excess = self._excesses[shard]
-        try:
-            await self._split(shard, most)
-        except Rejected as error:
-            if error.code == OTHER:
-                return False
-            _log.warning("shard %s has %s, but is not split: %s", shard, excess, error)
-            self._excesses[shard] = f"{excess}; it is not split: {error.message}"
-        except (NotProposedError, OutcomeUnknownError) as error:
-            _log.info("shard %s has %s; its split waits: %s", shard, excess, error)
-            return False
-        else:
-            _log.info("shard %s has %s; splitting it", shard, excess)
-            del self._excesses[shard]
-        return True
 
     async def _larger(self, bounds: Bounds, shard: Shard) -> str:
         """Count rows until there are too many; slowly, since no count is kept."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, Protocol, TypeVar
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 from google.protobuf.message import Message
 
@@ -29,6 +29,7 @@ from quorate.v1 import files_pb2 as pb
 
 _log = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 R = TypeVar("R")
 M = TypeVar("M", bound=Message)
 
@@ -138,7 +139,7 @@ class FileSets:
         try:
             async with self._writing:
                 return await self._off_loop(
-                    partial(self._staged.write, str(shard), name, file, offset, content)
+                    self._staged.write, str(shard), name, file, offset, content
                 )
         except FullError as error:
             raise ExhaustedError(f"{self._node}: {error}", _FULL_RETRY_MS) from None
@@ -235,7 +236,7 @@ class FileSets:
                 "FILES_MISSING", f"{self._node} has not all files of {name}: send them again"
             )
         try:
-            await self._off_loop(partial(self._staged.look_into, str(shard), name, files))
+            await self._off_loop(self._staged.look_into, str(shard), name, files)
         except DamagedError as error:
             raise Rejected("DATA_LOSS", str(error)) from None
         configuration = replica.configuration
@@ -264,7 +265,7 @@ class FileSets:
         return False
 
     async def _fetched(self, shard: ShardId, name: str, file: pb.SortedFile, node: str) -> bool:
-        received = await self._off_loop(partial(self._staged.received, str(shard), name, file))
+        received = await self._off_loop(self._staged.received, str(shard), name, file)
         while received < file.size:
             content = await self._peers.read(node, shard, name, file, received)
             if not content:
@@ -308,8 +309,8 @@ class FileSets:
         members = () if configuration is None else configuration.members
         return sorted(each.peer.node for each in members if each.peer.node != self._node)
 
-    async def _off_loop(self, act: Callable[[], R]) -> R:
-        return await self._loop.run_in_executor(None, act)
+    async def _off_loop(self, act: Callable[P, R], *of: P.args, **_: P.kwargs) -> R:
+        return await self._loop.run_in_executor(None, act, *of)
 
     # The end of files.
 
@@ -327,7 +328,7 @@ class FileSets:
         replica = self._replica(ShardId.parse(shard))
         if replica is not None and not await self._removable(replica, name):
             return
-        await self._off_loop(partial(self._staged.remove, shard, name))
+        await self._off_loop(self._staged.remove, shard, name)
 
     async def _removable(self, replica: Shard, name: str) -> bool:
         found = file_sets.find(replica.data, name)
