@@ -10,7 +10,7 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.groups.refusals import ReadTimeoutError
 from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.shard.barrier import Staleness
+from quorate.groups.shard.reads import Staleness
 from quorate.groups.shard.shard import ShardClosedError
 from quorate.node import readiness
 from quorate.node.readiness import Readiness

@@ -212,9 +212,9 @@ def test_reads_that_timed_out_leave_nothing_behind(cluster: Cluster) -> None:
         assert isinstance(cluster.failure(future), ReadTimeoutError)
     cluster.pass_time(0.1)
 
-    assert len(shard._barrier) == 1
+    assert len(shard._reads.barrier) == 1
     assert isinstance(cluster.failure(kept), ReadTimeoutError)
-    assert len(shard._barrier) == 0
+    assert len(shard._reads.barrier) == 0
 
 
 def test_reads_without_a_leader_leave_nothing_behind(cluster: Cluster) -> None:
@@ -226,4 +226,4 @@ def test_reads_without_a_leader_leave_nothing_behind(cluster: Cluster) -> None:
         assert isinstance(cluster.failure(read), ReadTimeoutError)
     cluster.pass_time(0.5)
 
-    assert len(follower.metadata._barrier) == 0
+    assert len(follower.metadata._reads.barrier) == 0

@@ -1011,7 +1011,9 @@ def test_a_shard_that_rests_applies_nothing_and_then_goes_on(
     cluster = new_cluster("a")
     leader = cluster.leader
     shard = leader.metadata
-    shard._context = replace(shard._context, loop_budget=Long())  # type: ignore[misc, arg-type]
+    applying = shard._applying
+    context = replace(applying._context, loop_budget=Long())  # type: ignore[arg-type]
+    applying._context = context  # type: ignore[misc]
     cluster.propose(new_row("a", "1"))
     future = cluster.proposal(leader, new_row("b", "1"))
     cluster.pass_time(0.4)

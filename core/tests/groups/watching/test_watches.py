@@ -11,7 +11,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 from hypothesis import given, settings, strategies as st
 from quorate.apply.entries import whole
 from quorate.consensus.journal import Position
-from quorate.groups.shard.barrier import Staleness
+from quorate.groups.shard.reads import Staleness
 from quorate.groups.shard.shard import Shard
 from quorate.groups.watching import waking as waking_module
 from quorate.groups.watching.feeds import Feed, Lost, PageLimits, Selection, Start

@@ -10,6 +10,7 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.entry_builder import EntryBuilder
 from quorate.apply.outcomes import Refusal
 from quorate.groups.routing import queries
+from quorate.groups.shard.applying import ApplyLoop
 from quorate.groups.shard.shard import Shard
 from quorate.groups.snapshots import first_state
 from quorate.groups.steps import Order, Step, row_of
@@ -59,12 +60,12 @@ _offshoots = NodeShards.offshoots
 _step = Split._step
 
 
-@bug(Shard, "_fork", GAP, PEACE)
-def parent_goes_on_before_it_is_copied(self: Shard) -> None:
+@bug(ApplyLoop, "fork", GAP, PEACE)
+def parent_goes_on_before_it_is_copied(self: ApplyLoop) -> None:
     """Every replica copies the state at the cut itself."""
-    cut, fork = self.applier.cut_here, self._hooks.fork
+    cut, fork = self._shard.applier.cut_here, self._hooks.fork
     if cut is not None and fork is not None:
-        self._loop.create_task(fork(self, cut))  # type: ignore[arg-type]
+        self._loop.create_task(fork(self._shard, cut))  # type: ignore[arg-type]
 
 
 @bug(EntryBuilder, "_foreign", GAP, PEACE)

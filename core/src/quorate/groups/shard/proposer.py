@@ -30,9 +30,9 @@ from quorate.groups.refusals import (
     UnansweredInTimeError,
 )
 from quorate.groups.shard.batcher import Batcher
-from quorate.groups.shard.capacity import Admission, FreeSpace
+from quorate.groups.shard.capacity import Admission
 from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.shard.settings import ShardSettings
+from quorate.groups.shard.context import ReplicaContext
 from quorate.groups.shard.writes import (
     Flights,
     Outcomes,
@@ -43,12 +43,12 @@ from quorate.groups.shard.writes import (
     warn_slow,
 )
 from quorate.groups.timing import Alarm
-from quorate.observe.recorder import PROPOSED, Recorder
+from quorate.observe.recorder import PROPOSED
 from quorate.plugin import Invalid
 from quorate.plugin.shard_id import ShardId
 
 if TYPE_CHECKING:
-    from quorate.observe.traces import Traces
+    pass
 
 _log = logging.getLogger(__name__)
 
@@ -74,16 +74,11 @@ class Proposer:
         driver: Driver,
         applier: Applier,
         evaluator: Evaluator,
-        logical: LogicalClock,
-        *,
-        loop: asyncio.AbstractEventLoop,
-        settings: ShardSettings,
-        space: FreeSpace | None,
-        recorder: Recorder | None = None,
-        traces: Traces | None = None,
+        context: ReplicaContext,
     ) -> None:
-        self._recorder: Final = recorder
-        self._traces: Final = traces
+        loop, settings = context.loop, context.settings
+        self._recorder: Final = context.recorder
+        self._traces: Final = context.traces
         self.counters: Final = WriteCounters()
         self._shard: Final = shard
         self._recorded_as: Final = str(shard)
@@ -94,11 +89,16 @@ class Proposer:
         self._evaluator: Final = evaluator
         #: The term in which commands are evaluated: its first entry is stored.
         self._evaluates_in: int | None = None
-        self._logical: Final = logical
+        self._logical: Final = LogicalClock(
+            me.node,
+            clock=loop.time,
+            wall_ms=context.wall_ms,
+            voters=lambda: voter_clocks(driver.replica, context.node_clock),
+        )
         self._loop: Final = loop
         # The loop's own may count whole milliseconds, which are too coarse for spans.
-        self._clock: Final = loop.time if traces is None else time.monotonic
-        self._space: Final = space
+        self._clock: Final = loop.time if context.traces is None else time.monotonic
+        self._space: Final = context.space
         self._timeout_s: Final = settings.write_timeout_s
         self._slow_s: Final = settings.slow_write_s
         self._entry_bytes: Final = settings.limits.entry_bytes
@@ -115,8 +115,8 @@ class Proposer:
             patience_s=settings.timing.election_min_s,
             max_entries=settings.window_entries,
             max_bytes=settings.window_bytes,
-            recorder=recorder,
-            traces=traces,
+            recorder=context.recorder,
+            traces=context.traces,
         )
         self._batcher: Final = Batcher(
             loop,

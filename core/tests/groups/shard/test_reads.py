@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from quorate.groups.shard.barrier import Freshness
+from quorate.groups.shard.reads import Freshness
 
 
 def test_nothing_is_known_at_first() -> None:
