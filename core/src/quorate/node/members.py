@@ -16,11 +16,7 @@ from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.control.placement import Placement
 from quorate.groups.groups import Answer, Groups
-from quorate.groups.refusals import (
-    NoLeaderError,
-    NotProposedError,
-    OutcomeUnknownError,
-)
+from quorate.groups.refusals import NoLeaderError, NotProposedError, OutcomeUnknownError
 from quorate.groups.shard.shard import Shard
 from quorate.groups.steps import PASSING
 from quorate.groups.timing import Pause, pause

@@ -17,6 +17,7 @@ from quorate.plugin.slots import slots_in
 from quorate.topology.changes.merge import check_alike, rows_in
 from quorate.topology.commands.merges import check_mergeable, check_pair, common_ancestor
 from quorate.topology.commands.splits import check_splittable, parts_of
+from quorate.topology.rows import next_number
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.control_pb2 import (
     AbandonSplit,
@@ -54,13 +55,10 @@ class Reshaping:
 
         An automatic split sets `most_shards`, the limit of shards of the group.
         """
-        row, into = await self._row(shard), into or 2
-        check_splittable(row, str(shard), into)
-        assert row is not None
+        into = into or 2
+        row = check_splittable(await self._row(shard), str(shard), into)
         kept, *given = parts_of(row.slots, into)
-        rows = [each for each in self._shards.rows().values() if each.group == shard.group]
-        numbers, drawn = [each.number for each in rows], [each.drawn for each in rows]
-        first = max(*numbers, *drawn) + 1
+        first = next_number(self._known(shard.group).values())
         made = list(range(first, first + len(given)))
         if not check_only:
             command = BeginSplit(
@@ -99,9 +97,7 @@ class Reshaping:
         check_pair(first, second)
         here = self._here(one), self._here(other)
         base, added = sorted(here, key=lambda each: rows_in(each.data), reverse=True)
-        known = {
-            each.number: each for each in self._shards.rows().values() if each.group == one.group
-        }
+        known = self._known(one.group)
         common = common_ancestor(known, one.number, other.number).last
         try:
             check_alike(base, added, common)
@@ -109,7 +105,7 @@ class Reshaping:
             # A passing obstacle is waited for.
             if error.code != NOT_YET:
                 raise
-        number = max(max(each.number, each.drawn) for each in known.values()) + 1
+        number = next_number(known.values())
         if not check_only:
             command = BeginMerge(group=one.group, base=base.id.number, other=added.id.number)
             answer = await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
@@ -118,6 +114,10 @@ class Reshaping:
             shard=f"{one.group}/{number}",
             slots=len(slots_in(first.slots)) + len(slots_in(second.slots)),
         )
+
+    def _known(self, group: str) -> dict[int, ShardRow]:
+        rows = self._shards.rows().values()
+        return {each.number: each for each in rows if each.group == group}
 
     def _here(self, shard: ShardId) -> Shard:
         found = self._shards.get(shard)

@@ -1,5 +1,6 @@
 """The rows of metadata/0, as commands read and write them."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from google.protobuf.message import Message
@@ -34,6 +35,11 @@ def shard_row(txn: Txn, group: str, number: int) -> pb.ShardRow:
 def put_shard(txn: Txn, row: pb.ShardRow) -> None:
     """Write the row of a shard."""
     put(txn, SHARDS, keys.pack(row.group, row.number), row)
+
+
+def next_number(rows: Iterable[pb.ShardRow]) -> int:
+    """Return the number of the next shard of a group with these: no number is used twice."""
+    return max(max(each.number, each.drawn) for each in rows) + 1
 
 
 def check_at_rest(row: pb.ShardRow | None, name: str, code: str) -> pb.ShardRow:

@@ -20,6 +20,7 @@ from quorate.topology.rows import (
     NO_SLOTS,
     check_at_rest,
     check_members_stay,
+    next_number,
     put_shard,
     shard_row,
 )
@@ -70,7 +71,7 @@ def begin(txn: ShardTxn, command: pb.BeginMerge) -> pb.BeginMergeReply:
     check_members_stay(txn, "merge shards")
     if any(each.group == command.group for each in publications.under_way(txn.layer)):
         raise Rejected(PUBLISHING, f"group {command.group} is publishing files")
-    into = max(max(row.number, row.drawn) for row in rows.values()) + 1
+    into = next_number(rows.values())
     if into >= MOST_SHARDS:
         raise Rejected(REFUSED, f"group {command.group} has no more than {MOST_SHARDS} numbers")
     ancestor = common_ancestor(rows, base.number, other.number)

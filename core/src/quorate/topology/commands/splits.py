@@ -23,6 +23,7 @@ from quorate.topology.rows import (
     check_at_rest,
     check_members_stay,
     find_shard,
+    next_number,
     put_shard,
     shard_row,
 )
@@ -75,7 +76,7 @@ def begin(txn: ShardTxn, command: pb.BeginSplit) -> pb.BeginSplitReply:
     known = [each for each in shards(txn) if each.group == command.group]
     if command.most_shards:
         _check_unordered(txn, command, sum(not each.merged_into for each in known))
-    first = max(max(each.number, each.drawn) for each in known) + 1
+    first = next_number(known)
     if first + len(command.slots) > MOST_SHARDS:
         raise Rejected(REFUSED, f"group {command.group} has no more than {MOST_SHARDS} shards")
     row.split.number = txn.revision
