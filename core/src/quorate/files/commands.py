@@ -1,19 +1,32 @@
-"""The commands of file sets and publications."""
+"""The commands of file sets and publications, and the checks before them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from quorate.apply import file_sets, publications
 from quorate.apply.control import ControlledShard, ControlRoute, in_first
 from quorate.apply.entries import index_of
-from quorate.apply.file_sets import PUBLISHING
-from quorate.apply.layers import Layer
+from quorate.apply.file_sets import PUBLISHING, FindInFiles
+from quorate.apply.layers import Layer, Rows
+from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
 from quorate.groups.topology_rows import SPLITTING, is_changing, shards
 from quorate.plugin import Rejected, keys
-from quorate.storage.families import FILE_SETS, PUBLICATIONS
+from quorate.plugin.keys import shown
+from quorate.plugin.slots import BITMAP_BYTES, slots_in
+from quorate.storage.families import FILE_SETS, PUBLICATIONS, SYSTEM
 from quorate.v1 import files_pb2 as pb
+
+ROWS_EXIST: Final = "ROWS_EXIST"
+#: Maximum number of rows, in place where files have others, that are looked up in the files: their
+#: leader does nothing else meanwhile.
+LOOKED_UP: Final = 10_000
+#: Maximum number of files of a family: until they are merged, each read looks into every one, and
+#: the engine stops writes at 64.
+MOST_FILES: Final = 48
 
 
 def open_file_set(txn: ShardTxn, asked: pb.OpenFileSet, _: ControlledShard) -> pb.FileSet:
@@ -21,8 +34,7 @@ def open_file_set(txn: ShardTxn, asked: pb.OpenFileSet, _: ControlledShard) -> p
     if not asked.name or not asked.command:
         raise Rejected("INVALID_ARGUMENT", "name the file set, and the command of its rows")
     known = file_sets.find(txn.layer, asked.name)
-    if known is not None:
-        file_sets.refuse_dropped(known)
+    refuse_dropped(known)
     if known is not None and known.command != asked.command:
         raise Rejected(
             "OTHER_LOAD",
@@ -47,10 +59,10 @@ def ingest_file_set(txn: ShardTxn, asked: pb.IngestFileSet, shard: ControlledSha
     """Put the files of a set in place or stage them, unless there are rows of theirs."""
     layer = txn.layer
     known = file_sets.find(layer, asked.name)
-    known = file_sets.check_ingest(asked, known, shard.state.slots)
+    known = check_ingest(asked, known, shard.state.slots)
     if known.state != pb.FileSet.OPEN:
         return known
-    file_sets.check_room(layer, known, asked.files, shard.find_in_files)
+    check_room(layer, known, asked.files, shard.find_in_files)
     if asked.stage:
         # What the plugin refuses is known before a publication.
         shard.settled_later(layer, known.command, asked.counts)
@@ -72,7 +84,7 @@ def close_file_set(txn: ShardTxn, asked: pb.CloseFileSet, shard: ControlledShard
         return known
     if state.closed:
         raise Rejected(PUBLISHING, f"shard {shard.id} publishes other files")
-    file_sets.check_room(layer, known, known.files, shard.find_in_files)
+    check_room(layer, known, known.files, shard.find_in_files)
     settled, state.closed = shard.settled_later(layer, known.command, known.counts)
     mark = publications.mark(layer)
     mark.closed.extend(sorted(state.closed))
@@ -194,6 +206,65 @@ def end_publication(txn: ShardTxn, asked: pb.EndPublication) -> pb.Publication:
     return known
 
 
+def check_ingest(asked: pb.IngestFileSet, known: pb.FileSet | None, slots: SlotSet) -> pb.FileSet:
+    """Return the set that can be ingested, or was; raises `Rejected`."""
+    if known is None:
+        raise Rejected("NOT_FOUND", f"there is no file set {asked.name}: open it first")
+    refuse_dropped(known)
+    if known.state != pb.FileSet.OPEN:
+        if _rows_of(known.files) != _rows_of(asked.files):
+            raise Rejected(
+                "OTHER_COMMAND",
+                f"other rows of {asked.name} were ingested or staged: choose another name",
+            )
+        if known.state != pb.FileSet.INGESTED and not asked.stage:
+            raise Rejected(
+                "FAILED_PRECONDITION", f"{asked.name} is staged in all shards: publish it"
+            )
+        return known
+    return _check_files(asked, known, slots)
+
+
+def check_room(
+    rows: Rows, known: pb.FileSet, files: Iterable[pb.SortedFile], find_in: FindInFiles | None
+) -> None:
+    """Refuse files that have rows which are in place already.
+
+    Where few rows are between those of the files, each is looked up in them.
+    """
+    left = LOOKED_UP
+    for file in files:
+        if file.family in SYSTEM:
+            # Deadlines are there with the rows that they are of.
+            continue
+        for span in file.ranges:
+            found = islice(rows.iterate(file.family, span.first, span.last + b"\0"), left + 1)
+            keys = [key for key, _ in found]
+            if not keys:
+                continue
+            left -= len(keys)
+            if left < 0 or find_in is None:
+                raise Rejected(
+                    ROWS_EXIST,
+                    f"{file.family} has rows between {shown(span.first)} and {shown(span.last)}"
+                    f" already, like {shown(keys[0])}: load by commands (load.mode rpc), which"
+                    " replaces or merges them",
+                )
+            existing = find_in(known, file.family, keys)
+            if existing is not None:
+                raise Rejected(
+                    ROWS_EXIST,
+                    f"{file.family} has a row {shown(existing)} already: load by commands"
+                    " (load.mode rpc), which replaces or merges it",
+                )
+
+
+def refuse_dropped(known: pb.FileSet | None) -> None:
+    """Raise `Rejected` for a set that was dropped."""
+    if known is not None and known.state == pb.FileSet.DROPPED:
+        raise Rejected("LOAD_ABORTED", f"load {known.name} was aborted: choose another load id")
+
+
 #: Clients cannot send them.
 ROUTES: Final[Sequence[ControlRoute]] = (
     ControlRoute(pb.OpenFileSet, open_file_set),
@@ -220,15 +291,47 @@ def _ingest(layer: Layer, known: pb.FileSet, asked: pb.IngestFileSet, index: int
     return known
 
 
+def _check_files(
+    asked: pb.IngestFileSet | pb.FileSet, known: pb.FileSet, slots: SlotSet
+) -> pb.FileSet:
+    """Return the set whose files can be put in place; raises `Rejected`."""
+    if not asked.files and isinstance(asked, pb.IngestFileSet) and asked.stage:
+        # Every shard takes part in a publication.
+        return known
+    if not asked.files:
+        raise Rejected("INVALID_ARGUMENT", f"there are no files of {asked.name} to ingest")
+    counts = Counter(file.family for file in asked.files)
+    if max(counts.values()) > MOST_FILES:
+        raise Rejected(
+            "FAILED_PRECONDITION",
+            f"{asked.name} has {max(counts.values())} files of one family in a shard; at most"
+            f" {MOST_FILES} allowed: load fewer and larger partitions",
+        )
+    if len(asked.slots) != BITMAP_BYTES:
+        raise Rejected("INVALID_ARGUMENT", f"slots are {BITMAP_BYTES} bytes")
+    missing = min((slot for slot in slots_in(asked.slots) if not slots.owns(slot)), default=None)
+    if missing is not None:
+        raise Rejected(
+            WRONG_SHARD,
+            f"the files of {asked.name} have rows of slot {missing}, which the shard does not own"
+            f" in version {slots.version} of its slots: load them again",
+        )
+    return known
+
+
+def _rows_of(files: Iterable[pb.SortedFile]) -> set[tuple[str, bytes]]:
+    return {(file.family, file.rows_digest) for file in files}
+
+
 def _check_close(asked: pb.CloseFileSet, known: pb.FileSet | None, slots: SlotSet) -> pb.FileSet:
     """Return the set that can be closed for a publication, or is; raises `Rejected`."""
     if known is None:
         raise Rejected("NOT_FOUND", f"there is no file set {asked.name}: stage it first")
-    file_sets.refuse_dropped(known)
+    refuse_dropped(known)
     staged = known.state == pb.FileSet.STAGED and known.command == asked.command
     if not staged and (known.state, known.publication) != (pb.FileSet.CLOSED, asked.publication):
         raise Rejected("FAILED_PRECONDITION", f"the file set {asked.name} is not staged")
-    return file_sets.check_files(known, known, slots) if known.files else known
+    return _check_files(known, known, slots) if known.files else known
 
 
 def _put(layer: Layer, row: pb.FileSet) -> None:

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from quorate.apply import file_sets
 from quorate.apply.entries import of_shard
 from quorate.apply.outcomes import Outcome
+from quorate.files.commands import check_ingest, check_room, refuse_dropped
 from quorate.groups.refusals import ExhaustedError, NoLeaderError, NotProposedError
 from quorate.groups.routing.proposing import propose_in_order
 from quorate.groups.shard.shard import Shard
@@ -159,10 +160,10 @@ class FileSets:
         """Refuse files that would be refused now; every voter that answers has them afterwards."""
         replica = self._leading(shard)
         rows, slots = replica.data, replica.applier.slots
-        known = file_sets.check_ingest(asked, file_sets.find(rows, asked.name), slots)
+        known = check_ingest(asked, file_sets.find(rows, asked.name), slots)
         if known.state == pb.FileSet.OPEN:
             await self._gather(replica, asked.name, asked.files, timeout_s)
-            file_sets.check_room(replica.data, known, asked.files, partial(self.find, shard))
+            check_room(replica.data, known, asked.files, partial(self.find, shard))
         return known
 
     async def gather(self, replica: Shard, name: str, timeout_s: float) -> None:
@@ -357,6 +358,5 @@ class FileSets:
 def _going_on(replica: Shard, name: str) -> pb.FileSet | None:
     """Return a file set, if there is one; raises `Rejected` if it was dropped."""
     known = file_sets.find(replica.data, name)
-    if known is not None and known.state == pb.FileSet.DROPPED:
-        raise Rejected(file_sets.ABORTED, f"load {name} was aborted: choose another load id")
+    refuse_dropped(known)
     return known

@@ -12,7 +12,6 @@ from quorate.apply.entries import Stamp, whole as whole_revision
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
 from quorate.apply.program import families_of
-from quorate.apply.unions import unite as united_rows
 from quorate.groups.snapshots.first_state import unite
 from quorate.plugin import Rejected, keys
 from quorate.plugin.shard_id import METADATA, ShardId
@@ -23,6 +22,7 @@ from quorate.storage.engine.port import Batch
 from quorate.storage.events import EventLog
 from quorate.storage.families import SHARDS
 from quorate.storage.rows import value_of
+from quorate.topology.commands.unions import unite as united_rows
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_ADD,
     AdoptSlots,

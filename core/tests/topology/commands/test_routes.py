@@ -106,5 +106,4 @@ def test_the_floor_below_names_no_command_that_is_not_a_row_as_well() -> None:
     own = {route.message.DESCRIPTOR.name for route in ROUTES.values()}
     sources = Path(apply.__file__).parent.glob("*.py")
     named = {word for each in sources for word in re.findall(r"\w+", each.read_text())}
-    # Its checks are those of the service of files, too.
-    assert named & own == {"CheckRows", "CutShard", "IngestFileSet", "PutCanary", "ReportRows"}
+    assert named & own == {"CheckRows", "CutShard", "PutCanary", "ReportRows"}

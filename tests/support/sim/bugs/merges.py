@@ -3,7 +3,6 @@
 from collections.abc import Container
 from typing import Any
 
-from quorate.apply import unions
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.entry_builder import EntryBuilder
 from quorate.apply.evaluator import Evaluator
@@ -22,7 +21,7 @@ from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES, SHARDS
 from quorate.topology import rows
 from quorate.topology.changes.changes import Changes
 from quorate.topology.changes.merge import Merge, Settling
-from quorate.topology.commands import merges
+from quorate.topology.commands import merges, unions
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import FinishMerge, FreezeShard, SettleMerge, ShardRow, UnitedRow
 

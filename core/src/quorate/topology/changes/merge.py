@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from quorate.apply import freezes, sessions, unions
+from quorate.apply import freezes, sessions
 from quorate.apply.entries import whole
 from quorate.apply.file_sets import PUBLISHING
 from quorate.groups.shard.shard import Shard
@@ -27,6 +27,7 @@ from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import EVENTS
+from quorate.topology.commands import unions
 from quorate.v1.control_pb2 import (
     CancelMerge,
     FinishMerge,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from quorate.apply import file_sets, freezes, publications, slot_set, unions
+from quorate.apply import file_sets, freezes, publications, slot_set
 from quorate.apply.control import ControlledShard
 from quorate.apply.entries import index_of, whole
 from quorate.apply.file_sets import PUBLISHING
@@ -15,6 +15,7 @@ from quorate.plugin import Rejected, keys
 from quorate.plugin.shard_id import METADATA
 from quorate.plugin.slots import bitmap_of, slots_in
 from quorate.storage.families import SHARDS, SLOTS
+from quorate.topology.commands import unions
 from quorate.topology.rows import (
     MOST_SHARDS,
     NO_SLOTS,
