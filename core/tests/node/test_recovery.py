@@ -21,7 +21,7 @@ from quorate.apply.outcomes import ReplicaStoppedError, RowsDifferError
 from quorate.consensus.journal import Position
 from quorate.consensus.peer.wire import Handshake
 from quorate.groups.refusals import OutcomeUnknownError
-from quorate.groups.snapshots.transfer import (
+from quorate.groups.snapshots.snapshot_messages import (
     Offer,
     SnapshotRefusedError,
     decode_offer,

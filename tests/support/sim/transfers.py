@@ -5,7 +5,12 @@ from collections import deque
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from quorate.groups.snapshots.transfer import Chunk, Offer, SnapshotRefusedError, TransferError
+from quorate.groups.snapshots.snapshot_messages import (
+    Chunk,
+    Offer,
+    SnapshotRefusedError,
+    TransferError,
+)
 
 if TYPE_CHECKING:
     from tests.support.sim.process import Process, Surroundings

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.shard.transfer import heir_of, is_majority_without
+from quorate.groups.shard.leader_transfer import heir_of, is_majority_without
 from quorate.groups.timing import end, every
 from quorate.topology.replicas.node_shards import NodeShards
 

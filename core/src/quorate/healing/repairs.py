@@ -18,8 +18,8 @@ from typing import Final
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
 from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.groups.shard.leader_transfer import heir_of
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard.transfer import heir_of
 from quorate.groups.steps import Submit
 from quorate.groups.timing import end, pause, until_beat
 from quorate.groups.topology_rows import is_placed, replicas_of

@@ -15,8 +15,8 @@ from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
 from quorate.groups.groups import Groups
 from quorate.groups.refusals import NoLeaderError
+from quorate.groups.shard.leader_transfer import check_ready, heir_of, transfer
 from quorate.groups.shard.shard import Shard
-from quorate.groups.shard.transfer import check_ready, heir_of, transfer
 from quorate.groups.timing import pause
 from quorate.node import tuning
 from quorate.node.ground import Ground

@@ -22,7 +22,7 @@ from quorate.groups.snapshots.queue import (
     SnapshotReceiver,
     SnapshotSettings,
 )
-from quorate.groups.snapshots.transfer import (
+from quorate.groups.snapshots.snapshot_messages import (
     Chunk,
     Offer,
     ReceiverBusyError,

@@ -22,7 +22,7 @@ from quorate.consensus.peer.network import (
 )
 from quorate.consensus.peer.streams import StreamLimits, open_channel, read
 from quorate.groups.snapshots.rpc import NetworkSnapshots
-from quorate.groups.snapshots.transfer import (
+from quorate.groups.snapshots.snapshot_messages import (
     Chunk,
     Offer,
     ReceiverBusyError,

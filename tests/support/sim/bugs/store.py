@@ -26,7 +26,7 @@ from quorate.groups.shard.proposer import Proposer
 from quorate.groups.shard.shard import Shard
 from quorate.groups.shard.writes import Write
 from quorate.groups.snapshots import queue as snapshots
-from quorate.groups.snapshots.transfer import Offer
+from quorate.groups.snapshots.snapshot_messages import Offer
 from quorate.groups.watching.feeds import LocalFeed, Lost, Page
 from quorate.storage.data.checkpoint import Checkpoint, Manifest
 from quorate.storage.data.home import MemoryHome

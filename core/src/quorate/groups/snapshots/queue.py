@@ -12,7 +12,7 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
 from quorate.groups.shard.log_keeper import LogHold
 from quorate.groups.shard.shard import Shard
-from quorate.groups.snapshots.transfer import (
+from quorate.groups.snapshots.snapshot_messages import (
     Chunk,
     Offer,
     ReceiverBusyError,

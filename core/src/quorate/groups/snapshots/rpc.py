@@ -10,7 +10,7 @@ from typing import Final
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import Call, Context, Serves, StreamLimits, read
 from quorate.consensus.peer.wire import MalformedMessageError
-from quorate.groups.snapshots.transfer import (
+from quorate.groups.snapshots.snapshot_messages import (
     Chunk,
     Offer,
     Receive,
