@@ -12,24 +12,28 @@ from quorate.plugin import keys
 
 from tests.support.pages import page
 
-PARTS = re.split(r"^### `([\w.]+)`$", page("reference/plugin-api"), flags=re.MULTILINE)
-ENTRIES = dict(zip(PARTS[1::2], PARTS[2::2], strict=True))
 PUBLIC = sorted(set(quorate.plugin.__all__) - {"keys"})
 
 
-def test_nothing_public_is_missing() -> None:
+@pytest.fixture(scope="module")
+def entries() -> dict[str, str]:
+    parts = re.split(r"^### `([\w.]+)`$", page("reference/plugin-api"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_nothing_public_is_missing(entries: dict[str, str]) -> None:
     functions = [name for name, _ in inspect.getmembers(keys, inspect.isfunction) if name[0] != "_"]
 
-    assert sorted(ENTRIES) == sorted([*PUBLIC, *(f"keys.{name}" for name in functions)])
+    assert sorted(entries) == sorted([*PUBLIC, *(f"keys.{name}" for name in functions)])
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_every_field_and_method_has_a_meaning(name: str) -> None:
+def test_every_field_and_method_has_a_meaning(name: str, entries: dict[str, str]) -> None:
     found = getattr(quorate.plugin, name)
     if inspect.isclass(found) and is_dataclass(found):
-        rows = dict(re.findall(r"^\| `(\w+)` \| `.+` \| (.+) \|$", ENTRIES[name], re.MULTILINE))
+        rows = dict(re.findall(r"^\| `(\w+)` \| `.+` \| (.+) \|$", entries[name], re.MULTILINE))
         assert list(rows) == [each.name for each in fields(found)]
         assert not [each for each in rows.values() if each.startswith(("Default", "Required"))]
     elif inspect.isclass(found):
         own = [each for each in vars(found) if each[0] != "_"]
-        assert not [each for each in own if each not in ENTRIES[name]]
+        assert not [each for each in own if each not in entries[name]]

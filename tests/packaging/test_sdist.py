@@ -43,7 +43,9 @@ def run(unpacked: Path, *arguments: str) -> str:
     return done.stdout
 
 
+# It compiles all tests.
 @pytest.mark.full
+@pytest.mark.timeout(1200)
 def test_every_test_is_collected(unpacked: Path) -> None:
     listed = run(unpacked, "--collect-only", "core/tests")
     collected = {line.partition("::")[0] for line in listed.splitlines() if "::" in line}
