@@ -158,7 +158,7 @@ class Node:
 
     @property
     def brokers(self) -> set[str]:
-        reader = self.shard.reader(frozenset((ROWS,)))
+        reader = self.shard.store_reader(frozenset((ROWS,)))
         return {row.key.decode() for row in reader.scan(ROWS, b"", b"\xff", limit=100)}
 
 

@@ -108,7 +108,7 @@ async def values(node: Node, nodes: Nodes, shard: ShardId) -> list[str]:
     """Return the values of a shard, as this node's own replica has them."""
     found = node.shards.get(shard)
     assert found is not None
-    rows = found.reader(frozenset(("toy.rows",))).scan("toy.rows", b"", b"\xff", limit=100)
+    rows = found.store_reader(frozenset(("toy.rows",))).scan("toy.rows", b"", b"\xff", limit=100)
     return sorted(StringValue.FromString(row.value).value for row in rows)
 
 

@@ -98,11 +98,11 @@ class Hosted:
 
     def row(self, family: str, key: bytes) -> Row | None:
         """Read a row as a query does."""
-        return self.shard.reader(frozenset(self._families)).get_row(family, key)
+        return self.shard.store_reader(frozenset(self._families)).get_row(family, key)
 
     def rows(self) -> dict[str, dict[bytes, Row]]:
         """Read all rows of what is hosted."""
-        reader = self.shard.reader(frozenset(self._families))
+        reader = self.shard.store_reader(frozenset(self._families))
         return {
             family: {row.key: row for row in reader.scan(family, b"", _END, limit=1 << 30)}
             for family in self._families

@@ -27,8 +27,8 @@ from quorate.groups.routing.forwarding import (
 )
 from quorate.groups.routing.ordered_stream import OrderedStream
 from quorate.groups.routing.proposing import Result, propose_in_order
+from quorate.groups.routing.query_router import QueryRouter
 from quorate.groups.routing.quotas import Quotas
-from quorate.groups.routing.reads import Reads
 from quorate.groups.routing.requests import LEFT, Answer, Answered, Audit, Part, Proposal, Request
 from quorate.groups.timing import Pause
 from quorate.plugin import (
@@ -95,7 +95,7 @@ class Groups:
         #: What tenants and callers may do.
         self.quotas: Final = quotas or Quotas(loop.time)
         #: Runs queries, of this node and of others.
-        self.reads: Final = Reads(node, catalog, shards, forwarder, loop, read_timeout_s)
+        self.reads: Final = QueryRouter(node, catalog, shards, forwarder, loop, read_timeout_s)
 
     # Writes.
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from quorate.groups.routing.query_router import QueryRouter
 from quorate.groups.routing.quotas import Quotas
-from quorate.groups.routing.reads import Reads
 from quorate.groups.snapshots.parts import BackupError
 from quorate.node.admin_rights import ACCESS, SERVICE
 from quorate.node.leader_tasks import LeaderTasks
@@ -52,7 +52,7 @@ class AdminService:
     _ask_nodes: Callable[[], Awaitable[Mapping[str, int]]]
     _quotas: Quotas
     _feed: TopologyFeed
-    _reads: Reads
+    _reads: QueryRouter
     #: Returns a filter for the rows of a family that the caller may read; None: all of them.
     _readable: Callable[[str], object | None]
     _recorder: Recorder | None

@@ -5,7 +5,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.groups.routing.reads import Reads
+from quorate.groups.routing.query_router import QueryRouter
 from quorate.observe.audit import AuditLog, LaggingError, line
 from quorate.plugin import Access, Invalid, Rejected
 from quorate.plugin.access import OPERATIONS
@@ -25,7 +25,7 @@ class AuditService:
     _log: AuditLog | None
     #: The known domains.
     _domains: Collection[str]
-    _reads: Reads
+    _reads: QueryRouter
 
     def add_to(self, server: RpcServer) -> None:
         """Serve it."""

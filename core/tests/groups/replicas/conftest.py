@@ -207,7 +207,7 @@ class Node:
         return self[METADATA]
 
     def rows(self, shard: ShardId = METADATA) -> dict[str, str]:
-        reader = self[shard].reader(frozenset((ROWS,)))
+        reader = self[shard].store_reader(frozenset((ROWS,)))
         return {
             found.key.decode(): StringValue.FromString(found.value).value
             for found in reader.scan(ROWS, b"", b"\xff", limit=10_000)

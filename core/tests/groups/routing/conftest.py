@@ -134,7 +134,7 @@ class FakeShard:
     def staleness(self) -> Age:
         return Age(self.revision, self.age_ms)
 
-    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
+    def store_reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         self.reads = reads
         view = SimpleNamespace(scan=lambda *_, **__: iter(self.rows), revision=self.revision)
         return cast(Reader, view)

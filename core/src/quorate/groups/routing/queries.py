@@ -197,7 +197,7 @@ async def answer(
             await shard.opened(reads, deadline - now())
         _check_slots(shard, part)
     age_ms = shard.staleness().age_ms if stale else 0
-    reader = shard.reader(reads, Copies.FRESH if stale else Copies.DOUBTED)
+    reader = shard.store_reader(reads, Copies.FRESH if stale else Copies.DOUBTED)
     try:
         rows = _run(query, reader, part.message)
     except CopyBehind:
@@ -208,7 +208,7 @@ async def answer(
         fresh = await shard.catch_up(min(CATCH_UP_S, (deadline - now()) / 2))
         await shard.opened(reads, deadline - now())
         copies = Copies.FRESH if fresh else Copies.UNKNOWN
-        reader = shard.reader(reads, copies)
+        reader = shard.store_reader(reads, copies)
         rows = _run(query, reader, part.message)
     if query.row is None:
         for each in rows:

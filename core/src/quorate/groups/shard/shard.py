@@ -195,7 +195,7 @@ class Shard:
         self.counters: Final = self._proposer.counters
         #: Reads of the applied state: see `Applier`.
         self.owner: Final = self.applier.owner
-        self.reader: Final = self.applier.reader
+        self.store_reader: Final = self.applier.reader
         self.due: Final = self.applier.due
         self.next_due: Final = self.applier.next_due
         #: When the rows may be read: see `ShardReads`.

@@ -16,7 +16,7 @@ from quorate.groups.refusals import (
 from quorate.groups.routing import queries
 from quorate.groups.routing.forwarding import AsOf, ForwardedQuery
 from quorate.groups.routing.queries import ReadOptions
-from quorate.groups.routing.reads import GRACE_S
+from quorate.groups.routing.query_router import GRACE_S
 from quorate.plugin import Invalid, Items, Query, Rejected, Row, ShardAnswers
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId

@@ -44,7 +44,7 @@ GRACE_S: Final = 0.5
 _LINEARIZABLE: Final = ReadOptions()
 
 
-class Reads:
+class QueryRouter:
     """Answers queries from the replicas here, and forwards them if there is none."""
 
     def __init__(
