@@ -30,10 +30,10 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import Program, families_of
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Message, Peer
-from quorate.groups.shard.context import ReplicaContext, ShardHooks
-from quorate.groups.shard.log_keeper import open_journal
-from quorate.groups.shard.shard import Shard, ShardSettings
 from quorate.plugin.shard_id import METADATA
+from quorate.shards.shard.context import ReplicaContext, ShardHooks
+from quorate.shards.shard.log_keeper import open_journal
+from quorate.shards.shard.shard import Shard, ShardSettings
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.rocks import RocksEngine

@@ -25,8 +25,8 @@ from urllib.request import urlopen
 from nodes import pids
 from quorate.cli import archiving
 from quorate.client import AsyncClient
-from quorate.groups.timing import end
 from quorate.observe.recorder import PROPOSED, Recorder
+from quorate.shards.timing import end
 from quorate.testing.cluster import Cluster
 from quorate.testing.cluster.cluster import Settings
 from systems.system import server_cpu_s

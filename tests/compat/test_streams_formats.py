@@ -5,9 +5,9 @@ from pathlib import Path
 
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.groups.snapshots.backup import Backup
-from quorate.groups.watching.tokens import WatchToken
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.snapshots.backup import Backup
+from quorate.shards.watching.tokens import WatchToken
 from quorate.storage.archive import decode
 from quorate.storage.data.checkpoint import Manifest, SnapshotFile
 from quorate.storage.data.record import AppliedRecord

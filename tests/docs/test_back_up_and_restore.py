@@ -11,12 +11,12 @@ from pathlib import Path
 import grpc.aio
 import pytest
 from quorate.config import Settings, load
-from quorate.groups.snapshots.backup import Backup, read
-from quorate.groups.snapshots.parts import BackupError, BackupTarget, FilePart
 from quorate.node.directory import restore
 from quorate.node.node import Node
 from quorate.plugin import Stub
 from quorate.plugin.shard_id import METADATA
+from quorate.shards.snapshots.backup import Backup, read
+from quorate.shards.snapshots.parts import BackupError, BackupTarget, FilePart
 from quorate.testing.installed import catalog_of
 from quorate.v1 import admin_pb2
 from quorate.v1.admin_pb2 import BackupRequest

@@ -4,9 +4,9 @@ import inspect
 import re
 from pathlib import Path
 
-from quorate.groups import refusals
-from quorate.groups.refusals import FencedError, NotAdmittedError
 from quorate.plugin.shard_id import ShardId
+from quorate.shards import refusals
+from quorate.shards.refusals import FencedError, NotAdmittedError
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "groups.md"
 ROW = re.compile(r"^\| `(\w+Error)` \| `(\w+)` \| .+ \|$", re.MULTILINE)

@@ -26,13 +26,13 @@ from quorate.builtin.kv import plugin as kv
 from quorate.cli.exporting import sources_of
 from quorate.config import load
 from quorate.config.sections import LimitsSection
-from quorate.groups.shard.settings import ShardSettings
-from quorate.groups.watching import views
 from quorate.node.node import Node
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import Plugin, installed
 from quorate.plugin.slots import SLOTS
 from quorate.rpc import status
+from quorate.shards.shard.settings import ShardSettings
+from quorate.shards.watching import views
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "grpc.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -13,11 +13,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 from quorate.apply.entries import LoggedCommand
 from quorate.cli.console.site import ROOT
-from quorate.groups.shard.writes import Stage, Write, warn_slow
 from quorate.node.probes import LIVE_WITHIN_S, Probes
 from quorate.observe.http import Answer
 from quorate.observe.logs import TextLines
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.writes import Stage, Write, warn_slow
 from quorate.v1.kv_pb2 import PutPair
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "observe.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 from quorate.client import Client
-from quorate.groups.routing.query_router import GRACE_S
+from quorate.shards.routing.query_router import GRACE_S
 from quorate.testing.cluster import Cluster
 from quorate.testing.waiting import until
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant

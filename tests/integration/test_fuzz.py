@@ -40,7 +40,7 @@ from quorate.v1.schema_pb2 import DeleteSchemas, SchemaVerdict, UnbindSchemas
 from quorate.v1.tenant_pb2 import CreateTenant, CreateTenants
 
 if TYPE_CHECKING:
-    from quorate.groups.shard.shard import Shard
+    from quorate.shards.shard.shard import Shard
 
     from tests.integration.conftest import Answer, Served
 

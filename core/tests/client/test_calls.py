@@ -18,9 +18,9 @@ from quorate.client import (
 )
 from quorate.client.calls import Attempts
 from quorate.client.topology import DEFAULT, endpoints_of
-from quorate.groups import refusals
 from quorate.plugin import Rejected
 from quorate.rpc.status import status_of
+from quorate.shards import refusals
 from quorate.v1.admin_pb2 import TopologyRequest, TopologyResponse
 from quorate.v1.kv_pb2 import GetPairRequest, GetPairResponse, KeyedPair
 

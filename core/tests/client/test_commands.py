@@ -16,9 +16,9 @@ from quorate.client import (
 )
 from quorate.client.node_queues import CALLS
 from quorate.consensus.messages import Peer
-from quorate.groups import refusals
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.shards import refusals
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.command_pb2 import Command, CommandAnswer, CommandReply
 from quorate.v1.kv_pb2 import ExpirePairs, PutPair, PutPairReply, PutPairs

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.client import AsyncClient, RejectedError
-from quorate.groups import refusals
 from quorate.plugin import Rejected
+from quorate.shards import refusals
 from quorate.v1.kv_pb2 import PutPair, PutPairReply, PutPairs
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from quorate.client import AsyncClient, OutcomeUnknownError, RejectedError, UnansweredError
 from quorate.client.sessions import WINDOW
-from quorate.groups import refusals
 from quorate.plugin import Rejected
+from quorate.shards import refusals
 from quorate.v1.command_pb2 import Command, CommandAnswer
 from quorate.v1.entry_pb2 import Stamp
 from quorate.v1.kv_pb2 import PutPairReply

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.client import AsyncClient, OtherClusterError, topology
-from quorate.groups.refusals import WrongShardError
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import WrongShardError
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.kv_pb2 import PutPairReply
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from quorate.client import AsyncClient, ChangeKind, InvalidError, WatchedChange
-from quorate.groups import refusals
 from quorate.plugin import Invalid
+from quorate.shards import refusals
 from quorate.v1.kv_pb2 import Pair
 from quorate.v1.watch_pb2 import Resync, WatchedFamily, WatchEvent, WatchResponse
 

@@ -15,14 +15,14 @@ from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
 from quorate.control.leader_balance import Leadership, leadership_of, ready_of
 from quorate.control.timers import Timers
-from quorate.groups.shard.context import ReplicaContext, ShardHooks
-from quorate.groups.shard.log_keeper import open_journal
-from quorate.groups.shard.shard import Shard, ShardSettings
 from quorate.plugin import ColumnFamily, Command, DataRoute, ShardRef, Timer, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.context import ReplicaContext, ShardHooks
+from quorate.shards.shard.log_keeper import open_journal
+from quorate.shards.shard.shard import Shard, ShardSettings
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine

@@ -11,9 +11,9 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.control import runner as runner_module
 from quorate.control.runner import Runner
-from quorate.groups.refusals import LeaderlessError
 from quorate.plugin import Controller, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import LeaderlessError
 
 if TYPE_CHECKING:
     from core.tests.control.conftest import Leading, Shard, Stage

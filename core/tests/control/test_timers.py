@@ -12,8 +12,8 @@ from google.protobuf.message import Message
 from google.protobuf.struct_pb2 import ListValue
 from hypothesis import HealthCheck, given, settings, strategies as st
 from quorate.control.timers import Timers, waiting_calls_first
-from quorate.groups.refusals import OutcomeUnknownError
 from quorate.plugin import ShardRef, Timer
+from quorate.shards.refusals import OutcomeUnknownError
 
 if TYPE_CHECKING:
     from core.tests.control.conftest import Leading, Log, Shard, Stage

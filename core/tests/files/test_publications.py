@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pytest
 from quorate.files.publications import publication_step
-from quorate.groups.steps import OVER, Act, Order, Propose, Step
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.steps import OVER, Act, Order, Propose, Step
 from quorate.v1 import files_pb2 as pb
 
 NAME: Final = "spark/one"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from quorate.consensus.refusals import TransferRefusedError
-from quorate.groups.shard.settings import ShardSettings
 from quorate.healing import full_disk as full_disk_module
 from quorate.healing.full_disk import FullDisk
+from quorate.shards.shard.settings import ShardSettings
 
 PEERS = {name: SimpleNamespace(node=name) for name in "abcde"}
 

@@ -12,7 +12,6 @@ import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
 from pydantic import BaseModel, ConfigDict, Field
 from quorate.config import load
-from quorate.groups.refusals import OutcomeUnknownError
 from quorate.node.node import Node
 from quorate.plugin import (
     Cache,
@@ -32,6 +31,7 @@ from quorate.plugin import (
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
+from quorate.shards.refusals import OutcomeUnknownError
 from quorate.testing.ports import free_ports
 
 GROUP = "toy"

@@ -20,16 +20,16 @@ from quorate.config import load
 from quorate.control import leader_balance, runner
 from quorate.control.failures import Backoff
 from quorate.control.leader_balance import Leadership, Transfer
-from quorate.groups.refusals import UnreadableError
-from quorate.groups.shard.capacity import FreeSpace
-from quorate.groups.shard.clock import LogicalClock
-from quorate.groups.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart
 from quorate.node.directory import UnfinishedRestoreError, restore, unfinished
 from quorate.node.node import Node
 from quorate.plugin import Controller, NodeApi, ShardRef, Stub
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import METADATA
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.shards.refusals import UnreadableError
+from quorate.shards.shard.capacity import FreeSpace
+from quorate.shards.shard.clock import LogicalClock
+from quorate.shards.snapshots.parts import MANIFEST, BackupError, BackupTarget, FilePart
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.topology.replicas.unopened import Unopened
 from quorate.v1 import admin_pb2

@@ -9,8 +9,6 @@ from google.protobuf.wrappers_pb2 import StringValue
 from pydantic import BaseModel
 from quorate.client import AsyncClient, RejectedError
 from quorate.config import load
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
-from quorate.groups.routing.forwarding import Asked
 from quorate.node.api import PluginNode
 from quorate.plugin import (
     Access,
@@ -24,6 +22,8 @@ from quorate.plugin import (
 from quorate.plugin.access import Open, Rights
 from quorate.plugin.node import NODE
 from quorate.rpc import callers
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
+from quorate.shards.routing.forwarding import Asked
 
 if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes

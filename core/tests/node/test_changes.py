@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
-from quorate.groups.routing.quotas import Quotas
 from quorate.node.watching import Watching
 from quorate.plugin import RowEvent, WatchedEvent
+from quorate.shards.routing.quotas import Quotas
 
 PUT = WatchedEvent(event=RowEvent(family="toy.rows", key=b"k", value=b"v"), revision=2, token=b"2")
 BOOKMARK = WatchedEvent(event=None, revision=3, token=b"3")

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 from quorate.config import Settings, load
-from quorate.groups.snapshots.parts import BackupError
 from quorate.node.directory import (
     NodeDirectory,
     OtherClusterError,
@@ -15,6 +14,7 @@ from quorate.node.directory import (
     unfinished,
 )
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.snapshots.parts import BackupError
 from quorate.storage.engine.rocks import Budget
 
 BUDGET = Budget(1 << 20, 1 << 20)

@@ -7,8 +7,8 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
 from quorate.consensus.status import FollowerStatus
-from quorate.groups.shard.settings import ShardSettings
 from quorate.node.leader_tasks import hand_over
+from quorate.shards.shard.settings import ShardSettings
 
 PEERS = [Peer(name, number) for number, name in enumerate("abcd", 1)]
 

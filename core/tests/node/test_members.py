@@ -20,13 +20,13 @@ from quorate.config import load
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
-from quorate.groups.shard.shard import RemovedError, Shard
 from quorate.node.members import is_being_removed
 from quorate.node.node import Node
 from quorate.plugin import Stub
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
+from quorate.shards.shard.shard import RemovedError, Shard
 from quorate.storage.rows import stored
 from quorate.topology.changes.members import REMOVED
 from quorate.v1 import admin_pb2

@@ -299,7 +299,7 @@ async def test_what_has_a_time_to_live_goes_when_it_has_passed(nodes: Nodes) -> 
 async def test_every_new_leader_is_logged_once(
     nodes: Nodes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "quorate.groups.shard")
+    caplog.set_level(logging.INFO, "quorate.shards.shard")
     async with nodes.started(*nodes.files(1)) as [node]:
         await nodes.say(node.api, "a=1")
         shards = sorted(str(shard.id) for shard in node.shards.all())

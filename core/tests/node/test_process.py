@@ -23,11 +23,11 @@ from quorate.cli.main import main
 from quorate.config import load
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.shard.removal import Membership, RemovedError
 from quorate.node.directory import unfinished
 from quorate.node.process import MOST_GIVEN_UP, NodeEndedError, run
 from quorate.plugin.catalog import build
 from quorate.plugin.shard_id import METADATA
+from quorate.shards.shard.removal import Membership, RemovedError
 from quorate.testing.ports import free_ports
 from quorate.testing.waiting import until
 from quorate.topology.replicas.declaration import ReleaseTooOldError

@@ -8,13 +8,13 @@ from typing import Any, cast
 import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.refusals import ReadTimeoutError
-from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.shard.reads import Staleness
-from quorate.groups.shard.shard import ShardClosedError
 from quorate.node import readiness
 from quorate.node.readiness import Readiness
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import ReadTimeoutError
+from quorate.shards.routing.slot_map import SlotMap
+from quorate.shards.shard.reads import Staleness
+from quorate.shards.shard.shard import ShardClosedError
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.unopened import Asked, Unopened
 from quorate.v1.control_pb2 import ShardMember, ShardRow

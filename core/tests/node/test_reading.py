@@ -9,12 +9,12 @@ from typing import Any, cast
 import pytest
 from google.protobuf.wrappers_pb2 import BytesValue, StringValue
 from quorate.control.runner import FencedNode
-from quorate.groups.routing.forwarding import AsOf
-from quorate.groups.routing.queries import Answers as Found, ReadOptions
 from quorate.node.api import PluginNode
 from quorate.plugin import NodeApi, Rejected, ShardAnswers, ShardRef
 from quorate.plugin.access import Open
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.routing.forwarding import AsOf
+from quorate.shards.routing.queries import Answers as Found, ReadOptions
 
 
 def node_of(ages: list[int], asked: list[ReadOptions]) -> NodeApi:

@@ -20,17 +20,17 @@ from prometheus_client import generate_latest
 from quorate.apply.outcomes import ReplicaStoppedError, RowsDifferError
 from quorate.consensus.journal import Position
 from quorate.consensus.peer.wire import Handshake
-from quorate.groups.refusals import OutcomeUnknownError
-from quorate.groups.snapshots.snapshot_messages import (
+from quorate.node.node import Node
+from quorate.plugin import Stub
+from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut, slot_of, slots_in
+from quorate.shards.refusals import OutcomeUnknownError
+from quorate.shards.snapshots.snapshot_messages import (
     Offer,
     SnapshotRefusedError,
     decode_offer,
     encode_offer,
 )
-from quorate.node.node import Node
-from quorate.plugin import Stub
-from quorate.plugin.shard_id import ShardId
-from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.storage.data.checkpoint import Manifest
 from quorate.v1 import admin_pb2
 

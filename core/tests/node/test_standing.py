@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 from quorate.consensus.timing import Timing
-from quorate.groups.shard.settings import ShardSettings
 from quorate.node import standing
 from quorate.node.standing import Standing
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.settings import ShardSettings
 
 
 class Shard:

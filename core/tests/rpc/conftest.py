@@ -28,12 +28,6 @@ from quorate.consensus.formation import Introduction
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerHooks, PeerNetwork
-from quorate.groups.groups import Groups
-from quorate.groups.refusals import NoLeaderError, UnreadableError
-from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.shard.removal import Membership
-from quorate.groups.shard.shard import Shard
-from quorate.groups.watching.watches import Watches
 from quorate.plugin import Invalid
 from quorate.plugin.access import Open
 from quorate.plugin.catalog import Catalog, assemble
@@ -49,6 +43,12 @@ from quorate.rpc.identities import Guard
 from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.shards.refusals import NoLeaderError, UnreadableError
+from quorate.shards.router import Router
+from quorate.shards.routing.slot_map import SlotMap
+from quorate.shards.shard.removal import Membership
+from quorate.shards.shard.shard import Shard
+from quorate.shards.watching.watches import Watches
 from quorate.topology.changes.members import AskedStep, StepTaken
 from quorate.topology.commands.routes import ROUTES
 from quorate.v1.control_pb2 import ShardMember, ShardRow
@@ -181,7 +181,7 @@ class Node:
         self.steps: list[AskedStep] = []
         self.take_step: Callable[[AskedStep], Awaitable[StepTaken]] = self._take_step
         self.step: StepTaken | Exception = StepTaken("learner")
-        self.groups = Groups(
+        self.groups = Router(
             name,
             catalog,
             self,

@@ -12,13 +12,13 @@ import pytest
 from quorate.config.sections import LimitsSection, TlsSection
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
-from quorate.groups.refusals import NoLeaderError
-from quorate.groups.routing.quotas import Quotas, Subject
-from quorate.groups.snapshots.parts import BackupError, FilePart
 from quorate.node.admin_service import AdminService
 from quorate.plugin import Stub, keys
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.server import RpcServer
+from quorate.shards.refusals import NoLeaderError
+from quorate.shards.routing.quotas import Quotas, Subject
+from quorate.shards.snapshots.parts import BackupError, FilePart
 from quorate.v1 import admin_pb2
 from quorate.v1.levels_pb2 import FeatureLevel
 from quorate.v1.quota_pb2 import Quota

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Caller
 from quorate.plugin.access import Open
 from quorate.rpc import callers
 from quorate.rpc.identities import Identities
+from quorate.shards.routing.forwarding import Asked
 
 
 class Shown:

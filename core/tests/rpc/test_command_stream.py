@@ -12,10 +12,10 @@ import pytest
 from quorate.apply.entries import LoggedCommand, revision_of
 from quorate.apply.outcomes import Outcome, Refusal
 from quorate.config.sections import LimitsSection
-from quorate.groups.groups import Answer
-from quorate.groups.routing.requests import Answered
 from quorate.plugin import Stub
 from quorate.rpc.command_stream import RESPONSE_BYTES, CommandStream
+from quorate.shards.router import Answer
+from quorate.shards.routing.requests import Answered
 from quorate.v1 import command_pb2
 from quorate.v1.command_pb2 import (
     Command,

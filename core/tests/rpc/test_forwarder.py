@@ -14,16 +14,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from quorate.apply.entries import Copies, LoggedCommand
 from quorate.apply.outcomes import Outcome
 from quorate.config.sections import TlsSection
-from quorate.groups.refusals import (
-    ExhaustedError,
-    NotProposedError,
-    NotProposedInTimeError,
-    OutcomeUnknownError,
-    UnansweredInTimeError,
-    UnreadableError,
-)
-from quorate.groups.routing.forwarding import ForwardedQuery
-from quorate.groups.routing.proposing import Result
 from quorate.observe import requests
 from quorate.observe.traces import Traces
 from quorate.plugin import Fence
@@ -32,6 +22,16 @@ from quorate.plugin.slots import slot_of
 from quorate.rpc import forwarder
 from quorate.rpc.channels import UnreachableError
 from quorate.rpc.forward_serving import ForwardServing
+from quorate.shards.refusals import (
+    ExhaustedError,
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+    UnreadableError,
+)
+from quorate.shards.routing.forwarding import ForwardedQuery
+from quorate.shards.routing.proposing import Result
 from quorate.v1 import node_pb2
 
 if TYPE_CHECKING:

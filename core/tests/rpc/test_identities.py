@@ -6,8 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from quorate.groups.refusals import NotServingError
-from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Access, Caller, Grant, Rejected
 from quorate.plugin.access import OPERATIONS, Open, Rights, is_reserved
 from quorate.plugin.needs import Need
@@ -16,6 +14,8 @@ from quorate.plugin.services import method_of
 from quorate.rpc import callers
 from quorate.rpc.identities import Guard, Identities
 from quorate.rpc.methods import Context
+from quorate.shards.refusals import NotServingError
+from quorate.shards.routing.forwarding import Asked
 from quorate.v1 import kv_pb2
 from quorate.v1.kv_pb2 import DeletePair
 

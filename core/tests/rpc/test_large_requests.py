@@ -4,9 +4,9 @@ import asyncio
 from contextlib import AsyncExitStack
 
 import pytest
-from quorate.groups.refusals import ExhaustedError
 from quorate.rpc import large_requests
 from quorate.rpc.large_requests import LARGE_BYTES, LargeRequests
+from quorate.shards.refusals import ExhaustedError
 
 
 class Clock:

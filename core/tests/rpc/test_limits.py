@@ -17,10 +17,6 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.wrappers_pb2 import StringValue
 from google.rpc import error_details_pb2, status_pb2
 from quorate.config.sections import EngineName, LimitsSection, TlsSection
-from quorate.groups.refusals import ExhaustedError, SlowReaderError
-from quorate.groups.routing.quotas import Quotas
-from quorate.groups.shard.capacity import FairShare
-from quorate.groups.timing import end
 from quorate.plugin import Caller, Grant, keys
 from quorate.plugin.access import Open, Rights
 from quorate.rpc import callers
@@ -29,6 +25,10 @@ from quorate.rpc.limits import WATCH, CallLimits, Room
 from quorate.rpc.methods import Behaviour
 from quorate.rpc.server import RpcServer
 from quorate.rpc.status import DETAILS_KEY, detail
+from quorate.shards.refusals import ExhaustedError, SlowReaderError
+from quorate.shards.routing.quotas import Quotas
+from quorate.shards.shard.capacity import FairShare
+from quorate.shards.timing import end
 from quorate.v1.quota_pb2 import Quota
 
 LARGE = "x" * 3_000_000

@@ -16,15 +16,6 @@ from quorate.apply.outcomes import Outcome, Refusal
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import OTHER_CLUSTER, OTHER_TARGET, OTHER_TOKEN
 from quorate.consensus.peer.wire import encode_handshake
-from quorate.groups.refusals import (
-    NoLeaderError,
-    NotProposedError,
-    NotProposedInTimeError,
-    OutcomeUnknownError,
-    UnansweredInTimeError,
-    UnreadableError,
-)
-from quorate.groups.routing.forwarding import Asked, AsOf, ForwardedQuery
 from quorate.plugin import Access, Grant, Invalid, Rejected, Stub
 from quorate.plugin.access import Open, Rights
 from quorate.plugin.needs import Need
@@ -34,6 +25,15 @@ from quorate.plugin.slots import slot_of
 from quorate.rpc.asking import NodeClocks, NodeMembership, NodeMemberSteps
 from quorate.rpc.channels import PEER_KEY
 from quorate.rpc.node_service import PART_BYTES, parts
+from quorate.shards.refusals import (
+    NoLeaderError,
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+    UnreadableError,
+)
+from quorate.shards.routing.forwarding import Asked, AsOf, ForwardedQuery
 from quorate.topology.changes.members import AskedStep, Goal, StepTaken
 from quorate.v1 import node_pb2
 

@@ -3,8 +3,11 @@ from __future__ import annotations
 import pytest
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from quorate.consensus.messages import Peer
-from quorate.groups import refusals
-from quorate.groups.refusals import (
+from quorate.plugin import Invalid, Rejected
+from quorate.plugin.shard_id import ShardId
+from quorate.rpc.status import detail, error_of, status_of
+from quorate.shards import refusals
+from quorate.shards.refusals import (
     CopyBehindError,
     ExhaustedError,
     FencedError,
@@ -21,9 +24,6 @@ from quorate.groups.refusals import (
     UnreadableError,
     WrongShardError,
 )
-from quorate.plugin import Invalid, Rejected
-from quorate.plugin.shard_id import ShardId
-from quorate.rpc.status import detail, error_of, status_of
 
 SHARD = ShardId("offset", 3)
 REFUSALS = [

@@ -17,8 +17,8 @@ from quorate.cli import archiving
 from quorate.cli.main import main
 from quorate.client import AsyncClient, connect
 from quorate.config import load
-from quorate.groups.snapshots.parts import BackupError
 from quorate.node.directory import restore, sandboxed, verify
+from quorate.shards.snapshots.parts import BackupError
 from quorate.storage.archive import Archive
 from quorate.storage.places import Place, place_of
 from quorate.storage.rows import value_of

@@ -10,9 +10,9 @@ import grpc
 import pytest
 from quorate.cli.failures import ExitCode
 from quorate.client import AsyncClient, connect
-from quorate.groups.snapshots.backup import read
-from quorate.groups.snapshots.parts import BackupTarget, FilePart
 from quorate.plugin import Stub
+from quorate.shards.snapshots.backup import read
+from quorate.shards.snapshots.parts import BackupTarget, FilePart
 from quorate.testing.cluster import QUICK_ELECTIONS, Cluster
 from quorate.testing.cluster.cluster import Settings
 from quorate.testing.waiting import PATIENCE_S, until

@@ -8,9 +8,9 @@ from typing import Final
 from google.protobuf.message import Message
 from quorate.apply.entries import LoggedCommand, Stamp
 from quorate.apply.outcomes import Outcome
-from quorate.groups.refusals import NotProposedError, UnreadableError
 from quorate.plugin import Rejected
 from quorate.plugin.slots import slot_of
+from quorate.shards.refusals import NotProposedError, UnreadableError
 
 from tests.support.sim import domain, facts
 from tests.support.sim.cluster import Cluster

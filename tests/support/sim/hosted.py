@@ -10,11 +10,11 @@ from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Message, Peer
 from quorate.consensus.refusals import MemoryLostError
-from quorate.groups.shard.context import ReplicaContext
-from quorate.groups.shard.log_keeper import TailJournal, open_journal
-from quorate.groups.shard.shard import Shard
 from quorate.plugin import Row
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.context import ReplicaContext
+from quorate.shards.shard.log_keeper import TailJournal, open_journal
+from quorate.shards.shard.shard import Shard
 from quorate.topology.commands.routes import ROUTES
 
 from tests.support.sim import facts

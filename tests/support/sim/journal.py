@@ -7,7 +7,7 @@ from typing import Final
 from quorate.consensus.journal import HardState, Position
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry, EntryKind, Peer
-from quorate.groups.shard.log_keeper import TailJournal
+from quorate.shards.shard.log_keeper import TailJournal
 from quorate.storage.data.shard_data import ShardData
 
 from tests.support.sim import facts

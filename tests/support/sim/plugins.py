@@ -17,12 +17,12 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Entry, Peer
-from quorate.groups.refusals import NotProposedError
-from quorate.groups.routing.routes import route
-from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import NotProposedError
+from quorate.shards.routing.routes import route
+from quorate.shards.routing.slot_map import SlotMap
 from quorate.testing.shard import MemoryShard, command_of
 from quorate.testing.simulated import by_group, copies_of
 from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, CloseSession

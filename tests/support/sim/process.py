@@ -12,12 +12,12 @@ from quorate.consensus.liveness import Liveness
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Alive, AppendReply, Message, Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.shard.context import ShardHooks
-from quorate.groups.shard.shard import Shard
-from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
-from quorate.groups.watching.feeds import Feed
-from quorate.groups.watching.watches import Watches
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.context import ShardHooks
+from quorate.shards.shard.shard import Shard
+from quorate.shards.snapshots.queue import SnapshotQueue, SnapshotReceiver
+from quorate.shards.watching.feeds import Feed
+from quorate.shards.watching.watches import Watches
 from quorate.storage.engine.memory import MemoryDisk, MemoryEngine
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.node_log import FAMILY, NodeLog

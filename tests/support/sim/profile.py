@@ -7,11 +7,11 @@ from typing import Final
 from quorate.apply.applier import ApplyLimits
 from quorate.apply.evaluator import EvaluationLimits
 from quorate.consensus.timing import Limits, Timing
-from quorate.groups.shard.log_keeper import LogPolicy
-from quorate.groups.shard.shard import ShardSettings
-from quorate.groups.snapshots.queue import SnapshotSettings
-from quorate.groups.watching.feeds import PageLimits
-from quorate.groups.watching.watches import WatchSettings
+from quorate.shards.shard.log_keeper import LogPolicy
+from quorate.shards.shard.shard import ShardSettings
+from quorate.shards.snapshots.queue import SnapshotSettings
+from quorate.shards.watching.feeds import PageLimits
+from quorate.shards.watching.watches import WatchSettings
 
 QUICK: Final = Timing(heartbeat_s=0.03, election_min_s=0.15, election_max_s=0.3, news_s=0.0005)
 #: Hardly more heartbeats than elections need.

@@ -5,7 +5,7 @@ from collections import deque
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from quorate.groups.snapshots.snapshot_messages import (
+from quorate.shards.snapshots.snapshot_messages import (
     Chunk,
     Offer,
     SnapshotRefusedError,

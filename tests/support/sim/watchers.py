@@ -3,10 +3,10 @@
 import asyncio
 from typing import Final
 
-from quorate.groups.watching.tokens import WatchToken
-from quorate.groups.watching.watches import Watch
 from quorate.plugin import RowEvent, WatchedEvent
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.watching.tokens import WatchToken
+from quorate.shards.watching.watches import Watch
 
 from tests.support.sim import domain, facts
 from tests.support.sim.clients import Traffic

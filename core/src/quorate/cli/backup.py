@@ -108,8 +108,8 @@ def command(
 
 def _verify(terminal: Terminal, directory: Place) -> None:
     try:
-        from quorate.groups.snapshots.parts import BackupError
         from quorate.node.directory import verify
+        from quorate.shards.snapshots.parts import BackupError
     except ModuleNotFoundError as error:
         raise not_installed(error, "a verification") from error
     try:

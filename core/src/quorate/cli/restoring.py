@@ -81,7 +81,7 @@ def command(
     """
     try:
         import quorate.node.directory  # noqa: F401
-        from quorate.groups.snapshots.parts import BackupError
+        from quorate.shards.snapshots.parts import BackupError
     except ModuleNotFoundError as error:
         raise not_installed(error, "a restore") from error
     try:

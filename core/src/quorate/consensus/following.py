@@ -6,10 +6,10 @@ from quorate.consensus.messages import (
     AppendReply,
     Heartbeat,
     HeartbeatReply,
+    Hibernate,
+    Hibernating,
     Peer,
     ReadReply,
-    Rest,
-    Rests,
 )
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.refusals import MemoryLostError, ReplicaStoppedError
@@ -107,16 +107,16 @@ class Following(Leading):
         match = min(max(self._verified, self.commit), self.log.synced_index)
         self._send(leader, HeartbeatReply(number, match))
 
-    def _on_rest(self, leader: Peer, rest: Rest) -> None:
+    def _on_rest(self, leader: Peer, rest: Hibernate) -> None:
         """Agree to rest, or answer as a heartbeat of no read round."""
         self._agreed = self.clock(), rest.index
         if not self._may_rest(leader, rest):
             self._answer_heartbeat(leader, 0)
             return
         self._fall_asleep([leader.node])
-        self._send(leader, Rests(rest.index, rest.epoch))
+        self._send(leader, Hibernating(rest.index, rest.epoch))
 
-    def _may_rest(self, leader: Peer, rest: Rest) -> bool:
+    def _may_rest(self, leader: Peer, rest: Hibernate) -> bool:
         """Whether nothing is missing here, and this node hears that of the leader.
 
         What is committed here agrees with the leader's log, so a log that ends there is the same.

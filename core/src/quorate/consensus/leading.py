@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from quorate.consensus.hibernation import Hibernation
 from quorate.consensus.inherited import LEADER, replaces
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import (
@@ -11,25 +12,24 @@ from quorate.consensus.messages import (
     EntryKind,
     Heartbeat,
     HeartbeatReply,
+    Hibernate,
+    Hibernating,
     Peer,
     ReadReply,
     ReadRequest,
-    Rest,
-    Rests,
     TimeoutNow,
     weight,
 )
 from quorate.consensus.progress import Mode, Progress
 from quorate.consensus.reads import Asker, ReadOutcome
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.consensus.resting import Resting
 from quorate.consensus.status import Proposed
 
 #: The part of a heartbeat's interval after which an answer to a read round is late.
 _LATE: Final = 4
 
 
-class Leading(Resting):
+class Leading(Hibernation):
     """The leader's part of Raft."""
 
     #: When this leader last woke: it could not hear of a majority before.
@@ -238,12 +238,12 @@ class Leading(Resting):
         self._woke_at = now
         self.heartbeat_deadline = self.timing.next_heartbeat(now)
 
-    def _offer(self, now: float) -> Rest | None:
+    def _offer(self, now: float) -> Hibernate | None:
         """Return what to ask of the followers of an idle shard, or None."""
         if self.liveness is None or not self._is_idle(now):
             return None
         self._offered = True
-        return Rest(self.commit, self.liveness.epoch)
+        return Hibernate(self.commit, self.liveness.epoch)
 
     def _is_idle(self, now: float) -> bool:
         """Whether this replica and all live ones have nothing to do."""
@@ -267,7 +267,7 @@ class Leading(Resting):
     def _is_silent(self, follower: Progress) -> bool:
         return self.liveness is not None and not self.liveness.lives(follower.peer.node)
 
-    def _on_rests(self, source: Peer, reply: Rests) -> None:
+    def _on_rests(self, source: Peer, reply: Hibernating) -> None:
         follower = self._followers.get(source)
         if self.role != LEADER or follower is None or self.liveness is None or self.resting:
             return

@@ -124,7 +124,7 @@ class ReadReply(NamedTuple):
     index: int  # type: ignore[assignment]  # it hides the method of tuples
 
 
-class Rest(NamedTuple):
+class Hibernate(NamedTuple):
     """The leader asks to rest: its log ends at `index`, which is committed.
 
     It is a heartbeat, too. `epoch` is that of the leader's node; see `liveness`.
@@ -134,14 +134,14 @@ class Rest(NamedTuple):
     epoch: int
 
 
-class Rests(NamedTuple):
+class Hibernating(NamedTuple):
     """The follower agrees: it holds the log up to `index`, durably, and rests until it is woken."""
 
     index: int  # type: ignore[assignment]  # it hides the method of tuples
     epoch: int
 
 
-class Wake(NamedTuple):
+class Wakeup(NamedTuple):
     """A follower rests no more: a leader at rest must say that it lives."""
 
 
@@ -161,9 +161,9 @@ Body = (
     | TimeoutNow
     | ReadRequest
     | ReadReply
-    | Rest
-    | Rests
-    | Wake
+    | Hibernate
+    | Hibernating
+    | Wakeup
     | Alive
 )
 

@@ -17,16 +17,16 @@ from quorate.consensus.messages import (
     EntryKind,
     Heartbeat,
     HeartbeatReply,
+    Hibernate,
+    Hibernating,
     Message,
     Peer,
     ReadReply,
     ReadRequest,
     RequestVote,
-    Rest,
-    Rests,
     TimeoutNow,
     VoteReply,
-    Wake,
+    Wakeup,
 )
 from quorate.consensus.progress import Mode
 from quorate.consensus.reads import Asker, ReadOutcome
@@ -288,7 +288,7 @@ class Replica(Electing):
             self._answer_stale(message)
             return
         follower = self._followers.get(source)
-        if follower is not None and isinstance(body, AppendReply | HeartbeatReply | Rests):
+        if follower is not None and isinstance(body, AppendReply | HeartbeatReply | Hibernating):
             # Only answers count: a candidate is not in contact with this leader.
             follower.last_seen_at = self.clock()
         match body:
@@ -312,12 +312,12 @@ class Replica(Electing):
                 self._on_read_request(source, body)
             case ReadReply():
                 self._on_read_reply(body)
-            case Rest():
+            case Hibernate():
                 self._follow(source)
                 self._on_rest(source, body)
-            case Rests():
+            case Hibernating():
                 self._on_rests(source, body)
-            case Wake():
+            case Wakeup():
                 self._on_wake(source)
 
     def _stranger(self, message: Message) -> str | None:
@@ -331,7 +331,7 @@ class Replica(Electing):
         if message.source == self.me:
             return "it claims to come from this replica itself"
         if self.log.configuration is None:
-            leads = isinstance(message.body, Append | Heartbeat | Rest)
+            leads = isinstance(message.body, Append | Heartbeat | Hibernate)
             if leads or (self.founds and isinstance(message.body, RequestVote)):
                 return None
             return "this replica has no configuration yet"
@@ -346,7 +346,7 @@ class Replica(Electing):
         match message.body:
             case RequestVote(pre=pre):
                 self._send(message.source, VoteReply(False, pre, message.term))
-            case Append() | Heartbeat() | Rest():
+            case Append() | Heartbeat() | Hibernate():
                 # When it arrives, the sender may lead in our term: confirm nothing.
                 self._send(message.source, HeartbeatReply(0, 0))
             case _:

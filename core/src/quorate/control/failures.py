@@ -3,7 +3,7 @@
 import logging
 from typing import Final
 
-from quorate.groups.refusals import (
+from quorate.shards.refusals import (
     FencedError,
     NotProposedError,
     OutcomeUnknownError,

@@ -11,12 +11,12 @@ from itertools import islice
 from time import perf_counter
 from typing import Final
 
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import pause
 from quorate.plugin import Controller, NodeApi, Rejected, ShardRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import pause
 from quorate.topology.commands.splits import OTHER
 from quorate.topology.replicas.node_shards import NodeShards
 

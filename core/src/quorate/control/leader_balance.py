@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.consensus.progress import Mode
 from quorate.consensus.refusals import NotLeaderError, TransferRefusedError
-from quorate.groups.timing import end, every
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.timing import end, every
 
 if TYPE_CHECKING:
     from quorate.apply.placement import Placement
-    from quorate.groups.shard.shard import Shard
+    from quorate.shards.shard.shard import Shard
 
 _log = logging.getLogger(__name__)
 

@@ -11,11 +11,11 @@ from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.steps import STEP_S, ChangeMembers, Submit, Transfer
-from quorate.groups.topology_rows import is_changing, is_placed, replicas_of, replicas_wanted
 from quorate.plugin import METADATA_GROUP, Controller, NodeApi, Rejected, ShardRef
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.steps import STEP_S, ChangeMembers, Submit, Transfer
+from quorate.shards.topology_rows import is_changing, is_placed, replicas_of, replicas_wanted
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
 from quorate.topology.changes.creation import site_of

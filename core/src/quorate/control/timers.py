@@ -12,11 +12,11 @@ from typing import Final
 from google.protobuf.message import Message
 
 from quorate.control.failures import Backoff, level_of, sentence_of
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end, every
 from quorate.plugin import Rejected, ShardRef, Timer
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import end, every
 
 _log = logging.getLogger(__name__)
 

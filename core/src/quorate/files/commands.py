@@ -13,10 +13,10 @@ from quorate.apply.layers import Layer, Rows
 from quorate.apply.outcomes import WRONG_SHARD
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import SPLITTING, is_changing, shards
 from quorate.plugin import Rejected, keys
 from quorate.plugin.keys import shown
 from quorate.plugin.slots import BITMAP_BYTES, slots_in
+from quorate.shards.topology_rows import SPLITTING, is_changing, shards
 from quorate.storage.families import FILE_SETS, PUBLICATIONS, SYSTEM
 from quorate.v1 import files_pb2 as pb
 

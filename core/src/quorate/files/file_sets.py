@@ -16,13 +16,13 @@ from quorate.apply import file_sets
 from quorate.apply.entries import of_shard
 from quorate.apply.outcomes import Outcome
 from quorate.files.commands import check_ingest, check_room, refuse_dropped
-from quorate.groups.refusals import ExhaustedError, NoLeaderError, NotProposedError
-from quorate.groups.routing.proposing import propose_in_order
-from quorate.groups.shard.shard import Shard
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import ExhaustedError, NoLeaderError, NotProposedError
+from quorate.shards.routing.proposing import propose_in_order
+from quorate.shards.shard.shard import Shard
 from quorate.storage.engine.port import DamagedError, FullError
 from quorate.storage.families import DEADLINE_KEYS, DEADLINES
 from quorate.storage.staged_files import DIGEST_BYTES, StagedFiles

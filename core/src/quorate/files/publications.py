@@ -10,14 +10,14 @@ from google.protobuf.message import Message
 
 from quorate.apply import publications
 from quorate.files.file_sets import FileSets
-from quorate.groups.refusals import ReadTimeoutError
-from quorate.groups.routing.requests import Answer
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import OVER, STEP_S, Change, Order, Propose, Step, Steps
-from quorate.groups.timing import Pause, every
 from quorate.observe.failpoints import failpoint
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.refusals import ReadTimeoutError
+from quorate.shards.routing.requests import Answer
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import OVER, STEP_S, Change, Order, Propose, Step, Steps
+from quorate.shards.timing import Pause, every
 from quorate.v1 import files_pb2 as pb
 
 FAILED: Final = "PUBLICATION_FAILED"

@@ -11,10 +11,10 @@ from google.protobuf.message import Message
 
 from quorate.apply import checks
 from quorate.apply.levels import CHECKED_FROM, CORE
-from quorate.groups.groups import Answer
-from quorate.groups.timing import end, pause
 from quorate.observe.histogram import SECONDS, Histogram
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.router import Answer
+from quorate.shards.timing import end, pause
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import PutCanary, PutCanaryReply

@@ -15,11 +15,11 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end, every
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import end, every
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.events import LOW_KEY, ROWS_END, event_key, index_of_key, oldest_entry

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Final
 
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.shard.leader_transfer import heir_of, is_majority_without
-from quorate.groups.timing import end, every
+from quorate.shards.shard.leader_transfer import heir_of, is_majority_without
+from quorate.shards.timing import end, every
 from quorate.topology.replicas.node_shards import NodeShards
 
 _log = logging.getLogger(__name__)

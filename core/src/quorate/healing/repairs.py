@@ -17,14 +17,14 @@ from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import RefusedError
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.shard.leader_transfer import heir_of
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import Submit
-from quorate.groups.timing import end, pause, until_beat
-from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.shard.leader_transfer import heir_of
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import Submit
+from quorate.shards.timing import end, pause, until_beat
+from quorate.shards.topology_rows import is_placed, replicas_of
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1.control_pb2 import MoveReplica, ShardMember, ShardRow

@@ -20,12 +20,12 @@ from google.protobuf.message import Message
 from quorate.apply import checks
 from quorate.apply.levels import CHECKED_FROM, CORE
 from quorate.apply.outcomes import RowsDifferError
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end, pause, until_beat
 from quorate.healing.repairs import Repairs
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import end, pause, until_beat
 from quorate.storage.data.digest import of_range
 from quorate.storage.engine.port import DamagedError, Engine, EngineError
 from quorate.storage.sums import FileSums

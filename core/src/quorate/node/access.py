@@ -16,7 +16,6 @@ from google.protobuf.descriptor import ServiceDescriptor
 from quorate.config import Settings
 from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.network import PeerNetwork
-from quorate.groups.watching.caches import CacheKeeper
 from quorate.node import admin_rights
 from quorate.node.issuer import Issuer
 from quorate.plugin.access import OPERATIONS, Authority, Open, is_reserved
@@ -32,6 +31,7 @@ from quorate.rpc import (
 from quorate.rpc.channels import SERVICE as NODE_SERVICE
 from quorate.rpc.identities import Identities
 from quorate.rpc.node_service import node_of
+from quorate.shards.watching.caches import CacheKeeper
 
 _log = logging.getLogger(__name__)
 

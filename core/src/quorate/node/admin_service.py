@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from quorate.groups.routing.query_router import QueryRouter
-from quorate.groups.routing.quotas import Quotas
-from quorate.groups.snapshots.parts import BackupError
 from quorate.node.admin_rights import ACCESS, SERVICE
 from quorate.node.leader_tasks import LeaderTasks
 from quorate.node.members import Members
@@ -26,6 +23,9 @@ from quorate.rpc import callers, deadline
 from quorate.rpc.command_service import LONGEST_FENCE
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.server import RpcServer
+from quorate.shards.routing.query_router import QueryRouter
+from quorate.shards.routing.quotas import Quotas
+from quorate.shards.snapshots.parts import BackupError
 from quorate.topology.reshaping import Reshaping
 from quorate.v1 import admin_pb2 as pb
 

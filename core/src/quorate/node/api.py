@@ -17,14 +17,6 @@ from google.protobuf.message import Message
 from pydantic import BaseModel
 
 from quorate.config import Settings
-from quorate.groups.groups import Answer, Groups, Proposal
-from quorate.groups.refusals import NotProposedError
-from quorate.groups.routing import routes
-from quorate.groups.routing.forwarding import Asked
-from quorate.groups.routing.queries import ReadOptions
-from quorate.groups.shard.shard import Shard
-from quorate.groups.watching.caches import CacheKeeper
-from quorate.groups.watching.watches import Watch
 from quorate.node.plugin_metrics import PluginMetrics
 from quorate.plugin import (
     Access,
@@ -49,6 +41,14 @@ from quorate.plugin.node import NODE
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.rpc import callers, deadline
+from quorate.shards.refusals import NotProposedError
+from quorate.shards.router import Answer, Proposal, Router
+from quorate.shards.routing import routes
+from quorate.shards.routing.forwarding import Asked
+from quorate.shards.routing.queries import ReadOptions
+from quorate.shards.shard.shard import Shard
+from quorate.shards.watching.caches import CacheKeeper
+from quorate.shards.watching.watches import Watch
 from quorate.v1 import command_pb2 as pb
 
 R = TypeVar("R", bound=Message)
@@ -64,7 +64,7 @@ OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 class _Ordered:
     """A plugin's stream of ordered commands."""
 
-    def __init__(self, catalog: Catalog, groups: Groups, caller: Caller) -> None:
+    def __init__(self, catalog: Catalog, groups: Router, caller: Caller) -> None:
         self._catalog: Final = catalog
         self._groups: Final = groups
         self._stream: Final = groups.ordered(caller=caller)
@@ -116,13 +116,13 @@ class PluginNode:
     """The node as its plugins see it; all of them share one.
 
     Within a call the deadline of the caller bounds commands and queries, otherwise the node's own
-    timeout. A command also raises what `Groups.propose` does; if its session has not kept its
+    timeout. A command also raises what `Router.propose` does; if its session has not kept its
     answer, it is answered with an empty `reply`.
     """
 
     _settings: Settings
     _catalog: Catalog
-    _groups: Groups
+    _groups: Router
     _caches: Sequence[CacheKeeper]
     _metrics: PluginMetrics
     _open_watch: OpenWatch

@@ -17,9 +17,9 @@ from cryptography import x509
 from quorate.client.tls import PasswordError, no_password
 from quorate.config.sections import TlsSection
 from quorate.consensus.peer.streams import Certified, PeerTls
-from quorate.groups.timing import end, every
 from quorate.node import certified
 from quorate.node.certified import Certificate
+from quorate.shards.timing import end, every
 
 _log = logging.getLogger(__name__)
 

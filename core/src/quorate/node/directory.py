@@ -14,11 +14,11 @@ from quorate.config.workers import worker_name
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.snapshots import backup, replay
-from quorate.groups.snapshots.backup import Backup
-from quorate.groups.snapshots.parts import BackupError
 from quorate.healing import giving_up
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.snapshots import backup, replay
+from quorate.shards.snapshots.backup import Backup
+from quorate.shards.snapshots.parts import BackupError
 from quorate.storage import durably
 from quorate.storage.archive import Archive, ArchiveError
 from quorate.storage.data.home import DiskHome

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from quorate.groups.refusals import NotServingError
-from quorate.groups.timing import pause
 from quorate.rpc.methods import Behaviour, fail
+from quorate.shards.refusals import NotServingError
+from quorate.shards.timing import pause
 
 
 class Gate:

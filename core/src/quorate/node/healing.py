@@ -3,7 +3,6 @@
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final
 
-from quorate.groups.routing.requests import Answer
 from quorate.healing.canary import Canary
 from quorate.healing.event_histories import EventHistories
 from quorate.healing.full_disk import FullDisk
@@ -12,6 +11,7 @@ from quorate.healing.scrub import Scrub
 from quorate.node.ground import Ground
 from quorate.node.replicas import Replicas
 from quorate.rpc.asking import wall_ms
+from quorate.shards.routing.requests import Answer
 from quorate.topology.replicas.census import Census
 
 

@@ -13,15 +13,15 @@ from quorate.control.leader_balance import LeaderBalance, Leadership, leadership
 from quorate.control.placement import Placement
 from quorate.control.runner import Changes, Runner, Withdraw
 from quorate.control.timers import Timers
-from quorate.groups.groups import Groups
-from quorate.groups.refusals import NoLeaderError
-from quorate.groups.shard.leader_transfer import check_ready, heir_of, transfer
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import pause
 from quorate.node import tuning
 from quorate.node.ground import Ground
 from quorate.plugin import Invalid, NodeApi, ShardRef
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import NoLeaderError
+from quorate.shards.router import Router
+from quorate.shards.shard.leader_transfer import check_ready, heir_of, transfer
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import pause
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.topology.reshaping import Reshaping
@@ -37,7 +37,7 @@ class LeaderTasks:
         self,
         ground: Ground,
         shards: NodeShards,
-        groups: Groups,
+        groups: Router,
         api: NodeApi,
         changes: Changes,
         withdraw: Withdraw,

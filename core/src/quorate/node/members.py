@@ -15,16 +15,16 @@ from quorate.config.sections import Name
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError
 from quorate.control.placement import Placement
-from quorate.groups.groups import Answer, Groups
-from quorate.groups.refusals import NoLeaderError, NotProposedError, OutcomeUnknownError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import PASSING
-from quorate.groups.timing import Pause, pause
-from quorate.groups.topology_rows import CHANGE_OVER
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.asking import NodeMemberSteps
+from quorate.shards.refusals import NoLeaderError, NotProposedError, OutcomeUnknownError
+from quorate.shards.router import Answer, Router
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import PASSING
+from quorate.shards.timing import Pause, pause
+from quorate.shards.topology_rows import CHANGE_OVER
 from quorate.storage.families import MEMBERS
 from quorate.topology.changes.creation import difference_of
 from quorate.topology.changes.members import (
@@ -77,7 +77,7 @@ class Members:
     def __init__(
         self,
         shards: NodeShards,
-        groups: Groups,
+        groups: Router,
         steps: MemberSteps,
         peers: Peers,
         placement: Placement,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quorate.groups.timing import every
+from quorate.shards.timing import every
 
 #: Interval between checks of the resident memory.
 LOOK_S: Final = 2.0

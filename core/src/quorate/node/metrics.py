@@ -13,8 +13,6 @@ from quorate import plugin
 from quorate.consensus.inherited import ROLE_NAMES
 from quorate.control.runner import Runner, State
 from quorate.control.timers import Timers
-from quorate.groups.shard.capacity import FairShare, free_bytes_of
-from quorate.groups.shard.shard import Shard, ShardStatus
 from quorate.node.alerts import ALERTS
 from quorate.node.ground import Ground
 from quorate.node.healing import Healing
@@ -24,6 +22,8 @@ from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.watching import Watching
 from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
+from quorate.shards.shard.capacity import FairShare, free_bytes_of
+from quorate.shards.shard.shard import Shard, ShardStatus
 from quorate.storage.engine.port import Engine
 
 

@@ -16,10 +16,6 @@ from quorate.config import Settings
 from quorate.consensus.refusals import MemoryLostError
 from quorate.files.file_sets import FileSets
 from quorate.files.publications import Publications
-from quorate.groups.groups import Groups
-from quorate.groups.routing.quotas import Quotas
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end
 from quorate.node import tuning
 from quorate.node.access import Trust, authority_known, authority_of, identities_of, is_taken
 from quorate.node.api import PluginNode
@@ -49,6 +45,10 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.file_service import NodeFilePeers
 from quorate.rpc.forwarder import NodeForwarder
+from quorate.shards.router import Router
+from quorate.shards.routing.quotas import Quotas
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import end
 from quorate.storage.engine.port import DamagedError
 from quorate.topology.commands.routes import ROUTES
 
@@ -380,10 +380,10 @@ def _watching_of(ground: Ground, replicas: Replicas, peers: Peers, quotas: Quota
 
 def _groups_of(
     ground: Ground, replicas: Replicas, peers: Peers, quotas: Quotas, authority: Authority
-) -> Groups:
+) -> Router:
     limits, shard_settings = ground.settings.limits, tuning.shard_settings(ground.settings)
     audit, traces = ground.recordings.audit, ground.recordings.traces
-    return Groups(
+    return Router(
         replicas.shards.me.node,
         ground.catalog,
         replicas.shards,

@@ -16,10 +16,6 @@ from quorate.consensus.formation import Introduction
 from quorate.consensus.liveness import Liveness
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import IntroductionRefusedError, PeerHooks, PeerNetwork
-from quorate.groups.shard.shard import Shard
-from quorate.groups.snapshots.queue import SnapshotQueue, SnapshotReceiver
-from quorate.groups.snapshots.rpc import NetworkSnapshots
-from quorate.groups.timing import end, every, pause
 from quorate.node import tuning
 from quorate.node.forming import Forming
 from quorate.node.ground import Ground
@@ -29,6 +25,10 @@ from quorate.plugin.shard_id import METADATA
 from quorate.rpc.asking import NodeClocks, NodeMembership
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.server import RpcServer
+from quorate.shards.shard.shard import Shard
+from quorate.shards.snapshots.queue import SnapshotQueue, SnapshotReceiver
+from quorate.shards.snapshots.rpc import NetworkSnapshots
+from quorate.shards.timing import end, every, pause
 from quorate.storage.families import MEMBERS, NODES
 from quorate.storage.rows import value_of
 from quorate.topology.replicas.census import Census

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.control.placement import Placement
-from quorate.groups.groups import Groups
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.router import Router
 from quorate.topology.planner import Move
 from quorate.topology.replicas.census import Census
 from quorate.v1 import admin_pb2 as pb
@@ -19,7 +19,7 @@ class Placing:
     """Shows the placement, and proposes changes of it to metadata/0."""
 
     _placement: Placement
-    _groups: Groups
+    _groups: Router
     _census: Census
 
     async def show(self) -> pb.PlacementResponse:

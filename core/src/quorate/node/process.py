@@ -18,7 +18,6 @@ from quorate.config.files import raise_open_files
 from quorate.consensus.formation import FormationRefusedError
 from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.shard.removal import RemovedError
 from quorate.healing.giving_up import give_up
 from quorate.node.certificates import CertificateError
 from quorate.node.directory import (
@@ -38,6 +37,7 @@ from quorate.observe.http import Site
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.asking import wall_ms
 from quorate.rpc.server import ServingRefusedError
+from quorate.shards.shard.removal import RemovedError
 from quorate.storage.engine.port import EngineError
 from quorate.topology.replicas.damage import StoppedBeforeError, is_damage
 from quorate.topology.replicas.declaration import GroupsDifferError, ReleaseTooOldError

@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Final
 
 from quorate.consensus.messages import Peer
-from quorate.groups.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import Pause, pause
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.refusals import ReadTimeoutError, UnknownShardError, UnreadableError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import Pause, pause
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from quorate.config import Settings
-from quorate.groups.timing import end
 from quorate.node import admin_rights
 from quorate.observe.audit import AuditLog
 from quorate.observe.recorder import FILE, Recorder
 from quorate.plugin.catalog import Catalog
 from quorate.rpc.auditing import Audit, admin_methods
 from quorate.rpc.server import ServingRefusedError
+from quorate.shards.timing import end
 
 if TYPE_CHECKING:
     from quorate.observe.collector import Collector

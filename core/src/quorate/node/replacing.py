@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from quorate.consensus.messages import Peer
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.timing import end, pause
 from quorate.healing import giving_up
 from quorate.healing.repairs import Damage, Repairs
 from quorate.node.directory import NodeDirectory
@@ -17,6 +15,8 @@ from quorate.node.members import Members
 from quorate.node.peers import Peers
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import METADATA
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.timing import end, pause
 from quorate.topology.changes.members import member_row
 from quorate.topology.replicas.node_shards import NodeShards
 

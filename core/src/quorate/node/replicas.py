@@ -13,17 +13,17 @@ from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms
 from quorate.consensus.formation import cluster_id
 from quorate.consensus.membership import Configuration
-from quorate.groups.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
-from quorate.groups.shard.context import ReplicaContext, ShardFiles, ShardHooks
-from quorate.groups.shard.log_keeper import SyncTurns, TailJournal
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import Submit
 from quorate.node import tuning
 from quorate.node.directory import NodeDirectory
 from quorate.node.ground import Ground
 from quorate.node.peers import Peers, addresses_of
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.asking import wall_ms
+from quorate.shards.shard.capacity import FreeSpace, LoopBudget, free_bytes_of
+from quorate.shards.shard.context import ReplicaContext, ShardFiles, ShardHooks
+from quorate.shards.shard.log_keeper import SyncTurns, TailJournal
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import Submit
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
 from quorate.storage.log.sync_loop import SyncLoop

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from quorate.groups.groups import Groups
 from quorate.node.api import PluginNode
 from quorate.node.ground import Ground
 from quorate.node.peers import Peers
 from quorate.node.replicas import Replicas
+from quorate.shards.router import Router
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,5 +16,5 @@ class Rooms:
     ground: Ground
     replicas: Replicas
     peers: Peers
-    groups: Groups
+    groups: Router
     api: PluginNode

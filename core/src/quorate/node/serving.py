@@ -13,7 +13,6 @@ from quorate.config.sections import DEFAULT_TOKEN
 from quorate.consensus.peer.streams import SERVICE as PEER_SERVICE
 from quorate.files.file_sets import FileSets
 from quorate.files.publications import Publications
-from quorate.groups.watching.views import HeldViews
 from quorate.node import admin_rights, tuning
 from quorate.node.access import Trust
 from quorate.node.gate import Gate
@@ -39,6 +38,7 @@ from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer, ServingRefusedError
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
+from quorate.shards.watching.views import HeldViews
 from quorate.v1 import snapshot_pb2
 from quorate.v1.node_pb2 import ClockResponse
 

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end, every
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import end, every
 from quorate.topology.replicas.node_shards import NodeShards
 
 _log = logging.getLogger(__name__)

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.apply import levels
-from quorate.groups.refusals import UnreadableError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.topology_rows import replicas_of
 from quorate.healing.repairs import Repairs
 from quorate.node.ground import Ground
 from quorate.node.leader_tasks import LeaderTasks
@@ -17,6 +14,9 @@ from quorate.node.replicas import Replicas
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
 from quorate.rpc.asking import wall_ms
+from quorate.shards.refusals import UnreadableError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.topology_rows import replicas_of
 from quorate.storage.data.record import AppliedRecord
 from quorate.topology.replicas.census import Census
 from quorate.topology.replicas.node_shards import NodeShards

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.groups.timing import end, pause
+from quorate.shards.timing import end, pause
 from quorate.v1 import admin_pb2 as pb
 
 #: Interval between checks for changes while a client follows.

@@ -8,8 +8,8 @@ from quorate.config import LimitsSection, Settings
 from quorate.consensus.peer.streams import StreamLimits
 from quorate.consensus.timing import Limits, Timing
 from quorate.control.growth import Bounds
-from quorate.groups.shard.log_keeper import LogPolicy
-from quorate.groups.shard.settings import ShardSettings
+from quorate.shards.shard.log_keeper import LogPolicy
+from quorate.shards.shard.settings import ShardSettings
 
 #: Room in an entry besides the effects of its largest command and the recorded answer.
 _ENTRY_SLACK: Final = 1 << 20

@@ -8,10 +8,6 @@ from typing import Final
 
 from quorate.apply import cuts, effects, file_sets, levels, publications
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.groups.groups import Groups
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.snapshots.backup import Backup, parts
-from quorate.groups.snapshots.parts import MANIFEST, BackupError, FilePart
 from quorate.http2.grpc.client_call import CallError
 from quorate.node.replicas import Replicas
 from quorate.observe.failpoints import failpoint
@@ -20,6 +16,10 @@ from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import BITMAP_BYTES
 from quorate.rpc.channels import NodeChannels, UnreachableError
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.router import Router
+from quorate.shards.snapshots.backup import Backup, parts
+from quorate.shards.snapshots.parts import MANIFEST, BackupError, FilePart
 from quorate.storage.data.checkpoint import Manifest
 from quorate.storage.families import FILE_SETS, PUBLICATIONS, SLOTS
 from quorate.topology.replicas.node_shards import NodeShards
@@ -211,7 +211,7 @@ class Upkeep:
     """Carries out the operations of an operator on all shards of the cluster."""
 
     def __init__(
-        self, catalog: Catalog, shards: NodeShards, groups: Groups, channels: NodeChannels
+        self, catalog: Catalog, shards: NodeShards, groups: Router, channels: NodeChannels
     ) -> None:
         self._catalog: Final = catalog
         self._shards: Final = shards

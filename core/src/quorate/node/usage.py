@@ -9,11 +9,11 @@ from itertools import islice
 from time import perf_counter
 from typing import Final
 
-from quorate.groups.groups import Groups
-from quorate.groups.shard.shard import Shard
-from quorate.groups.timing import end, pause
 from quorate.plugin import keys
 from quorate.plugin.catalog import Catalog
+from quorate.shards.router import Router
+from quorate.shards.shard.shard import Shard
+from quorate.shards.timing import end, pause
 from quorate.storage.rows import REVISION
 from quorate.topology.replicas.node_shards import NodeShards
 from quorate.v1 import quota_pb2 as pb
@@ -42,7 +42,7 @@ class TenantUsage:
         self,
         catalog: Catalog,
         shards: NodeShards,
-        groups: Groups,
+        groups: Router,
         loop: asyncio.AbstractEventLoop,
         *,
         every_s: float = EVERY_S,

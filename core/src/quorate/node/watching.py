@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from typing import Final
 
-from quorate.groups.refusals import UnreadableError
-from quorate.groups.routing.quotas import FAMILIES, Quotas
-from quorate.groups.shard.shard import Shard
-from quorate.groups.watching.caches import CacheKeeper
-from quorate.groups.watching.mirrors import Mirrors
-from quorate.groups.watching.watches import Watch, Watches
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.rpc.channels import NodeChannels
 from quorate.rpc.feeds import NodeFeeds
+from quorate.shards.refusals import UnreadableError
+from quorate.shards.routing.quotas import FAMILIES, Quotas
+from quorate.shards.shard.shard import Shard
+from quorate.shards.watching.caches import CacheKeeper
+from quorate.shards.watching.mirrors import Mirrors
+from quorate.shards.watching.watches import Watch, Watches
 from quorate.topology.replicas.node_shards import NodeShards
 
 

@@ -9,13 +9,13 @@ from google.rpc import status_pb2
 
 from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Peer
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
-from quorate.groups.shard.removal import Membership
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.status import DETAILS_KEY, error_of
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnansweredInTimeError
+from quorate.shards.shard.removal import Membership
 from quorate.topology.changes.members import AskedStep, StepTaken
 from quorate.v1 import node_pb2
 

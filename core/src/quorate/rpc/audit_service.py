@@ -5,13 +5,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Final
 
-from quorate.groups.routing.query_router import QueryRouter
 from quorate.observe.audit import AuditLog, LaggingError, line
 from quorate.plugin import Access, Invalid, Rejected
 from quorate.plugin.access import OPERATIONS
 from quorate.plugin.needs import needs_of_core
 from quorate.rpc import deadline
 from quorate.rpc.server import RpcServer
+from quorate.shards.routing.query_router import QueryRouter
 from quorate.v1 import audit_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["AuditService"]

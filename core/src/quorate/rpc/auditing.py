@@ -19,7 +19,6 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
 from google.rpc import code_pb2, error_details_pb2
 
-from quorate.groups.routing.requests import Answer, Answered
 from quorate.observe.audit import AuditLog
 from quorate.plugin import Command, keys
 from quorate.plugin.catalog import Catalog
@@ -28,6 +27,7 @@ from quorate.rpc import callers
 from quorate.rpc.calls import code_of, gone
 from quorate.rpc.methods import Behaviour, Context
 from quorate.rpc.status import detail, status_of
+from quorate.shards.routing.requests import Answer, Answered
 from quorate.v1.batch_pb2 import ItemRefusal
 
 _log = logging.getLogger(__name__)

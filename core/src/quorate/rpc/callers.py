@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from quorate.groups.routing.forwarding import Asked
 from quorate.plugin import Caller
 from quorate.plugin.node import NODE
 from quorate.rpc.methods import Context
+from quorate.shards.routing.forwarding import Asked
 
 #: A caller that has proved no name.
 NOBODY: Final = Caller()

@@ -8,11 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from quorate.config.sections import LimitsSection
-from quorate.groups.groups import Answer, Groups, Proposal
-from quorate.groups.refusals import OutcomeUnknownError
-from quorate.groups.routing import routes
-from quorate.groups.routing.ordered_stream import OrderedStream
-from quorate.groups.routing.requests import Answered
 from quorate.plugin import Access, Fence, Invalid, SessionRef
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.needs import needs_of_core
@@ -20,6 +15,11 @@ from quorate.rpc import callers, deadline
 from quorate.rpc.command_stream import CommandStream
 from quorate.rpc.methods import Context, failed_status
 from quorate.rpc.server import RpcServer
+from quorate.shards.refusals import OutcomeUnknownError
+from quorate.shards.router import Answer, Proposal, Router
+from quorate.shards.routing import routes
+from quorate.shards.routing.ordered_stream import OrderedStream
+from quorate.shards.routing.requests import Answered
 from quorate.v1 import command_pb2 as pb, entry_pb2
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["CommandService"]
@@ -40,7 +40,7 @@ _PARTS: Final = 4
 class CommandService:
     """Takes public commands alone: internal ones are refused like unknown ones."""
 
-    _groups: Groups
+    _groups: Router
     _catalog: Catalog
     _limits: LimitsSection
 
@@ -219,7 +219,7 @@ class CommandService:
 class _Deadlines:
     """The deadlines of the commands of one message, computed once for each timeout."""
 
-    def __init__(self, groups: Groups) -> None:
+    def __init__(self, groups: Router) -> None:
         self._groups: Final = groups
         remaining_s = deadline.remaining_s()
         self._call: Final = float("inf") if remaining_s is None else groups.deadline(remaining_s)

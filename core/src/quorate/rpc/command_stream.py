@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from quorate.config.sections import LimitsSection
-from quorate.groups.groups import Answer
-from quorate.groups.routing.requests import Answered
+from quorate.shards.router import Answer
+from quorate.shards.routing.requests import Answered
 from quorate.v1.command_pb2 import Command, CommandAnswer, NumberedAnswer, StreamResponse
 
 #: About how many bytes of answers go into one message.

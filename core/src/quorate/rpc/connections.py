@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from quorate.groups.refusals import ExhaustedError
-from quorate.groups.shard.capacity import FairShare
-from quorate.groups.timing import end, every
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.server import Coming, Refusal
 from quorate.plugin import Caller
 from quorate.rpc.methods import failed_status
 from quorate.rpc.status import DETAILS_KEY
+from quorate.shards.refusals import ExhaustedError
+from quorate.shards.shard.capacity import FairShare
+from quorate.shards.timing import end, every
 
 #: The interval between two checks.
 LOOK_S: Final = 1.0

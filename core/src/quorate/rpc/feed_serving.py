@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import suppress
 from typing import Final
 
-from quorate.groups.refusals import UnreadableError
-from quorate.groups.watching.feeds import Feed, Lost, OpenFeed, Page, Seen, Start
 from quorate.plugin import Invalid, RowEvent
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import UnreadableError
+from quorate.shards.watching.feeds import Feed, Lost, OpenFeed, Page, Seen, Start
 from quorate.v1 import node_pb2 as pb
 
 #: The interval at which a reader learns the age and the progress of the replica's state, while

@@ -7,15 +7,15 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from quorate.groups.refusals import ReadTimeoutError, UnreadableError
-from quorate.groups.timing import Pause
-from quorate.groups.watching.feeds import Feed, Lost, Page, Seen, Selection, Start, emitted
-from quorate.groups.watching.watches import ReadPoint, Watches
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
+from quorate.shards.refusals import ReadTimeoutError, UnreadableError
+from quorate.shards.timing import Pause
+from quorate.shards.watching.feeds import Feed, Lost, Page, Seen, Selection, Start, emitted
+from quorate.shards.watching.watches import ReadPoint, Watches
 from quorate.v1 import node_pb2, watch_pb2
 
 _log = logging.getLogger(__name__)

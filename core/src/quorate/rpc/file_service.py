@@ -9,7 +9,6 @@ from typing import Final
 from quorate.consensus.peer.wire import Handshake
 from quorate.files.file_sets import FETCH_S, FileSets
 from quorate.files.publications import Publications
-from quorate.groups.refusals import ExhaustedError
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import Access, Invalid, Stub
@@ -22,6 +21,7 @@ from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_serving import parsed_shard
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
+from quorate.shards.refusals import ExhaustedError
 from quorate.v1 import files_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["FileService"]

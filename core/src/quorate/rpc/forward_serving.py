@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from quorate.apply.entries import Copies, LoggedCommand, Stamp
-from quorate.groups.groups import Groups
-from quorate.groups.routing.proposing import Result
 from quorate.observe import requests as call_ids
 from quorate.plugin import Fence, Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.methods import failed_status
+from quorate.shards.router import Router
+from quorate.shards.routing.proposing import Result
 from quorate.v1 import node_pb2
 
 Write = Callable[[node_pb2.ForwardResponse], Awaitable[None]]
@@ -31,7 +31,7 @@ class ForwardServing:
 
     def __init__(
         self,
-        groups: Groups,
+        groups: Router,
         refused: Callable[[], Exception | None],
         under_way: Callable[[], AbstractContextManager[None]],
     ) -> None:

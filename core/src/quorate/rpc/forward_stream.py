@@ -10,19 +10,19 @@ from typing import Any, Final
 
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import Outcome, Refusal
-from quorate.groups.refusals import (
-    NotProposedError,
-    NotProposedInTimeError,
-    OutcomeUnknownError,
-    UnansweredInTimeError,
-)
-from quorate.groups.routing.forwarding import weight
-from quorate.groups.routing.proposing import Result
 from quorate.http2.grpc.client_call import CallError
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import ADMITTED_KEY, NodeChannels, UnreachableError
 from quorate.rpc.status import error_of
+from quorate.shards.refusals import (
+    NotProposedError,
+    NotProposedInTimeError,
+    OutcomeUnknownError,
+    UnansweredInTimeError,
+)
+from quorate.shards.routing.forwarding import weight
+from quorate.shards.routing.proposing import Result
 from quorate.v1 import entry_pb2, node_pb2
 
 #: Time for a node to admit this one; an unreachable node is detected earlier.

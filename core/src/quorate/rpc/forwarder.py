@@ -10,20 +10,6 @@ from google.rpc import status_pb2
 
 from quorate.apply.entries import LoggedCommand
 from quorate.config.sections import LimitsSection
-from quorate.groups.refusals import (
-    ReadTimeoutError,
-    UnreadableError,
-)
-from quorate.groups.routing.forwarding import (
-    AsOf,
-    ForwardedAnswers,
-    ForwardedQuery,
-    run_bytes,
-)
-from quorate.groups.routing.proposing import Result
-from quorate.groups.shard.capacity import Admission
-from quorate.groups.shard.settings import ShardSettings
-from quorate.groups.timing import Alarm
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.observe import requests
@@ -31,6 +17,20 @@ from quorate.plugin.shard_id import ShardId
 from quorate.rpc.channels import NodeChannels, UnreachableError
 from quorate.rpc.forward_stream import GRACE_S, ForwardedRun, ForwardStream
 from quorate.rpc.status import DETAILS_KEY, error_of
+from quorate.shards.refusals import (
+    ReadTimeoutError,
+    UnreadableError,
+)
+from quorate.shards.routing.forwarding import (
+    AsOf,
+    ForwardedAnswers,
+    ForwardedQuery,
+    run_bytes,
+)
+from quorate.shards.routing.proposing import Result
+from quorate.shards.shard.capacity import Admission
+from quorate.shards.shard.settings import ShardSettings
+from quorate.shards.timing import Alarm
 from quorate.v1 import node_pb2
 
 if TYPE_CHECKING:

@@ -10,9 +10,6 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.groups.refusals import NotServingError, UnreadableError
-from quorate.groups.routing.forwarding import Asked
-from quorate.groups.timing import end, every
 from quorate.plugin import Caller, Invalid, Rejected
 from quorate.plugin.access import (
     OF_NODES,
@@ -29,6 +26,9 @@ from quorate.plugin.needs import Need
 from quorate.plugin.services import Method
 from quorate.rpc import callers
 from quorate.rpc.methods import Behaviour, Context, fail
+from quorate.shards.refusals import NotServingError, UnreadableError
+from quorate.shards.routing.forwarding import Asked
+from quorate.shards.timing import end, every
 
 #: The delay until a revocation ends open calls.
 LOOK_S: Final = 0.25

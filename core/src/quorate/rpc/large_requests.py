@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
-from quorate.groups.shard.capacity import Admission
+from quorate.shards.shard.capacity import Admission
 
 #: A request of this size holds hundreds of items, which take milliseconds.
 LARGE_BYTES: Final = 96 << 10

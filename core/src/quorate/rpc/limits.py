@@ -16,8 +16,13 @@ import grpc.aio
 
 from quorate.config.files import open_files
 from quorate.config.sections import LimitsSection
-from quorate.groups.refusals import ExhaustedError, SlowReaderError
-from quorate.groups.routing.quotas import (
+from quorate.http2.grpc.server_call import ServerCall
+from quorate.plugin.access import Authority, Open
+from quorate.rpc import callers
+from quorate.rpc.connections import Connections, address_of
+from quorate.rpc.methods import Behaviour, Context, fail
+from quorate.shards.refusals import ExhaustedError, SlowReaderError
+from quorate.shards.routing.quotas import (
     CALLS,
     IDENTITY,
     TENANT,
@@ -26,13 +31,8 @@ from quorate.groups.routing.quotas import (
     Subject,
     subject_of,
 )
-from quorate.groups.shard.capacity import FairShare
-from quorate.groups.timing import end, every
-from quorate.http2.grpc.server_call import ServerCall
-from quorate.plugin.access import Authority, Open
-from quorate.rpc import callers
-from quorate.rpc.connections import Connections, address_of
-from quorate.rpc.methods import Behaviour, Context, fail
+from quorate.shards.shard.capacity import FairShare
+from quorate.shards.timing import end, every
 
 WATCH: Final = "/quorate.v1.WatchService/Watch"
 #: The interval between two checks for idle connections and unread answers.

@@ -16,7 +16,6 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 
 from quorate.config.sections import LimitsSection
 from quorate.consensus.peer.streams import end_call
-from quorate.groups.routing.routes import check_size
 from quorate.http2.grpc.codes import Code
 from quorate.http2.grpc.context import CallContext
 from quorate.http2.grpc.server_call import AbortError
@@ -26,6 +25,7 @@ from quorate.plugin import Invalid, Rejected
 from quorate.rpc import deadline
 from quorate.rpc.large_requests import LargeRequests
 from quorate.rpc.status import DETAILS_KEY, detail, status_of
+from quorate.shards.routing.routes import check_size
 
 _log = logging.getLogger(__name__)
 

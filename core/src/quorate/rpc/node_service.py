@@ -8,11 +8,6 @@ from typing import Final
 from quorate.consensus.peer.network import PeerNetwork
 from quorate.consensus.peer.streams import certificate
 from quorate.consensus.peer.wire import Handshake, MalformedMessageError, decode_handshake
-from quorate.groups.groups import Groups
-from quorate.groups.refusals import NotProposedError
-from quorate.groups.routing.forwarding import ForwardedQuery
-from quorate.groups.shard.removal import Membership
-from quorate.groups.watching.watches import Watches
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
@@ -22,6 +17,11 @@ from quorate.rpc.forward_serving import ForwardServing, parsed_shard
 from quorate.rpc.identities import Guard
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
+from quorate.shards.refusals import NotProposedError
+from quorate.shards.router import Router
+from quorate.shards.routing.forwarding import ForwardedQuery
+from quorate.shards.shard.removal import Membership
+from quorate.shards.watching.watches import Watches
 from quorate.topology.changes.members import AskedStep, Goal, StepTaken
 from quorate.v1 import node_pb2 as pb
 
@@ -36,7 +36,7 @@ class NodeService:
     """Answers a node with a handshake that the peers' streams accept, too."""
 
     _network: PeerNetwork
-    _groups: Groups
+    _groups: Router
     _membership: Callable[[ShardId], Membership | None]
     _change_member: Callable[[AskedStep], Awaitable[StepTaken]]
     _wall_ms: Callable[[], int]

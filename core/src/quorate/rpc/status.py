@@ -16,10 +16,10 @@ from google.rpc import code_pb2, error_details_pb2, status_pb2
 from quorate.apply.outcomes import TOO_LARGE, TOO_SLOW, UNKNOWN_COMMAND
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import TransferRefusedError
-from quorate.groups import refusals
 from quorate.observe import requests
 from quorate.plugin import Invalid, Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.shards import refusals
 
 DOMAIN: Final = "quorate"
 #: The trailing metadata in which gRPC carries the details of a status.

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from struct import pack
 from typing import Final
 
-from quorate.groups.refusals import UnreadableError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.watching.views import LONGEST_TTL_S, TTL_S, HeldViews
 from quorate.plugin import Access, Invalid
 from quorate.plugin.access import denied, needed
 from quorate.plugin.catalog import Catalog
@@ -18,6 +15,9 @@ from quorate.rpc import callers, deadline
 from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
+from quorate.shards.refusals import UnreadableError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.watching.views import LONGEST_TTL_S, TTL_S, HeldViews
 from quorate.v1 import view_pb2 as pb
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ViewService"]

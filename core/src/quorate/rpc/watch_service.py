@@ -8,10 +8,6 @@ from typing import Any, Final, TypeAlias
 
 from google.protobuf import descriptor_pool
 
-from quorate.groups.refusals import UnreadableError
-from quorate.groups.watching import watches
-from quorate.groups.watching.feeds import Seen
-from quorate.groups.watching.tokens import InvalidTokenError, WatchToken
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import Access, Invalid, RowEvent
 from quorate.plugin.access import EVERY, Authority, Rights, denied, needed
@@ -23,6 +19,10 @@ from quorate.rpc import callers, deadline
 from quorate.rpc.limits import caller_in
 from quorate.rpc.methods import Context
 from quorate.rpc.server import RpcServer
+from quorate.shards.refusals import UnreadableError
+from quorate.shards.watching import watches
+from quorate.shards.watching.feeds import Seen
+from quorate.shards.watching.tokens import InvalidTokenError, WatchToken
 from quorate.v1 import watch_pb2 as pb
 
 #: Watches that are opened in a turn: each takes a fraction of a millisecond of the loop.

@@ -8,9 +8,9 @@ from typing import Any, TypeVar, cast
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
-from quorate.groups.routing import queries
 from quorate.plugin import Query, Rejected, splitting
 from quorate.plugin.catalog import Catalog
+from quorate.shards.routing import queries
 from quorate.testing.shard import MemoryShard, Outcome
 from quorate.v1.batch_pb2 import BatchReply
 

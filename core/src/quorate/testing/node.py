@@ -20,10 +20,6 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.sessions import number_at
 from quorate.apply.slot_set import SlotSet
 from quorate.config.sections import LimitsSection
-from quorate.groups.refusals import LeaderlessError
-from quorate.groups.routing import queries, routes as routing
-from quorate.groups.routing.admitting import admitted_rest
-from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import (
     Access,
     Answers,
@@ -52,6 +48,10 @@ from quorate.plugin.resource.serving import Servicer
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import batch_of, of_item, only_reply
 from quorate.plugin.slots import even_cut
+from quorate.shards.refusals import LeaderlessError
+from quorate.shards.routing import queries, routes as routing
+from quorate.shards.routing.admitting import admitted_rest
+from quorate.shards.routing.slot_map import SlotMap
 from quorate.storage.families import SLOTS
 from quorate.testing.answers import copy_of, reply_of, run_query, shard_reply, shown, typed
 from quorate.testing.installed import catalog_of

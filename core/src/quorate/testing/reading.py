@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from google.protobuf.message import DecodeError, Message
 
-from quorate.groups.routing.queries import bounded, reads_of
 from quorate.plugin import Invalid, Query, Reader, Rejected, UndeclaredFamilyError, keys
 from quorate.plugin.catalog import Catalog
+from quorate.shards.routing.queries import bounded, reads_of
 from quorate.testing.probes import watched
 from quorate.testing.shard import MemoryShard
 

@@ -21,12 +21,12 @@ from quorate.apply.outcomes import Outcome, ReplicaStoppedError
 from quorate.apply.program import families_of, mirrored
 from quorate.config.sections import LimitsSection
 from quorate.consensus.messages import Entry, EntryKind
-from quorate.groups.routing.routes import route
-from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin import Fence, Row
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
+from quorate.shards.routing.routes import route
+from quorate.shards.routing.slot_map import SlotMap
 from quorate.storage.data.home import MemoryHome
 from quorate.testing.shard import MemoryShard, command_of
 from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, MirroredRow

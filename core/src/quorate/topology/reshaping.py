@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from quorate.apply.freezes import NOT_YET
-from quorate.groups.groups import Groups
-from quorate.groups.refusals import NotProposedError, UnreadableError
-from quorate.groups.routing.forwarding import LocalShards
-from quorate.groups.shard.shard import Shard
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slots_in
+from quorate.shards.refusals import NotProposedError, UnreadableError
+from quorate.shards.router import Router
+from quorate.shards.routing.forwarding import LocalShards
+from quorate.shards.shard.shard import Shard
 from quorate.topology.changes.merge import check_alike, rows_in
 from quorate.topology.commands.merges import check_mergeable, check_pair, common_ancestor
 from quorate.topology.commands.splits import check_splittable, parts_of
@@ -46,7 +46,7 @@ class Reshaping:
     """Proposes splits and merges to metadata/0, for the leaders of shards to carry out."""
 
     _shards: Shards
-    _groups: Groups
+    _groups: Router
 
     async def split(
         self, shard: ShardId, into: int, *, check_only: bool = False, most_shards: int = 0

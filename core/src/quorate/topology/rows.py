@@ -5,9 +5,9 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from quorate.groups.topology_rows import CHANGE_UNDER_WAY, MOVING, is_changing, rows_of
 from quorate.plugin import Rejected, Txn, keys
 from quorate.plugin.slots import BITMAP_BYTES
+from quorate.shards.topology_rows import CHANGE_UNDER_WAY, MOVING, is_changing, rows_of
 from quorate.storage.families import MEMBERS, SHARDS
 from quorate.v1 import control_pb2 as pb
 

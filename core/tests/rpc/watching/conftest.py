@@ -18,10 +18,6 @@ from quorate.consensus.formation import Introduction
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerHooks, PeerNetwork
-from quorate.groups.shard.shard import Shard
-from quorate.groups.watching.feeds import PageLimits
-from quorate.groups.watching.views import HeldViews
-from quorate.groups.watching.watches import Watches, WatchSettings
 from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup
 from quorate.plugin.access import Open
 from quorate.plugin.catalog import Catalog, assemble
@@ -34,6 +30,10 @@ from quorate.rpc.node_service import NodeService
 from quorate.rpc.server import RpcServer
 from quorate.rpc.view_service import ViewService
 from quorate.rpc.watch_service import WatchService
+from quorate.shards.shard.shard import Shard
+from quorate.shards.watching.feeds import PageLimits
+from quorate.shards.watching.views import HeldViews
+from quorate.shards.watching.watches import Watches, WatchSettings
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.groups.refusals import ReadTimeoutError, UnreadableError
-from quorate.groups.watching.feeds import Lost, Page, Seen, Start
 from quorate.http2.grpc.client_call import CallError
 from quorate.http2.grpc.codes import Code
 from quorate.plugin import EmittedEvent, RowEvent
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import feed_serving, feeds
 from quorate.rpc.channels import UnreachableError
+from quorate.shards.refusals import ReadTimeoutError, UnreadableError
+from quorate.shards.watching.feeds import Lost, Page, Seen, Start
 
 if TYPE_CHECKING:
     from core.tests.rpc.watching.conftest import Node, Replica

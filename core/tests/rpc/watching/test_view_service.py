@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import grpc.aio
 import pytest
-from quorate.groups.refusals import ReadTimeoutError
-from quorate.groups.watching import views
 from quorate.plugin import Caller, Rejected, Stub
 from quorate.rpc import callers
+from quorate.shards.refusals import ReadTimeoutError
+from quorate.shards.watching import views
 from quorate.v1 import view_pb2
 from quorate.v1.view_pb2 import (
     CloseViewRequest,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import grpc.aio
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.groups.refusals import ReadTimeoutError
-from quorate.groups.watching.feeds import LocalFeed
-from quorate.groups.watching.tokens import WatchToken
 from quorate.plugin import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.rpc import watch_service
+from quorate.shards.refusals import ReadTimeoutError
+from quorate.shards.watching.feeds import LocalFeed
+from quorate.shards.watching.tokens import WatchToken
 from quorate.v1 import watch_pb2
 from quorate.v1.watch_pb2 import WatchedFamily, WatchEvent, WatchRequest, WatchResponse
 

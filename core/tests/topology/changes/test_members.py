@@ -8,9 +8,9 @@ import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
-from quorate.groups.steps import ChangeMembers, Step, Transfer
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.steps import ChangeMembers, Step, Transfer
 from quorate.topology.changes.members import Goal, next_step, promotion_step
 
 SHARD = ShardId("toy", 0)

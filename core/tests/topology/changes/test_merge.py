@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from quorate.groups.steps import CatchUp, Flush, Log, Order, Propose, Step
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.steps import CatchUp, Flush, Log, Order, Propose, Step
 from quorate.topology.changes.merge import merge_step
 from quorate.v1.control_pb2 import FinishMerge, FreezeShard, FrozenShard, ShardMerge, ShardRow
 

@@ -6,8 +6,8 @@ import pytest
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
-from quorate.groups.steps import OVER, ChangeMembers, Order, Step, Transfer
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.steps import OVER, ChangeMembers, Order, Step, Transfer
 from quorate.topology.changes.move import move_step
 from quorate.v1.control_pb2 import FinishMove, ReplicaMove, ShardMember, ShardRow
 

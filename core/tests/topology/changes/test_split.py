@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from quorate.groups.steps import OVER, Flush, Order, Propose, Step
+from quorate.shards.steps import OVER, Flush, Order, Propose, Step
 from quorate.topology.changes.split import split_step
 from quorate.v1.control_pb2 import CutShard, FinishSplit, ShardPart, ShardRow, ShardSplit
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from quorate.apply.outcomes import Outcome
-from quorate.groups.topology_rows import replicas_of
 from quorate.plugin.shard_id import METADATA
+from quorate.shards.topology_rows import replicas_of
 from quorate.v1.control_pb2 import (
     MEMBER_CHANGE_ADD,
     MEMBER_CHANGE_REMOVE,

@@ -12,10 +12,10 @@ from quorate.apply.entries import Stamp, whole as whole_revision
 from quorate.apply.layers import Layer
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
 from quorate.apply.program import families_of
-from quorate.groups.snapshots.first_state import unite
 from quorate.plugin import Rejected, keys
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import bitmap_of, even_cut, slots_in
+from quorate.shards.snapshots.first_state import unite
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch

@@ -11,10 +11,10 @@ from quorate.apply import cuts
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.outcomes import WRONG_SHARD, Outcome
 from quorate.apply.program import families_of
-from quorate.groups.snapshots.first_state import begin_part
 from quorate.plugin import keys
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import bitmap_of, even_cut, slots_in
+from quorate.shards.snapshots.first_state import begin_part
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.events import EventLog

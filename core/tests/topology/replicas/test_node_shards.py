@@ -12,10 +12,10 @@ import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.apply.entries import of_shard
 from quorate.consensus.timing import Timing
-from quorate.groups.topology_rows import is_changing, replicas_of
 from quorate.plugin import RaftGroup
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slots_in
+from quorate.shards.topology_rows import is_changing, replicas_of
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import SHARDS
 from quorate.storage.notes import Note
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from quorate.apply.entries import LoggedCommand
     from quorate.consensus.messages import Message
 
-    from core.tests.groups.replicas.conftest import Cluster, Node
+    from core.tests.shards.replicas.conftest import Cluster, Node
 
 NewCluster = Callable[..., "Cluster"]
 NewCommand = Callable[..., "LoggedCommand"]

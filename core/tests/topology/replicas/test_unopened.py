@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from quorate.consensus.messages import Message, Peer, Wake
+from quorate.consensus.messages import Message, Peer, Wakeup
 from quorate.plugin.shard_id import ShardId
 from quorate.topology.replicas.unopened import Asked, Unopened
 
 TOYS = [ShardId("toy", number) for number in range(5)]
-WAKE = Message(Peer("b", 2), Peer("a", 1), 1, 1, Wake())
+WAKE = Message(Peer("b", 2), Peer("a", 1), 1, 1, Wakeup())
 
 
 class Opens:

@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from quorate.groups.refusals import ExhaustedError, NoLeaderError, OutcomeUnknownError
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import ExhaustedError, NoLeaderError, OutcomeUnknownError
 from quorate.testing.ports import free_ports
 from quorate_name_server.remoting import register_body
 from quorate_name_server.routes.known import KnownRoutes

@@ -24,8 +24,8 @@ from quorate.consensus.messages import (
 from quorate.consensus.progress import Progress
 from quorate.consensus.reads import Asker, ReadRounds, Round
 from quorate.consensus.replica import Replica
-from quorate.groups.shard.proposer import Proposer
-from quorate.groups.shard.writes import Fate, Flights
+from quorate.shards.shard.proposer import Proposer
+from quorate.shards.shard.writes import Fate, Flights
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.log.shard_journal import ShardJournal
 from quorate.storage.log.sync_loop import SyncLoop

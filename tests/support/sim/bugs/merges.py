@@ -9,13 +9,13 @@ from quorate.apply.evaluator import Evaluator
 from quorate.apply.outcomes import Outcome
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.groups.shard.shard import Shard
-from quorate.groups.snapshots import first_state
-from quorate.groups.steps import Order, Step, Steps, row_of
-from quorate.groups.timing import pause
 from quorate.plugin import keys
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import even_cut
+from quorate.shards.shard.shard import Shard
+from quorate.shards.snapshots import first_state
+from quorate.shards.steps import Order, Step, Steps, row_of
+from quorate.shards.timing import pause
 from quorate.storage.engine.port import Engine
 from quorate.storage.families import ANSWERS, DEADLINE_KEYS, DEADLINES, SHARDS
 from quorate.topology import rows

@@ -9,12 +9,12 @@ from quorate.apply.control import ControlledShard
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.entry_builder import EntryBuilder
 from quorate.apply.outcomes import Refusal
-from quorate.groups.routing import queries
-from quorate.groups.shard.applying import ApplyLoop
-from quorate.groups.shard.shard import Shard
-from quorate.groups.snapshots import first_state
-from quorate.groups.steps import Order, Step, row_of
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.routing import queries
+from quorate.shards.shard.applying import ApplyLoop
+from quorate.shards.shard.shard import Shard
+from quorate.shards.snapshots import first_state
+from quorate.shards.steps import Order, Step, row_of
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import Batch

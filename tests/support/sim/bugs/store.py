@@ -19,15 +19,15 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Entry
 from quorate.consensus.reads import ReadOutcome
 from quorate.consensus.replica import Replica
-from quorate.groups.shard import log_keeper
-from quorate.groups.shard.barrier import Barrier
-from quorate.groups.shard.log_keeper import LogKeeper
-from quorate.groups.shard.proposer import Proposer
-from quorate.groups.shard.shard import Shard
-from quorate.groups.shard.writes import Write
-from quorate.groups.snapshots import queue as snapshots
-from quorate.groups.snapshots.snapshot_messages import Offer
-from quorate.groups.watching.feeds import LocalFeed, Lost, Page
+from quorate.shards.shard import log_keeper
+from quorate.shards.shard.barrier import Barrier
+from quorate.shards.shard.log_keeper import LogKeeper
+from quorate.shards.shard.proposer import Proposer
+from quorate.shards.shard.shard import Shard
+from quorate.shards.shard.writes import Write
+from quorate.shards.snapshots import queue as snapshots
+from quorate.shards.snapshots.snapshot_messages import Offer
+from quorate.shards.watching.feeds import LocalFeed, Lost, Page
 from quorate.storage.data.checkpoint import Checkpoint, Manifest
 from quorate.storage.data.home import MemoryHome
 from quorate.storage.data.record import KEY, AppliedRecord

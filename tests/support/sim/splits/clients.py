@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Final, TypeVar
 
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.watching.tokens import WatchToken
-from quorate.groups.watching.watches import Watch
 from quorate.plugin import Rejected, RowEvent, SessionRef
 from quorate.plugin.shard_id import METADATA
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.watching.tokens import WatchToken
+from quorate.shards.watching.watches import Watch
 
 from tests.support.sim.splits.cluster import SplitCluster
 from tests.support.sim.splits.ledger import Ledger

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from random import Random
 
-from quorate.groups.routing.slot_map import SlotMap
 from quorate.plugin.shard_id import METADATA
+from quorate.shards.routing.slot_map import SlotMap
 
 from tests.support.sim.cluster import Cluster
 from tests.support.sim.disk import Disk

@@ -18,17 +18,17 @@ from quorate.consensus.membership import Configuration
 from quorate.consensus.messages import Message as PeerMessage
 from quorate.consensus.refusals import ReplicaStoppedError
 from quorate.control.timers import Timers
-from quorate.groups.groups import Groups
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
-from quorate.groups.routing.forwarding import ForwardedAnswers, ForwardedQuery
-from quorate.groups.routing.proposing import Result
-from quorate.groups.shard.context import ShardHooks
-from quorate.groups.shard.log_keeper import TailJournal
-from quorate.groups.shard.shard import Shard
-from quorate.groups.watching.feeds import Feed, Lost, Page, Selection, Start
-from quorate.groups.watching.watches import Watches
 from quorate.plugin import ShardRef
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError, UnreadableError
+from quorate.shards.router import Router
+from quorate.shards.routing.forwarding import ForwardedAnswers, ForwardedQuery
+from quorate.shards.routing.proposing import Result
+from quorate.shards.shard.context import ShardHooks
+from quorate.shards.shard.log_keeper import TailJournal
+from quorate.shards.shard.shard import Shard
+from quorate.shards.watching.feeds import Feed, Lost, Page, Selection, Start
+from quorate.shards.watching.watches import Watches
 from quorate.storage.data.home import Home, MemoryHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import EngineError
@@ -101,7 +101,7 @@ class SplitProcess(Process):
             loop=self.loop,
             failed=self._failed,
         )
-        self.groups: Final = Groups(
+        self.groups: Final = Router(
             disk.peer.node,
             around.hosting.catalog,
             self.shards,

@@ -8,9 +8,9 @@ from typing import Final
 from unittest.mock import patch
 
 from quorate.apply import cuts
-from quorate.groups.topology_rows import is_changing
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import slot_of, slots_in
+from quorate.shards.topology_rows import is_changing
 from quorate.storage.data import shard_data
 from quorate.storage.data.record import Pointer
 from quorate.storage.families import DEADLINE_KEYS, SLOTS

@@ -18,16 +18,16 @@ from quorate.consensus.messages import (
     EntryKind,
     Heartbeat,
     HeartbeatReply,
+    Hibernate,
+    Hibernating,
     Message,
     Peer,
     ReadReply,
     ReadRequest,
     RequestVote,
-    Rest,
-    Rests,
     TimeoutNow,
     VoteReply,
-    Wake,
+    Wakeup,
     weight,
 )
 from quorate.consensus.peer.wire import (
@@ -72,9 +72,9 @@ _LAYOUTS: Final[dict[type[Body], _Layout]] = {
     TimeoutNow: _layout(7, "", TimeoutNow),
     ReadRequest: _layout(8, "Q", ReadRequest),
     ReadReply: _layout(9, "QQ", ReadReply),
-    Rest: _layout(10, "QQ", Rest),
-    Rests: _layout(11, "QQ", Rests),
-    Wake: _layout(12, "", Wake),
+    Hibernate: _layout(10, "QQ", Hibernate),
+    Hibernating: _layout(11, "QQ", Hibernating),
+    Wakeup: _layout(12, "", Wakeup),
     Alive: _layout(13, "Q", Alive),
 }
 _BY_KIND: Final = {layout.kind: layout for layout in _LAYOUTS.values()}

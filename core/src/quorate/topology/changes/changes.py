@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import Steps, Submit
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import Steps, Submit
 from quorate.topology.changes.creation import Creation
 from quorate.topology.changes.members import Promotion, learners_of
 from quorate.topology.changes.merge import Merge, Settling, is_safe

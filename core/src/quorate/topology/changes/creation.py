@@ -8,13 +8,13 @@ from typing import Final, NamedTuple
 from google.protobuf.message import Message
 
 from quorate.consensus.messages import Peer
-from quorate.groups.refusals import NotProposedError, OutcomeUnknownError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import Steps
-from quorate.groups.topology_rows import is_placed, replicas_of
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
 from quorate.plugin.slots import even_cut
+from quorate.shards.refusals import NotProposedError, OutcomeUnknownError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import Steps
+from quorate.shards.topology_rows import is_placed, replicas_of
 from quorate.storage.families import NODES
 from quorate.storage.rows import value_of
 from quorate.topology.changes.members import member_row

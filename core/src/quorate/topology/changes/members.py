@@ -11,12 +11,12 @@ from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import NotLeaderError, RefusedError
 from quorate.consensus.status import FollowerStatus, ReplicaStatus
-from quorate.groups.refusals import NoLeaderError, NotProposedError
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import Change, ChangeMembers, Step, Submit, Transfer
-from quorate.groups.topology_rows import OTHER_REPLICA, check_goes_on
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.refusals import NoLeaderError, NotProposedError
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import Change, ChangeMembers, Step, Submit, Transfer
+from quorate.shards.topology_rows import OTHER_REPLICA, check_goes_on
 from quorate.storage.families import MEMBERS
 from quorate.storage.rows import value_of
 from quorate.v1.control_pb2 import FinishMemberChange, MemberRow

@@ -8,8 +8,10 @@ from typing import Final
 from quorate.apply import freezes, sessions
 from quorate.apply.entries import whole
 from quorate.apply.file_sets import PUBLISHING
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import (
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import (
     OVER,
     PASSING,
     Act,
@@ -22,9 +24,7 @@ from quorate.groups.steps import (
     Step,
     row_of,
 )
-from quorate.groups.topology_rows import MERGE_OVER, REFUSED
-from quorate.plugin import Rejected
-from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.topology_rows import MERGE_OVER, REFUSED
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.families import EVENTS
 from quorate.topology.commands import unions

@@ -6,8 +6,8 @@ from typing import Final
 
 from quorate.consensus.messages import Peer
 from quorate.consensus.status import ReplicaStatus
-from quorate.groups.steps import OVER, Change, ChangeMembers, Order, Step
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.steps import OVER, Change, ChangeMembers, Order, Step
 from quorate.topology.changes.members import REMOVED, Goal, next_step, patience_s
 from quorate.v1.control_pb2 import FinishMove, ShardRow
 

@@ -6,13 +6,13 @@ import logging
 from typing import Final
 
 from quorate.apply import cuts
-from quorate.groups.routing.proposing import propose_step
-from quorate.groups.shard.shard import Shard
-from quorate.groups.steps import OVER, STEP_S, Change, Flush, Order, Propose, Step, Steps
-from quorate.groups.timing import pause
-from quorate.groups.topology_rows import replicas_of
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.routing.proposing import propose_step
+from quorate.shards.shard.shard import Shard
+from quorate.shards.steps import OVER, STEP_S, Change, Flush, Order, Propose, Step, Steps
+from quorate.shards.timing import pause
+from quorate.shards.topology_rows import replicas_of
 from quorate.v1.control_pb2 import CutShard, FinishSplit, ForgetSlots, ForgetSlotsReply, ShardRow
 
 _log = logging.getLogger(__name__)

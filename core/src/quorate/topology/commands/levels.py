@@ -12,8 +12,8 @@ from quorate.apply.levels import (
     rows_of as messages_of,
 )
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import rows_of
 from quorate.plugin import Rejected
+from quorate.shards.topology_rows import rows_of
 from quorate.storage.families import LEVELS, NODES
 from quorate.topology.commands.members import being_added
 from quorate.topology.rows import put

@@ -1,7 +1,9 @@
 """Changes of the cluster's members, and moves of replicas, recorded in metadata/0."""
 
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import (
+from quorate.plugin import Rejected
+from quorate.plugin.shard_id import METADATA
+from quorate.shards.topology_rows import (
     CHANGE_OVER,
     CHANGE_UNDER_WAY,
     MOVING,
@@ -15,8 +17,6 @@ from quorate.groups.topology_rows import (
     rows_of,
     shards,
 )
-from quorate.plugin import Rejected
-from quorate.plugin.shard_id import METADATA
 from quorate.storage.families import MEMBERS, NODES
 from quorate.topology.rows import put, put_shard, shard_row
 from quorate.v1 import control_pb2 as pb

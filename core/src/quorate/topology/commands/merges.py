@@ -10,10 +10,10 @@ from quorate.apply.file_sets import PUBLISHING
 from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import MERGE_OVER, MERGING, REFUSED, replicas_of, shards
 from quorate.plugin import Rejected, keys
 from quorate.plugin.shard_id import METADATA
 from quorate.plugin.slots import bitmap_of, slots_in
+from quorate.shards.topology_rows import MERGE_OVER, MERGING, REFUSED, replicas_of, shards
 from quorate.storage.families import SHARDS, SLOTS
 from quorate.topology.commands import unions
 from quorate.topology.rows import (

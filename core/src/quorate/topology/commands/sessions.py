@@ -3,8 +3,8 @@
 from quorate.apply import fences, sessions
 from quorate.apply.control import ControlledShard
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import INVALID
 from quorate.plugin import Rejected
+from quorate.shards.topology_rows import INVALID
 from quorate.v1 import control_pb2 as pb
 
 

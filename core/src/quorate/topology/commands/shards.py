@@ -4,10 +4,10 @@ from quorate.apply import freezes, placement, slot_set
 from quorate.apply.control import ControlledShard
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import INVALID, SPLITTING, is_forming, replicas_of, shards
 from quorate.plugin import Rejected
 from quorate.plugin.shard_id import METADATA
 from quorate.plugin.slots import BITMAP_BYTES
+from quorate.shards.topology_rows import INVALID, SPLITTING, is_forming, replicas_of, shards
 from quorate.storage.families import SLOTS
 from quorate.topology.commands import levels, members, merges, splits
 from quorate.topology.rows import find_shard, put_shard

@@ -12,9 +12,9 @@ from quorate.apply.places import Owns
 from quorate.apply.scope import Family
 from quorate.apply.slot_set import SlotSet
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import INVALID, REFUSED, SPLITTING, replicas_of, shards
 from quorate.plugin import Rejected, keys
 from quorate.plugin.slots import bitmap_of, slots_in
+from quorate.shards.topology_rows import INVALID, REFUSED, SPLITTING, replicas_of, shards
 from quorate.storage.families import DEADLINE_KEYS, SHARDS, SLOTS
 from quorate.storage.rows import value_of
 from quorate.topology.rows import (

@@ -8,9 +8,9 @@ from quorate.apply.control import ControlledShard
 from quorate.apply.entries import index_of
 from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.txn import ShardTxn
-from quorate.groups.topology_rows import INVALID
 from quorate.plugin import Rejected
 from quorate.plugin.discovery import RESERVED_NAMES
+from quorate.shards.topology_rows import INVALID
 from quorate.storage.events import LOW_KEY, TIMES, event_key, oldest_entry, time_key
 from quorate.storage.families import (
     COUNTS,

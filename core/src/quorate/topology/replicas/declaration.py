@@ -5,9 +5,9 @@ from importlib.metadata import version
 
 from quorate.apply import levels
 from quorate.consensus.messages import Peer
-from quorate.groups.topology_rows import parents_of
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.topology_rows import parents_of
 from quorate.v1.control_pb2 import DeclaredGroup, NodeDeclaration, ShardRow
 
 

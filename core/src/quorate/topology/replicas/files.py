@@ -8,12 +8,12 @@ from typing import Final, Protocol
 from quorate.apply.program import families_of, mirrored
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
-from quorate.groups.shard.log_keeper import JournalOpener
-from quorate.groups.shard.shard import Shard, replica_name
-from quorate.groups.snapshots.first_state import recover, unite
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import ShardId
+from quorate.shards.shard.log_keeper import JournalOpener
+from quorate.shards.shard.shard import Shard, replica_name
+from quorate.shards.snapshots.first_state import recover, unite
 from quorate.storage.data.home import Home
 from quorate.storage.engine.port import DamagedError
 from quorate.storage.notes import Note, Notes

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from quorate.consensus.messages import Peer
-from quorate.groups.topology_rows import is_forming, parents_of, replicas_of
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.topology_rows import is_forming, parents_of, replicas_of
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.engine.port import DamagedError
 from quorate.storage.notes import Note

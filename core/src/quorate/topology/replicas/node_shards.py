@@ -13,14 +13,14 @@ from quorate.consensus.journal import JournalDamagedError
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Peer
 from quorate.consensus.refusals import ReplicaStoppedError
-from quorate.groups.shard.log_keeper import TailJournal, open_journal
-from quorate.groups.shard.shard import Shard, replica_name
-from quorate.groups.snapshots.first_state import begin_part
-from quorate.groups.steps import Submit
-from quorate.groups.topology_rows import parents_of, replicas_of
 from quorate.observe.failpoints import failpoint
 from quorate.plugin.catalog import Catalog
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.shard.log_keeper import TailJournal, open_journal
+from quorate.shards.shard.shard import Shard, replica_name
+from quorate.shards.snapshots.first_state import begin_part
+from quorate.shards.steps import Submit
+from quorate.shards.topology_rows import parents_of, replicas_of
 from quorate.storage.data.record import AppliedRecord
 from quorate.storage.data.shard_data import ShardData
 from quorate.storage.engine.port import DamagedError, EngineError

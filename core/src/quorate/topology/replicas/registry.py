@@ -8,11 +8,11 @@ from quorate.apply import levels
 from quorate.apply.entries import whole
 from quorate.apply.layers import Rows
 from quorate.consensus.messages import Message, Peer
-from quorate.groups.routing.slot_map import SlotMap
-from quorate.groups.shard.removal import Membership
-from quorate.groups.shard.shard import Shard, replica_name
-from quorate.groups.topology_rows import parents_of, replicas_wanted
 from quorate.plugin.shard_id import METADATA, ShardId
+from quorate.shards.routing.slot_map import SlotMap
+from quorate.shards.shard.removal import Membership
+from quorate.shards.shard.shard import Shard, replica_name
+from quorate.shards.topology_rows import parents_of, replicas_wanted
 from quorate.storage.families import LEVELS, NODES, SHARDS
 from quorate.storage.rows import value_of
 from quorate.topology.replicas.life import names
