@@ -77,7 +77,7 @@ async def serving(path: Path) -> AsyncIterator[Node]:
 
 async def say(running: Node, name: str) -> None:
     hello = SayHelloCommand(town="oslo", name=name, salutation="hello", ttl_ms=3_600_000)
-    await running.groups.propose(hello)
+    await running.router.propose(hello)
 
 
 def test_a_node_is_added_and_the_first_one_removed(

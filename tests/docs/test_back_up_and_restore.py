@@ -82,7 +82,7 @@ async def node(settings: Settings) -> AsyncIterator[Node]:
 
 async def say(running: Node, name: str) -> None:
     hello = SayHelloCommand(town="oslo", name=name, salutation="hello", ttl_ms=3_600_000)
-    await running.groups.propose(hello)
+    await running.router.propose(hello)
 
 
 async def names(running: Node) -> list[str]:

@@ -20,7 +20,7 @@ async def test_every_batch_command_takes_no_items(served: Served) -> None:
         if command.items is not None:
             empty = command.items.make(command.examples[0], [])
             assert not command.items.get(empty), name
-            answer = await served.node.groups.propose(empty)
+            answer = await served.node.router.propose(empty)
             assert BatchReply.FromString(answer.reply) == BatchReply(), name
 
     assert served.last_entries() == before

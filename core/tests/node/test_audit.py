@@ -147,7 +147,7 @@ async def test_a_caller_that_leaves_is_recorded_all_the_same(
             reached.set()
             await asyncio.Event().wait()
 
-        monkeypatch.setattr(at.node.groups._delivery, "deliver_all", stuck)
+        monkeypatch.setattr(at.node.router._delivery, "deliver_all", stuck)
         put = kv_pb2.PutPair(key=b"left")
         async with grpc.aio.insecure_channel(at.address) as channel:
             call = Stub(channel, KV).Put(put)

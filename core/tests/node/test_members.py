@@ -451,12 +451,12 @@ async def test_answers_that_are_lost_change_nothing(
     path = nodes.joining("n4", *there)
     async with nodes.started(*there) as members, nodes.running(path) as newcomer:
         changing: Any = members[1].operations.admin._members
-        logged = losing(changing._groups.propose_control, lambda _, shard, sent: type(sent))
+        logged = losing(changing._router.propose_control, lambda _, shard, sent: type(sent))
         step = losing(
             changing._attempt,
             lambda taken, asked, *_: (asked.shard, asked.number > 0, taken.status),
         )
-        monkeypatch.setattr(changing._groups, "propose_control", logged)
+        monkeypatch.setattr(changing._router, "propose_control", logged)
         monkeypatch.setattr(changing, "_attempt", step)
         await add(members[1], "n4", address_of(newcomer))
         await until(partial(have, members[1], "n1", "n2", "n3", "n4"))

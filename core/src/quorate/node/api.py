@@ -64,10 +64,10 @@ OpenWatch = Callable[[str, bytes, bytes], Awaitable[Watch]]
 class _Ordered:
     """A plugin's stream of ordered commands."""
 
-    def __init__(self, catalog: Catalog, groups: Router, caller: Caller) -> None:
+    def __init__(self, catalog: Catalog, router: Router, caller: Caller) -> None:
         self._catalog: Final = catalog
-        self._groups: Final = groups
-        self._stream: Final = groups.ordered(caller=caller)
+        self._router: Final = router
+        self._stream: Final = router.ordered(caller=caller)
         self._halted = False
 
     def propose(self, command: Message, reply: type[R]) -> Future[R]:
@@ -84,7 +84,7 @@ class _Ordered:
             except Exception as error:  # noqa: BLE001 - it is the answer
                 future.set_exception(error)
 
-        proposal = Proposal(batch or command, self._groups.deadline(deadline.remaining_s()))
+        proposal = Proposal(batch or command, self._router.deadline(deadline.remaining_s()))
         self._stream.put(proposal, answered)
         return future
 
@@ -122,7 +122,7 @@ class PluginNode:
 
     _settings: Settings
     _catalog: Catalog
-    _groups: Router
+    _router: Router
     _caches: Sequence[CacheKeeper]
     _metrics: PluginMetrics
     _open_watch: OpenWatch
@@ -215,7 +215,7 @@ class PluginNode:
 
     def public_command(self, command: pb.Command, caller: Caller) -> Message:
         message = routes.parse_public(self._catalog, command.type, command.payload)
-        self._groups.demand(message, caller)
+        self._router.demand(message, caller)
         return message
 
     async def propose(
@@ -229,7 +229,7 @@ class PluginNode:
     ) -> R:
         batch = batch_of(self._catalog.singles, command)
         try:
-            answer = await self._groups.propose(
+            answer = await self._router.propose(
                 command if batch is None else batch,
                 session=session,
                 if_leader=if_leader,
@@ -243,7 +243,7 @@ class PluginNode:
         return _parsed(answer, reply, single=batch is not None)
 
     def ordered(self) -> OrderedCommands:
-        return _Ordered(self._catalog, self._groups, self.caller())
+        return _Ordered(self._catalog, self._router, self.caller())
 
     def query(
         self,
@@ -253,7 +253,7 @@ class PluginNode:
         consistency: Consistency = "linearizable",
         min_revision: int = 0,
     ) -> AsyncIterator[R]:
-        return self._groups.reads.query(
+        return self._router.reads.query(
             message,
             row,
             consistency=consistency,
@@ -272,7 +272,7 @@ class PluginNode:
         options = ReadOptions(
             consistency=consistency, min_revision=min_revision, asked=self._asked()
         )
-        found = await self._groups.reads.read(
+        found = await self._router.reads.read(
             message, row, options, timeout_s=deadline.remaining_s()
         )
         age_ms = 0
@@ -290,7 +290,7 @@ class PluginNode:
         consistency: Consistency = "linearizable",
     ) -> AsyncIterator[ShardAnswers[R]]:
         options = ReadOptions(consistency=consistency, asked=self._asked())
-        return self._groups.reads.read_shards(
+        return self._router.reads.read_shards(
             message, row, options, shards=shards, timeout_s=deadline.remaining_s()
         )
 

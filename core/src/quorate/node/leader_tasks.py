@@ -37,7 +37,7 @@ class LeaderTasks:
         self,
         ground: Ground,
         shards: NodeShards,
-        groups: Router,
+        router: Router,
         api: NodeApi,
         changes: Changes,
         withdraw: Withdraw,
@@ -45,11 +45,11 @@ class LeaderTasks:
     ) -> None:
         catalog, loop = ground.catalog, ground.loop
         self._shards: Final = shards
-        self._groups: Final = groups
+        self._router: Final = router
         self._census: Final = census
         self._loop: Final = loop
-        self.placement: Final = Placement(shards, census, groups.propose_control)
-        self.splitting: Final = Reshaping(shards, groups)
+        self.placement: Final = Placement(shards, census, router.propose_control)
+        self.splitting: Final = Reshaping(shards, router)
         self.growth: Final = Growth(
             shards,
             catalog,
@@ -61,7 +61,7 @@ class LeaderTasks:
         placing = [self.placement.controller] if shards.places else []
 
         async def propose(command: Message, fence: ShardRef) -> None:
-            await groups.propose(command, if_leader=fence)
+            await router.propose(command, if_leader=fence)
 
         self.timers: Final = Timers(catalog.timers.values(), shards.leading, propose, loop=loop)
         self.runner: Final = Runner(
@@ -111,7 +111,7 @@ class LeaderTasks:
             if node in self._census.full:
                 raise TransferRefusedError(f"the disk of {node} is nearly full: free space there")
             # Before the transfer, so that the next leader reads from its own rows that it stays.
-            await self._groups.propose_control(shard, PlaceLeader(node=node), timeout_s=timeout_s)
+            await self._router.propose_control(shard, PlaceLeader(node=node), timeout_s=timeout_s)
         await transfer(replica, node, self._loop, until - self._loop.time())
 
     def leaderships(self) -> Iterator[Leadership]:

@@ -77,7 +77,7 @@ class Members:
     def __init__(
         self,
         shards: NodeShards,
-        groups: Router,
+        router: Router,
         steps: MemberSteps,
         peers: Peers,
         placement: Placement,
@@ -85,7 +85,7 @@ class Members:
     ) -> None:
         self._me: Final = shards.me
         self._shards: Final = shards
-        self._groups: Final = groups
+        self._router: Final = router
         self._steps: Final = steps
         self._elsewhere: Final = NodeMemberSteps(peers.channels)
         self._peers: Final = peers
@@ -261,7 +261,7 @@ class Members:
         deadline = self._loop.time() + _PATIENCE_S
         while True:
             try:
-                return await self._groups.propose_control(METADATA, command)
+                return await self._router.propose_control(METADATA, command)
             except (NotProposedError, OutcomeUnknownError):
                 if not await waiting.until(deadline):
                     raise

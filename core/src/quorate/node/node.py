@@ -117,13 +117,13 @@ class Node:
         self._watching: Final = _watching_of(ground, self._replicas, self.peers, quotas)
         authority = authority_of(settings, catalog, self._watching.caches)
         self._trust: Final = Trust(identities_of(settings, authority, self.network), authority)
-        self.groups: Final = _groups_of(ground, self._replicas, self.peers, quotas, authority)
+        self.router: Final = _router_of(ground, self._replicas, self.peers, quotas, authority)
         self.metrics: Final = CollectorRegistry()
         plugin_metrics = PluginMetrics(catalog.metrics, self.metrics)
         self.api: Final = PluginNode(
             settings,
             catalog,
-            self.groups,
+            self.router,
             self._watching.caches,
             plugin_metrics,
             self._watching.rows,
@@ -134,20 +134,20 @@ class Node:
             _level=self.shards.level,
             _is_reserved=partial(is_taken, self.network),
         )
-        self.groups.admissions.node = self.api
+        self.router.admissions.node = self.api
         self._lifespans: Final = AsyncExitStack()
         #: Set once this node is being removed.
         self._leaving: asyncio.Task[None] | None = None
-        census, propose = self.peers.census, self.groups.propose_control
+        census, propose = self.peers.census, self.router.propose_control
         changes, withdraw = self._watching.changes, plugin_metrics.withdraw
         self.leader_tasks: Final = LeaderTasks(
-            ground, self.shards, self.groups, self.api.itself(), changes, withdraw, census
+            ground, self.shards, self.router, self.api.itself(), changes, withdraw, census
         )
         self.healing: Final = Healing(ground, self._replicas, census, propose)
         directory.on_damage = self._damaged
-        rooms = Rooms(ground, self._replicas, self.peers, self.groups, self.api)
+        rooms = Rooms(ground, self._replicas, self.peers, self.router, self.api)
         self.operations: Final = Operations(rooms, self.leader_tasks, self.healing)
-        self._usage: Final = TenantUsage(catalog, self.shards, self.groups, self._loop)
+        self._usage: Final = TenantUsage(catalog, self.shards, self.router, self._loop)
         self._publications: Final = Publications(
             self.shards.get, self.shards.leading, self._files, propose, self._loop
         )
@@ -197,7 +197,7 @@ class Node:
         _log.info("3/5 in cluster %s, founded by %s", cluster.hex(), names)
         self._replicas.open(
             first_members,
-            self.groups.propose_control,
+            self.router.propose_control,
             self.peers,
             catch_up=self._watching.catch_up,
             check=self.healing.scrub.digest,
@@ -378,7 +378,7 @@ def _watching_of(ground: Ground, replicas: Replicas, peers: Peers, quotas: Quota
     )
 
 
-def _groups_of(
+def _router_of(
     ground: Ground, replicas: Replicas, peers: Peers, quotas: Quotas, authority: Authority
 ) -> Router:
     limits, shard_settings = ground.settings.limits, tuning.shard_settings(ground.settings)

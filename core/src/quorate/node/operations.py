@@ -21,10 +21,10 @@ class Operations:
     """Makes the service for operators, and what it passes requests to."""
 
     def __init__(self, rooms: Rooms, leaders: LeaderTasks, healing: Healing) -> None:
-        ground, replicas, peers, groups = rooms.ground, rooms.replicas, rooms.peers, rooms.groups
+        ground, replicas, peers, router = rooms.ground, rooms.replicas, rooms.peers, rooms.router
         shards, loop = replicas.shards, ground.loop
         self.backups: Final = Backups(replicas, peers.channels, loop)
-        self.steps: Final = MemberSteps(shards.get, groups.propose_control)
+        self.steps: Final = MemberSteps(shards.get, router.propose_control)
         self.reports: Final = NodeReports(
             ground,
             replicas,
@@ -37,7 +37,7 @@ class Operations:
         self.topology_feed: Final = TopologyFeed(
             self.reports.topology, self.reports.topology_key, loop
         )
-        members = Members(shards, groups, self.steps, peers, leaders.placement, loop)
+        members = Members(shards, router, self.steps, peers, leaders.placement, loop)
         self.replacing: Final = Replacing(
             shards,
             members,
@@ -52,13 +52,13 @@ class Operations:
             leaders,
             self.backups,
             members,
-            Placing(leaders.placement, groups, peers.census),
+            Placing(leaders.placement, router, peers.census),
             leaders.splitting,
-            Upkeep(ground.catalog, shards, groups, peers.channels),
+            Upkeep(ground.catalog, shards, router, peers.channels),
             peers.clocks.ask,
-            groups.quotas,
+            router.quotas,
             self.topology_feed,
-            groups.reads,
+            router.reads,
             rooms.api.readable,
             ground.recordings.recorder,
         )

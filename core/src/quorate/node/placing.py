@@ -19,7 +19,7 @@ class Placing:
     """Shows the placement, and proposes changes of it to metadata/0."""
 
     _placement: Placement
-    _groups: Router
+    _router: Router
     _census: Census
 
     async def show(self) -> pb.PlacementResponse:
@@ -64,7 +64,7 @@ class Placing:
             replicas, moves = self._placement.check_drain(request.node)
         if not request.check_only:
             command = DrainNode(node=request.node, drains=not request.undo)
-            await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+            await self._router.propose_control(METADATA, command, timeout_s=_RECORD_S)
         return pb.DrainNodeResponse(replicas=replicas, moves=map(_shown, moves))
 
     async def move(self, request: pb.MoveReplicaRequest, shard: ShardId) -> None:
@@ -72,7 +72,7 @@ class Placing:
         await self._placement.catch_up()
         command = self._placement.move(shard, request.source, request.target)
         if not request.check_only:
-            await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+            await self._router.propose_control(METADATA, command, timeout_s=_RECORD_S)
 
 
 def _shown(move: Move) -> pb.PlannedMove:

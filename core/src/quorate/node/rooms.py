@@ -16,5 +16,5 @@ class Rooms:
     ground: Ground
     replicas: Replicas
     peers: Peers
-    groups: Router
+    router: Router
     api: PluginNode

@@ -103,7 +103,7 @@ class Serving:
         sites: Mapping[str, Site],
         client_port: int | None = None,
     ) -> None:
-        ground, replicas, peers, groups = rooms.ground, rooms.replicas, rooms.peers, rooms.groups
+        ground, replicas, peers, router = rooms.ground, rooms.replicas, rooms.peers, rooms.router
         settings, catalog, loop = ground.settings, ground.catalog, ground.loop
         shards, authority, recordings = replicas.shards, trust.authority, ground.recordings
         self._sites: Final = sites
@@ -120,7 +120,7 @@ class Serving:
         )
         self.lag: Final = LoopLag(loop)
         self.limits: Final = CallLimits(
-            settings.limits, NODE_SERVICES, loop, groups.quotas, authority
+            settings.limits, NODE_SERVICES, loop, router.quotas, authority
         )
         outermost = [self.calls.around, self.gate.around, trust.identities.around]
         if recordings.audit is not None:
@@ -143,7 +143,7 @@ class Serving:
 
         node_service = NodeService(
             peers.network,
-            groups,
+            router,
             shards.membership,
             operations.steps.accept,
             wall_ms,
@@ -162,12 +162,12 @@ class Serving:
         self._services: Final[Sequence[Service]] = (
             peers,
             node_service,
-            CommandService(groups, catalog, settings.limits),
+            CommandService(router, catalog, settings.limits),
             ViewService(views, shards.get, catalog, rooms.api.readable),
             FileService(files, publications, catalog, authority),
             FilePeerService(files, durable_index, node_service.admit),
             operations.admin,
-            AuditService(recordings.log, {ADMIN, *catalog.declared}, groups.reads),
+            AuditService(recordings.log, {ADMIN, *catalog.declared}, router.reads),
             self._watch_service,
         )
 

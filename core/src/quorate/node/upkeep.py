@@ -211,11 +211,11 @@ class Upkeep:
     """Carries out the operations of an operator on all shards of the cluster."""
 
     def __init__(
-        self, catalog: Catalog, shards: NodeShards, groups: Router, channels: NodeChannels
+        self, catalog: Catalog, shards: NodeShards, router: Router, channels: NodeChannels
     ) -> None:
         self._catalog: Final = catalog
         self._shards: Final = shards
-        self._groups: Final = groups
+        self._router: Final = router
         self._channels: Final = channels
 
     async def recover(self, shard: ShardId, request: RecoverShardRequest) -> int:
@@ -263,7 +263,7 @@ class Upkeep:
         )
         command = RecoverShard(group=shard.group, number=shard.number, origin=origin)
         # A second time does no harm.
-        await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+        await self._router.propose_control(METADATA, command, timeout_s=_RECORD_S)
         return origin.epoch
 
     async def finish_upgrade(self) -> Sequence[FeatureLevel]:
@@ -279,7 +279,7 @@ class Upkeep:
         known = levels.features(list(self._shards.declarations()), self._shards.levels)
         if not any(each.next > each.level for each in known):
             return ()
-        answer = await self._groups.propose_control(
+        answer = await self._router.propose_control(
             METADATA, control_pb2.RaiseLevels(), timeout_s=_RECORD_S
         )
         return control_pb2.RaiseLevelsReply.FromString(answer.reply).levels
@@ -291,7 +291,7 @@ class Upkeep:
         """
         step = control_pb2.ForgetFences(prefix=prefix, above=above)
         answers = await asyncio.gather(
-            *(self._groups.propose_control(shard, step) for shard in self._shards.slot_map.all())
+            *(self._router.propose_control(shard, step) for shard in self._shards.slot_map.all())
         )
         replies = (control_pb2.ForgetFencesReply.FromString(each.reply) for each in answers)
         return sum(each.forgotten for each in replies)
@@ -332,7 +332,7 @@ class Upkeep:
         probe = AdoptSlots(version=0, slots=bytes(BITMAP_BYTES))
         try:
             async with asyncio.timeout(_SERVES_WITHIN_S):
-                await self._groups.propose_control(shard, probe, timeout_s=_SERVES_WITHIN_S)
+                await self._router.propose_control(shard, probe, timeout_s=_SERVES_WITHIN_S)
         except (NotProposedError, OutcomeUnknownError, TimeoutError):
             return
         raise Rejected(
@@ -356,7 +356,7 @@ class Upkeep:
     ) -> AsyncIterator[admin_pb2.PurgedRows]:
         step = control_pb2.PurgePlugin(plugin=plugin, count_only=count_only)
         while True:
-            answer = await self._groups.propose_control(shard, step)
+            answer = await self._router.propose_control(shard, step)
             found = control_pb2.PurgePluginReply.FromString(answer.reply)
             if not found.family:
                 return

@@ -42,7 +42,7 @@ class TenantUsage:
         self,
         catalog: Catalog,
         shards: NodeShards,
-        groups: Router,
+        router: Router,
         loop: asyncio.AbstractEventLoop,
         *,
         every_s: float = EVERY_S,
@@ -54,7 +54,7 @@ class TenantUsage:
                 if each.tenant:
                     self._families.setdefault(each.group, []).append(each.family)
         self._shards: Final = shards
-        self._groups: Final = groups
+        self._router: Final = router
         self._loop: Final = loop
         self._every_s: Final = every_s
         self._counting: asyncio.Task[None] | None = None
@@ -68,7 +68,7 @@ class TenantUsage:
         await end(self._counting)
 
     async def _run(self) -> None:
-        quotas = self._groups.quotas
+        quotas = self._router.quotas
         while True:
             await pause(self._loop, self._every_s)
             for shard in self._shards.all() if quotas.measures else ():
@@ -94,7 +94,7 @@ class TenantUsage:
         return found
 
     async def _report(self, shard: Shard, found: Stored) -> None:
-        known, name = self._groups.quotas.measured(str(shard.id)), str(shard.id)
+        known, name = self._router.quotas.measured(str(shard.id)), str(shard.id)
         gone = dict.fromkeys(known.keys() - found.keys(), (0, 0))
         changed = iter(
             [
@@ -104,7 +104,7 @@ class TenantUsage:
             ]
         )
         while usages := list(islice(changed, _REPORTED)):
-            await self._groups.propose(pb.ReportTenantUsages(usages=usages))
+            await self._router.propose(pb.ReportTenantUsages(usages=usages))
 
 
 def _count_page(shard: Shard, family: str, start: bytes, found: Stored) -> bytes | None:

@@ -40,7 +40,7 @@ _PARTS: Final = 4
 class CommandService:
     """Takes public commands alone: internal ones are refused like unknown ones."""
 
-    _groups: Router
+    _router: Router
     _catalog: Catalog
     _limits: LimitsSection
 
@@ -75,7 +75,7 @@ class CommandService:
 
     async def _answers(self, commands: Sequence[pb.Command]) -> list[Answer | Exception]:
         self._check_count(commands)
-        ends = _Deadlines(self._groups)
+        ends = _Deadlines(self._router)
         failed: dict[int, Exception] = {}
         proposals: list[Proposal] = []
         for place, command in enumerate(commands):
@@ -83,7 +83,7 @@ class CommandService:
                 proposals.append(self._proposal(command, ends))
             except Exception as error:  # noqa: BLE001 - one command never hides the others
                 failed[place] = error
-        proposed = iter(await self._groups.propose_many(proposals, caller=callers.caller()))
+        proposed = iter(await self._router.propose_many(proposals, caller=callers.caller()))
         return [
             failed[place] if place in failed else next(proposed) for place in range(len(commands))
         ]
@@ -93,7 +93,7 @@ class CommandService:
 
         A message that cannot be right ends the stream, once all before it is answered.
         """
-        ordered = self._groups.ordered(caller=callers.caller())
+        ordered = self._router.ordered(caller=callers.caller())
 
         def put(commands: Iterable[tuple[pb.Command, Answered]]) -> None:
             self._put(ordered, commands)
@@ -120,7 +120,7 @@ class CommandService:
         """Open an exactly-once session on the shard of a key."""
         self._check_place(request.group, request.shard_key)
         self._check_name(request.name)
-        session = await self._groups.open_session(
+        session = await self._router.open_session(
             request.group,
             request.shard_key,
             name=request.name,
@@ -138,7 +138,7 @@ class CommandService:
         if not request.name:
             raise Invalid("name", "must not be empty")
         self._check_name(request.name)
-        sealed = await self._groups.seal_session(
+        sealed = await self._router.seal_session(
             request.group,
             request.shard_key,
             request.name,
@@ -154,7 +154,7 @@ class CommandService:
         self._check_place(request.group, request.shard_key)
         if not request.session:
             raise Invalid("session", "name a session that was opened")
-        await self._groups.close_session(
+        await self._router.close_session(
             request.group,
             request.shard_key,
             request.session,
@@ -171,7 +171,7 @@ class CommandService:
             yield request.commands
 
     def _put(self, ordered: OrderedStream, commands: Iterable[tuple[pb.Command, Answered]]) -> None:
-        ends = _Deadlines(self._groups)
+        ends = _Deadlines(self._router)
         for command, answered in commands:
             try:
                 proposal = self._proposal(command, ends)
@@ -219,17 +219,17 @@ class CommandService:
 class _Deadlines:
     """The deadlines of the commands of one message, computed once for each timeout."""
 
-    def __init__(self, groups: Router) -> None:
-        self._groups: Final = groups
+    def __init__(self, router: Router) -> None:
+        self._router: Final = router
         remaining_s = deadline.remaining_s()
-        self._call: Final = float("inf") if remaining_s is None else groups.deadline(remaining_s)
+        self._call: Final = float("inf") if remaining_s is None else router.deadline(remaining_s)
         self._known: Final[dict[int, float]] = {}
 
     def of(self, timeout_ms: int) -> float:
         """Return the deadline for a timeout, on the loop's clock."""
         known = self._known.get(timeout_ms)
         if known is None:
-            own = self._groups.deadline(timeout_ms / 1_000 if timeout_ms else None)
+            own = self._router.deadline(timeout_ms / 1_000 if timeout_ms else None)
             known = self._known[timeout_ms] = min(own, self._call)
         return known
 

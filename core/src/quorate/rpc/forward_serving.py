@@ -31,11 +31,11 @@ class ForwardServing:
 
     def __init__(
         self,
-        groups: Router,
+        router: Router,
         refused: Callable[[], Exception | None],
         under_way: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        self._groups: Final = groups
+        self._router: Final = router
         self._refused: Final = refused
         self._under_way: Final = under_way
         self._answered: Final[list[node_pb2.PartAnswer]] = []
@@ -81,7 +81,7 @@ class ForwardServing:
                     raise refused
                 now = asyncio.get_running_loop().time()
                 asked = [(each, part.span) for part in parts for each in part.commands]
-                results: Sequence[Result] = await self._groups.accept(
+                results: Sequence[Result] = await self._router.accept(
                     parsed_shard(shard),
                     [_logged(each, span) for each, span in asked],
                     [now + each.timeout_ms / 1_000 for each, _ in asked],

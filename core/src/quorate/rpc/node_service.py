@@ -36,7 +36,7 @@ class NodeService:
     """Answers a node with a handshake that the peers' streams accept, too."""
 
     _network: PeerNetwork
-    _groups: Router
+    _router: Router
     _membership: Callable[[ShardId], Membership | None]
     _change_member: Callable[[AskedStep], Awaitable[StepTaken]]
     _wall_ms: Callable[[], int]
@@ -64,7 +64,7 @@ class NodeService:
             reason = self._network.judge_caller(asker, context)
             return None if reason is None else NotProposedError(f"this node refuses it: {reason}")
 
-        await ForwardServing(self._groups, refused, self._under_way).serve(requests, context.write)
+        await ForwardServing(self._router, refused, self._under_way).serve(requests, context.write)
 
     async def Query(
         self, request: pb.ShardQueryRequest, context: Context
@@ -73,7 +73,7 @@ class NodeService:
         await self.admit(context)
         if request.method:
             self._guard.ask_again(request.caller, request.method, request.request)
-        found = await self._groups.reads.accept(
+        found = await self._router.reads.accept(
             ForwardedQuery(
                 shard=parsed_shard(request.shard),
                 type=request.type,

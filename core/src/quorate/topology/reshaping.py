@@ -46,7 +46,7 @@ class Reshaping:
     """Proposes splits and merges to metadata/0, for the leaders of shards to carry out."""
 
     _shards: Shards
-    _groups: Router
+    _router: Router
 
     async def split(
         self, shard: ShardId, into: int, *, check_only: bool = False, most_shards: int = 0
@@ -64,7 +64,7 @@ class Reshaping:
             command = BeginSplit(
                 group=shard.group, number=shard.number, slots=given, most_shards=most_shards
             )
-            answer = await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+            answer = await self._router.propose_control(METADATA, command, timeout_s=_RECORD_S)
             made = list(BeginSplitReply.FromString(answer.reply).numbers)
         return pb.SplitShardResponse(
             parts=[
@@ -79,11 +79,11 @@ class Reshaping:
         if row is None or not row.HasField("split"):
             raise Rejected("FAILED_PRECONDITION", f"shard {shard} is not being split")
         split = row.split.number
-        await self._groups.propose_control(shard, AbandonSplit(split=split), timeout_s=_RECORD_S)
+        await self._router.propose_control(shard, AbandonSplit(split=split), timeout_s=_RECORD_S)
         finish = FinishSplit(group=shard.group, number=shard.number, split=split)
         with suppress(Rejected):
             # The leader of the shard may have been faster.
-            await self._groups.propose_control(METADATA, finish, timeout_s=_RECORD_S)
+            await self._router.propose_control(METADATA, finish, timeout_s=_RECORD_S)
 
     async def merge(
         self, one: ShardId, other: ShardId, *, check_only: bool = False
@@ -108,7 +108,7 @@ class Reshaping:
         number = next_number(known.values())
         if not check_only:
             command = BeginMerge(group=one.group, base=base.id.number, other=added.id.number)
-            answer = await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+            answer = await self._router.propose_control(METADATA, command, timeout_s=_RECORD_S)
             number = BeginMergeReply.FromString(answer.reply).number
         return pb.MergeShardsResponse(
             shard=f"{one.group}/{number}",
@@ -134,7 +134,7 @@ class Reshaping:
         command = CancelMerge(
             group=shard.group, number=shard.number, reason="an operator took it back"
         )
-        await self._groups.propose_control(METADATA, command, timeout_s=_RECORD_S)
+        await self._router.propose_control(METADATA, command, timeout_s=_RECORD_S)
 
     async def _row(self, shard: ShardId) -> ShardRow | None:
         metadata = self._shards.get(METADATA)
