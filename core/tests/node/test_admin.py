@@ -448,7 +448,7 @@ async def test_a_backup_has_each_shard_before_or_after_all_splits(
             await anext(parts)
             moved = copy(node.shards.slot_map)
             vars(moved)["_versions"] = {METADATA: 9}
-            monkeypatch.setattr(type(node.shards), "slot_map", moved)
+            monkeypatch.setattr(node.shards, "slot_map", moved)
             with pytest.raises(BackupError, match="a shard was split or merged meanwhile"):
                 async for _ in parts:
                     pass
