@@ -8,6 +8,10 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+from quorate.cli.new_plugin import range_of
 
 from tests.support.workspace import ROOT, distributions
 
@@ -54,6 +58,23 @@ def test_a_folder_with_sources_is_a_distribution() -> None:
 
 def packages() -> list[Path]:
     return [*ROOT.glob("*/src/*/__init__.py"), *ROOT.glob("*/*/src/*/__init__.py")]
+
+
+def test_their_versions() -> None:
+    [version] = {each.version for each in ALL}
+    wanted = SpecifierSet(range_of(Version(version)))
+    names = {each.name for each in ALL}
+    for each in ALL:
+        project = tomllib.loads(text_of(f"{each.folder}/pyproject.toml"))["project"]
+        extras = project.get("optional-dependencies", {})
+        for text in [
+            *project["dependencies"],
+            *(text for extra in extras.values() for text in extra),
+        ]:
+            asked = Requirement(text)
+            # What has extras comes with one that has none.
+            if asked.name in names and not asked.extras:
+                assert asked.specifier == wanted, f"{each.folder}/pyproject.toml: {text}"
 
 
 def test_their_requirements() -> None:
