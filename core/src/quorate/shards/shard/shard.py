@@ -100,23 +100,8 @@ class Shard:
         self.data: Final = data
         self.settings: Final = context.settings
         settings, loop, recorder = self.settings, context.loop, context.recorder
-        files = context.files
-        self.applier: Final = Applier(
-            context.catalog,
-            shard,
-            data,
-            counted=program.counted,
-            places=program.places,
-            limits=settings.apply_limits,
-        )
-        self.evaluator: Final = Evaluator(
-            program,
-            shard,
-            data,
-            limits=settings.evaluation,
-            find_in_files=None if files is None else partial(files.find, shard),
-            neighbour=lambda number: hooks.rows_of(ShardId(shard.group, number)),
-        )
+        self.applier: Final = _applier(context, shard, data, program)
+        self.evaluator: Final = _evaluator(context, hooks, shard, data, program)
         self._context: Final = context
         self._hooks: Final = hooks
         self._recorder: Final = recorder
@@ -131,18 +116,7 @@ class Shard:
         self._name: Final = replica_name(shard, epoch)
         self._loop: Final = loop
         self._clock: Final = loop.time
-        record = data.record
-        configured = Configuration.decode(record.configuration) if record.configuration else None
-        self.replica: Final = Replica(
-            me,
-            journal,
-            applied=data.applied,
-            stored=Stored(record.configuration_index, configured),
-            clock=loop.time,
-            rng=rng,
-            timing=settings.timing,
-            limits=settings.limits,
-        )
+        self.replica: Final = _replica(me, journal, data, context, rng)
         self.replica.reluctant = lambda: self.shortage is not None
         self._record: Final = (
             RoleRecord(recorder, shard, self.replica, applied=data.applied) if recorder else None
@@ -158,13 +132,7 @@ class Shard:
             shard, self._driver, self.applier, loop, settings, lambda: self.leaderless_from
         )
         self._keeper: Final = LogKeeper(
-            data,
-            journal,
-            loop,
-            settings.log,
-            context.sync_turns,
-            cut=lambda index: self._driver.call(partial(self.replica.compact_to, index)),
-            failed=self.fail,
+            data, journal, loop, settings.log, context.sync_turns, cut=self._cut, failed=self.fail
         )
         self._removal: Final = RemovalWatch(
             shard, self.replica, loop, hooks.ask_members, alarms, removed=self.fail
@@ -176,15 +144,9 @@ class Shard:
             lambda wanted: self._driver.call(partial(self.replica.change_membership, wanted)),
             timeout_s=settings.write_timeout_s,
         )
+        driver, proposer, keeper = self._driver, self._proposer, self._keeper
         self._applying: Final = ApplyLoop(
-            self,
-            context,
-            hooks,
-            self._driver,
-            self._proposer,
-            self._keeper,
-            self._record,
-            applied=self._told_applied,
+            self, context, hooks, driver, proposer, keeper, self._record, applied=self._told_applied
         )
         self._followers: Final = Followers(shard, loop, lambda: data.applied)
         self._readers: Final = StoreReaders(loop)
@@ -217,6 +179,9 @@ class Shard:
         self._is_led = False
         self._started_at = loop.time()
         self._ended = False
+
+    def _cut(self, index: int) -> None:
+        self._driver.call(partial(self.replica.compact_to, index))
 
     # Life.
 
@@ -612,3 +577,45 @@ def _has_commands(append: Append) -> bool:
 def replica_name(shard: ShardId, epoch: int) -> str:
     """Return the name of a replica on streams and in logs, which includes its history."""
     return f"{shard}#{epoch}" if epoch else str(shard)
+
+
+def _applier(context: ReplicaContext, shard: ShardId, data: ShardData, program: Program) -> Applier:
+    return Applier(
+        context.catalog,
+        shard,
+        data,
+        counted=program.counted,
+        places=program.places,
+        limits=context.settings.apply_limits,
+    )
+
+
+def _evaluator(
+    context: ReplicaContext, hooks: ShardHooks, shard: ShardId, data: ShardData, program: Program
+) -> Evaluator:
+    files = context.files
+    return Evaluator(
+        program,
+        shard,
+        data,
+        limits=context.settings.evaluation,
+        find_in_files=None if files is None else partial(files.find, shard),
+        neighbour=lambda number: hooks.rows_of(ShardId(shard.group, number)),
+    )
+
+
+def _replica(
+    me: Peer, journal: TailJournal, data: ShardData, context: ReplicaContext, rng: Random
+) -> Replica:
+    record = data.record
+    configured = Configuration.decode(record.configuration) if record.configuration else None
+    return Replica(
+        me,
+        journal,
+        applied=data.applied,
+        stored=Stored(record.configuration_index, configured),
+        clock=context.loop.time,
+        rng=rng,
+        timing=context.settings.timing,
+        limits=context.settings.limits,
+    )
