@@ -371,7 +371,7 @@ class MemoryNode:
         fence: Fence | None = None,
     ) -> M:
         """Execute a public command, as if a client had sent it through `CommandService`."""
-        if not self._declared(command).public:
+        if not _declared(self.catalog, command).public:
             name = command.DESCRIPTOR.full_name
             raise Invalid("type", f"the command {name} is internal: no client may send it")
         return await self._propose(command, reply, caller or Caller(), session, None, fence)
@@ -487,13 +487,6 @@ class MemoryNode:
         """Return one digest over all shards: unchanged if no handler has written in between."""
         return " ".join(shard.digest() for shard in self._all_shards())
 
-    def _declared(self, command: Message) -> Command[Any]:
-        name = command.DESCRIPTOR.full_name
-        declared = self.catalog.commands.get(name)
-        if declared is None:
-            raise LookupError(f"command {name} is not declared; return it from quorate_commands")
-        return declared
-
     async def _propose(
         self,
         command: Message,
@@ -503,7 +496,7 @@ class MemoryNode:
         if_leader: ShardRef | None,
         fence: Fence | None,
     ) -> M:
-        declared = self._declared(command)
+        declared = _declared(self.catalog, command)
         refused = routing.refused_items(declared, command, self._limits)
         logged, refused = await self._admitted(declared, command, refused, caller)
         await asyncio.sleep(0)
@@ -560,7 +553,7 @@ class MemoryNode:
             )
 
     async def _propose_due(self, shard: MemoryShard, command: Message) -> None:
-        declared = self._declared(command)
+        declared = _declared(self.catalog, command)
         if declared.validate is not None:
             declared.validate(command)
         logged, _ = await self._admitted(declared, command, (), Caller(via="controller"))
@@ -671,3 +664,11 @@ def _due_at(timer: Timer, deadline: Deadline, led_since_ms: int) -> int:
         return deadline.at_ms
     # A new leader has seen no renewal yet: it waits for one whole TTL first.
     return max(deadline.at_ms, led_since_ms + (deadline.ttl_ms or 0))
+
+
+def _declared(catalog: Catalog, command: Message) -> Command[Any]:
+    name = command.DESCRIPTOR.full_name
+    declared = catalog.commands.get(name)
+    if declared is None:
+        raise LookupError(f"command {name} is not declared; return it from quorate_commands")
+    return declared
