@@ -129,7 +129,7 @@ class FakeReplica:
     async def catch_up(self, timeout_s: float) -> bool:
         return False
 
-    def reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
+    def store_reader(self, reads: frozenset[str], copies: Copies = Copies.FRESH) -> Reader:
         class View:
             revision = 7
 
