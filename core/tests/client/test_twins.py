@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Coroutine
 from typing import Any, TypeVar
 
 import pytest
+from quorate.client.errors import ClosedError
 from quorate.client.twins import Blocking, LoopThread, iterating
 
 R = TypeVar("R")
@@ -102,3 +103,21 @@ def test_what_ran_out_of_time_by_itself_says_so() -> None:
     with pytest.raises(TimeoutError, match="late"):
         thread.run(late())
     thread.close(_nothing)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_died_is_waited_for_no_more() -> None:
+    thread = LoopThread()
+
+    async def die() -> None:
+        # It passes through the loop, and ends the thread without a word.
+        asyncio.get_running_loop().call_soon(_exit)
+        await asyncio.Event().wait()
+
+    with pytest.raises(ClosedError):
+        thread.run(die())
+    thread.close(_nothing)
+
+
+def _exit() -> None:
+    raise SystemExit

@@ -55,13 +55,24 @@ class LoopThread:
             raise
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
-            return _awaited(future)
+            return self._awaited(future)
         except CancelledError:
             raise ClosedError from None
         except BaseException:
             # An interrupt from the keyboard, say: nobody waits for it any more.
             future.cancel()
             raise
+
+    def _awaited(self, future: Future[R]) -> R:
+        # A signal that comes right before a thread waits is handled only after it has waited.
+        while True:
+            try:
+                return future.result(_SIGNALS_S)
+            except TimeoutError:
+                if future.done():
+                    return future.result()
+                if not self._thread.is_alive():
+                    raise ClosedError from None
 
     def close(self, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a last coroutine, end all others, and end the thread."""
@@ -72,6 +83,10 @@ class LoopThread:
         with self._closing:
             if self._closed:
                 return
+            if not self._thread.is_alive():
+                self._closed = True
+                self._loop.close()
+                return
             try:
                 self.run(last())
             finally:
@@ -80,16 +95,6 @@ class LoopThread:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()
                 self._loop.close()
-
-
-def _awaited(future: Future[R]) -> R:
-    # A signal that comes right before a thread waits is handled only after it has waited.
-    while True:
-        try:
-            return future.result(_SIGNALS_S)
-        except TimeoutError:
-            if future.done():
-                return future.result()
 
 
 async def _end_others() -> None:
