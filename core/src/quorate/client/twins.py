@@ -91,7 +91,9 @@ class LoopThread:
                 self.run(last())
             finally:
                 self._closed = True
-                asyncio.run_coroutine_threadsafe(_end_others(), self._loop).result()
+                # The thread may die meanwhile.
+                with suppress(ClosedError):
+                    self._awaited(asyncio.run_coroutine_threadsafe(_end_others(), self._loop))
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join()
                 self._loop.close()
