@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 from quorate.plugin.shard_id import ShardId
-from quorate.shards.shard.callbacks import Followers, StoreReaders
+from quorate.shards.shard.callbacks import StoreReaders, Subscribers
 
 from tests.support.sim.loop import Clock, VirtualLoop
 from tests.support.sim.world import World
@@ -25,17 +25,17 @@ def loop(world: World) -> VirtualLoop:
 def test_one_call_covers_all_entries_applied_before_it(world: World, loop: VirtualLoop) -> None:
     applied = 0
     heard: list[int] = []
-    followers = Followers(ShardId("toy", 0), loop, lambda: applied)
-    cancel = followers.subscribe(heard.append)
+    subscribers = Subscribers(ShardId("toy", 0), loop, lambda: applied)
+    cancel = subscribers.subscribe(heard.append)
     for _ in range(3):
         applied += 1
-        followers.inform()
+        subscribers.inform()
     assert heard == []
     world.run(1.0)
     assert heard == [3]
 
     cancel()
-    followers.inform()
+    subscribers.inform()
     world.run(2.0)
     assert heard == [3]
 
@@ -47,10 +47,10 @@ def test_a_follower_that_fails_hides_nothing_from_others(
         raise ValueError(index)
 
     heard: list[int] = []
-    followers = Followers(ShardId("toy", 0), loop, lambda: 7)
-    followers.subscribe(fail)
-    followers.subscribe(heard.append)
-    followers.inform()
+    subscribers = Subscribers(ShardId("toy", 0), loop, lambda: 7)
+    subscribers.subscribe(fail)
+    subscribers.subscribe(heard.append)
+    subscribers.inform()
     world.run(1.0)
 
     assert heard == [7]

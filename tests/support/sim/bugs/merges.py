@@ -102,7 +102,7 @@ def watches_of_merged_shards_not_told(self: NodeShards, shard: ShardId) -> Shard
 
 
 class _TooEarly(Settling):
-    """Is told to metadata/0 by a shard that was merged."""
+    """A merged shard has metadata/0 settle its own merge."""
 
     async def _step(self) -> Step:
         rows = self.steps.rows()

@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 C = TypeVar("C")
 
 
-class Followers:
+class Subscribers:
     """Calls back after entries were applied, in a turn of the loop of its own."""
 
     def __init__(

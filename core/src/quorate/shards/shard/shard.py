@@ -28,7 +28,7 @@ from quorate.consensus.timing import Timing
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.refusals import UnreadableError
 from quorate.shards.shard.applying import ApplyLoop
-from quorate.shards.shard.callbacks import Followers, StoreReaders
+from quorate.shards.shard.callbacks import StoreReaders, Subscribers
 from quorate.shards.shard.context import ReplicaContext, ShardHooks
 from quorate.shards.shard.log_keeper import LogKeeper, TailJournal
 from quorate.shards.shard.member_change import MemberChanges
@@ -148,7 +148,7 @@ class Shard:
         self._applying: Final = ApplyLoop(
             self, context, hooks, driver, proposer, keeper, self._record, applied=self._told_applied
         )
-        self._followers: Final = Followers(shard, loop, lambda: data.applied)
+        self._subscribers: Final = Subscribers(shard, loop, lambda: data.applied)
         self._readers: Final = StoreReaders(loop)
         self._log_waits: Final = Waits(loop)
         #: Writes: see `Proposer.propose`; the logical time of a command proposed now; counters.
@@ -165,9 +165,9 @@ class Shard:
         self.wait_for: Final = self._reads.wait_for
         self.opened: Final = self._reads.opened
         self.staleness: Final = self._reads.staleness
-        #: See `MemberChanges`, `Followers` and `StoreReaders`.
+        #: See `MemberChanges`, `Subscribers` and `StoreReaders`.
         self.change_membership: Final = self._members.change
-        self.subscribe: Final = self._followers.subscribe
+        self.subscribe: Final = self._subscribers.subscribe
         self.on_replace: Final = self._readers.add
         #: Retains the entries above an index until it is released, or `broken` by a long log.
         self.hold_log: Final = self._keeper.hold
@@ -505,7 +505,7 @@ class Shard:
 
     def _told_applied(self) -> None:
         self._reads.applied()
-        self._followers.inform()
+        self._subscribers.inform()
 
     def _closed(self) -> ShardClosedError:
         why = f": {self.stopped}" if self.stopped is not None else ""
@@ -528,7 +528,7 @@ class Shard:
         self._reads.barrier.end(closed)
         self._log_waits.end(closed)
         self._readers.end()
-        self._followers.end()
+        self._subscribers.end()
 
 
 class _Host:
