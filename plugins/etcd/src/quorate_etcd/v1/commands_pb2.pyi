@@ -1,0 +1,111 @@
+from quorate_etcd.wire import rpc_pb2 as _rpc_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Transact(_message.Message):
+    __slots__ = ("store", "put", "delete_range", "txn")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    PUT_FIELD_NUMBER: _ClassVar[int]
+    DELETE_RANGE_FIELD_NUMBER: _ClassVar[int]
+    TXN_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    put: _rpc_pb2.PutRequest
+    delete_range: _rpc_pb2.DeleteRangeRequest
+    txn: _rpc_pb2.TxnRequest
+    def __init__(self, store: _Optional[str] = ..., put: _Optional[_Union[_rpc_pb2.PutRequest, _Mapping]] = ..., delete_range: _Optional[_Union[_rpc_pb2.DeleteRangeRequest, _Mapping]] = ..., txn: _Optional[_Union[_rpc_pb2.TxnRequest, _Mapping]] = ...) -> None: ...
+
+class Transacted(_message.Message):
+    __slots__ = ("put", "delete_range", "txn")
+    PUT_FIELD_NUMBER: _ClassVar[int]
+    DELETE_RANGE_FIELD_NUMBER: _ClassVar[int]
+    TXN_FIELD_NUMBER: _ClassVar[int]
+    put: _rpc_pb2.PutResponse
+    delete_range: _rpc_pb2.DeleteRangeResponse
+    txn: _rpc_pb2.TxnResponse
+    def __init__(self, put: _Optional[_Union[_rpc_pb2.PutResponse, _Mapping]] = ..., delete_range: _Optional[_Union[_rpc_pb2.DeleteRangeResponse, _Mapping]] = ..., txn: _Optional[_Union[_rpc_pb2.TxnResponse, _Mapping]] = ...) -> None: ...
+
+class Open(_message.Message):
+    __slots__ = ("store",)
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    def __init__(self, store: _Optional[str] = ...) -> None: ...
+
+class Compact(_message.Message):
+    __slots__ = ("store", "revision")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    revision: int
+    def __init__(self, store: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
+class Clean(_message.Message):
+    __slots__ = ("store",)
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    def __init__(self, store: _Optional[str] = ...) -> None: ...
+
+class Stood(_message.Message):
+    __slots__ = ("revision", "compacted", "unclean")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    COMPACTED_FIELD_NUMBER: _ClassVar[int]
+    UNCLEAN_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    compacted: int
+    unclean: bool
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., unclean: bool = ...) -> None: ...
+
+class CleanDue(_message.Message):
+    __slots__ = ("keys",)
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
+
+class GrantLease(_message.Message):
+    __slots__ = ("store", "id", "ttl_s")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TTL_S_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    id: int
+    ttl_s: int
+    def __init__(self, store: _Optional[str] = ..., id: _Optional[int] = ..., ttl_s: _Optional[int] = ...) -> None: ...
+
+class Granted(_message.Message):
+    __slots__ = ("revision",)
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    def __init__(self, revision: _Optional[int] = ...) -> None: ...
+
+class RevokeLease(_message.Message):
+    __slots__ = ("store", "id")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    id: int
+    def __init__(self, store: _Optional[str] = ..., id: _Optional[int] = ...) -> None: ...
+
+class RenewLeases(_message.Message):
+    __slots__ = ("store", "ids")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    ids: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, store: _Optional[str] = ..., ids: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class Renewed(_message.Message):
+    __slots__ = ("revision", "ttls_s")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    TTLS_S_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    ttls_s: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, revision: _Optional[int] = ..., ttls_s: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ExpireLeases(_message.Message):
+    __slots__ = ("keys",)
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
