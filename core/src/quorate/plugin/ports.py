@@ -23,6 +23,7 @@ class ServicePort:
     Its servicers authenticate their callers themselves, and act for them with `NodeApi.acting`.
     """
 
+    #: The name or the address to listen on.
     host: str
     #: 0: any free one.
     port: int
