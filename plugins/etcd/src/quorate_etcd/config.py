@@ -37,7 +37,7 @@ class EtcdConfig(BaseModel):
         "refused.",
     )
     max_txn_ops: int = Field(
-        128, ge=1, le=10_000, description="Maximum number of operations of a transaction."
+        128, ge=1, le=2_048, description="Maximum number of operations of a transaction."
     )
     request_bytes: int = Field(
         1_572_864,

@@ -39,6 +39,31 @@ def store_of(key: bytes) -> bytes:
     return key[: key.index(0) + 1]
 
 
+def end_of(prefix: bytes) -> bytes:
+    """Return the end of the keys of a store, by what they begin with."""
+    return prefix[:-1] + b"\x01"
+
+
+def revision_key(prefix: bytes, revision: int, sub: int = 0) -> bytes:
+    """Return the key of a change in `REVISIONS`."""
+    return prefix + revision.to_bytes(8) + sub.to_bytes(4)
+
+
+def past_key(prefix: bytes, key: bytes, ended: int = 0) -> bytes:
+    """Return the key of an earlier version of a key, by the revision that ended it."""
+    return prefix + keys.pack(key) + ended.to_bytes(8)
+
+
+def lease_key(prefix: bytes, lease: int) -> bytes:
+    """Return the key of a lease, and of its deadline."""
+    return prefix + keys.pack(lease)
+
+
+def attached_key(prefix: bytes, lease: int, key: bytes) -> bytes:
+    """Return the key of a key in the index of those that end with a lease."""
+    return prefix + keys.pack(lease, key)
+
+
 FAMILIES: Final = (
     ColumnFamily(name=TRANSACTIONS, group=GROUP, row=rows.Transaction, shard_key=store_of),
     ColumnFamily(name=KEYS, group=GROUP, shard_key=store_of),

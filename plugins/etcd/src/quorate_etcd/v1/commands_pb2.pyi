@@ -1,5 +1,6 @@
 from quorate_etcd.wire import rpc_pb2 as _rpc_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
@@ -7,16 +8,24 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Transact(_message.Message):
-    __slots__ = ("store", "put", "delete_range", "txn")
+    __slots__ = ("store", "kind", "request")
+    class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        KIND_UNSPECIFIED: _ClassVar[Transact.Kind]
+        KIND_PUT: _ClassVar[Transact.Kind]
+        KIND_DELETE_RANGE: _ClassVar[Transact.Kind]
+        KIND_TXN: _ClassVar[Transact.Kind]
+    KIND_UNSPECIFIED: Transact.Kind
+    KIND_PUT: Transact.Kind
+    KIND_DELETE_RANGE: Transact.Kind
+    KIND_TXN: Transact.Kind
     STORE_FIELD_NUMBER: _ClassVar[int]
-    PUT_FIELD_NUMBER: _ClassVar[int]
-    DELETE_RANGE_FIELD_NUMBER: _ClassVar[int]
-    TXN_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
     store: str
-    put: _rpc_pb2.PutRequest
-    delete_range: _rpc_pb2.DeleteRangeRequest
-    txn: _rpc_pb2.TxnRequest
-    def __init__(self, store: _Optional[str] = ..., put: _Optional[_Union[_rpc_pb2.PutRequest, _Mapping]] = ..., delete_range: _Optional[_Union[_rpc_pb2.DeleteRangeRequest, _Mapping]] = ..., txn: _Optional[_Union[_rpc_pb2.TxnRequest, _Mapping]] = ...) -> None: ...
+    kind: Transact.Kind
+    request: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, store: _Optional[str] = ..., kind: _Optional[_Union[Transact.Kind, str]] = ..., request: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Transacted(_message.Message):
     __slots__ = ("put", "delete_range", "txn")
@@ -42,23 +51,15 @@ class Compact(_message.Message):
     revision: int
     def __init__(self, store: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
 
-class Clean(_message.Message):
-    __slots__ = ("store",)
-    STORE_FIELD_NUMBER: _ClassVar[int]
-    store: str
-    def __init__(self, store: _Optional[str] = ...) -> None: ...
-
 class Stood(_message.Message):
-    __slots__ = ("revision", "compacted", "unclean")
+    __slots__ = ("revision", "compacted")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
-    UNCLEAN_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
-    unclean: bool
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., unclean: bool = ...) -> None: ...
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ...) -> None: ...
 
-class CleanDue(_message.Message):
+class Clean(_message.Message):
     __slots__ = ("keys",)
     KEYS_FIELD_NUMBER: _ClassVar[int]
     keys: _containers.RepeatedScalarFieldContainer[bytes]
@@ -103,6 +104,28 @@ class Renewed(_message.Message):
     revision: int
     ttls_s: _containers.RepeatedScalarFieldContainer[int]
     def __init__(self, revision: _Optional[int] = ..., ttls_s: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class MeasureLease(_message.Message):
+    __slots__ = ("store", "id", "keys")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    id: int
+    keys: bool
+    def __init__(self, store: _Optional[str] = ..., id: _Optional[int] = ..., keys: bool = ...) -> None: ...
+
+class Measured(_message.Message):
+    __slots__ = ("revision", "ttl_s", "left_ms", "keys")
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    TTL_S_FIELD_NUMBER: _ClassVar[int]
+    LEFT_MS_FIELD_NUMBER: _ClassVar[int]
+    KEYS_FIELD_NUMBER: _ClassVar[int]
+    revision: int
+    ttl_s: int
+    left_ms: int
+    keys: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, revision: _Optional[int] = ..., ttl_s: _Optional[int] = ..., left_ms: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class ExpireLeases(_message.Message):
     __slots__ = ("keys",)

@@ -17,7 +17,7 @@ from quorate_etcd.wire import mvcc_pb2 as quorate__etcd_dot_wire_dot_mvcc__pb2
 from quorate_etcd.wire import rpc_pb2 as quorate__etcd_dot_wire_dot_rpc__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorate_etcd/v1/queries.proto\x12\x0fquorate_etcd.v1\x1a\x1aquorate_etcd/v1/rows.proto\x1a\x1cquorate_etcd/wire/mvcc.proto\x1a\x1bquorate_etcd/wire/rpc.proto\"`\n\x04\x46ind\x12\r\n\x05store\x18\x01 \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.etcdserverpb.RangeRequest\x12\x0c\n\x04\x66rom\x18\x03 \x01(\x0c\x12\x0e\n\x06wanted\x18\x04 \x01(\x03\"v\n\x04Page\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1d\n\x03kvs\x18\x02 \x03(\x0b\x32\x10.mvccpb.KeyValue\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x12\x0f\n\x07matched\x18\x04 \x01(\x03\x12\x0c\n\x04next\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61pplied\x18\x06 \x01(\x04\"D\n\x08\x45valuate\x12\r\n\x05store\x18\x01 \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.etcdserverpb.TxnRequest\"c\n\x07History\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x03\x12)\n\x06ranges\x18\x03 \x03(\x0b\x32\x19.quorate_etcd.v1.KeyRange\x12\x10\n\x08previous\x18\x04 \x01(\x08\"*\n\x08KeyRange\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"\\\n\x07\x43hanges\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x1d\n\x06\x65vents\x18\x03 \x03(\x0b\x32\r.mvccpb.Event\x12\r\n\x05until\x18\x04 \x01(\x03\"E\n\x0c\x46indVersions\x12\r\n\x05store\x18\x01 \x01(\t\x12&\n\x06places\x18\x02 \x03(\x0b\x32\x16.quorate_etcd.v1.Place\")\n\x08Versions\x12\x1d\n\x03kvs\x18\x01 \x03(\x0b\x32\x10.mvccpb.KeyValue\"\x16\n\x05Stand\x12\r\n\x05store\x18\x01 \x01(\t\"@\n\x08Standing\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x0f\n\x07\x61pplied\x18\x03 \x01(\x04\"4\n\tFindLease\x12\r\n\x05store\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\x12\x0c\n\x04keys\x18\x03 \x01(\x08\"L\n\nLeaseFound\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\r\n\x05ttl_s\x18\x02 \x01(\x03\x12\x0f\n\x07left_ms\x18\x03 \x01(\x03\x12\x0c\n\x04keys\x18\x04 \x03(\x0c\"\x1b\n\nFindLeases\x12\r\n\x05store\x18\x01 \x01(\t\"@\n\tLeasePage\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x14\n\x0c\x64\x65\x61\x64lines_ms\x18\x03 \x03(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorate_etcd/v1/queries.proto\x12\x0fquorate_etcd.v1\x1a\x1aquorate_etcd/v1/rows.proto\x1a\x1cquorate_etcd/wire/mvcc.proto\x1a\x1bquorate_etcd/wire/rpc.proto\"`\n\x04\x46ind\x12\r\n\x05store\x18\x01 \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.etcdserverpb.RangeRequest\x12\x0c\n\x04\x66rom\x18\x03 \x01(\x0c\x12\x0e\n\x06wanted\x18\x04 \x01(\x03\"v\n\x04Page\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1d\n\x03kvs\x18\x02 \x03(\x0b\x32\x10.mvccpb.KeyValue\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x12\x0f\n\x07matched\x18\x04 \x01(\x03\x12\x0c\n\x04next\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61pplied\x18\x06 \x01(\x04\"D\n\x08\x45valuate\x12\r\n\x05store\x18\x01 \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.etcdserverpb.TxnRequest\"c\n\x07History\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x03\x12)\n\x06ranges\x18\x03 \x03(\x0b\x32\x19.quorate_etcd.v1.KeyRange\x12\x10\n\x08previous\x18\x04 \x01(\x08\"*\n\x08KeyRange\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"m\n\x07\x43hanges\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x1d\n\x06\x65vents\x18\x03 \x03(\x0b\x32\r.mvccpb.Event\x12\r\n\x05until\x18\x04 \x01(\x03\x12\x0f\n\x07\x61pplied\x18\x05 \x01(\x04\"E\n\x0c\x46indVersions\x12\r\n\x05store\x18\x01 \x01(\t\x12&\n\x06places\x18\x02 \x03(\x0b\x32\x16.quorate_etcd.v1.Place\")\n\x08Versions\x12\x1d\n\x03kvs\x18\x01 \x03(\x0b\x32\x10.mvccpb.KeyValue\"\x16\n\x05Stand\x12\r\n\x05store\x18\x01 \x01(\t\"Q\n\x08Standing\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x0f\n\x07\x61pplied\x18\x03 \x01(\x04\x12\x0f\n\x07unclean\x18\x04 \x01(\x08\")\n\nFindLeases\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x0c\"N\n\tLeasePage\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x14\n\x0c\x64\x65\x61\x64lines_ms\x18\x03 \x03(\x03\x12\x0c\n\x04next\x18\x04 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,21 +35,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_KEYRANGE']._serialized_start=526
   _globals['_KEYRANGE']._serialized_end=568
   _globals['_CHANGES']._serialized_start=570
-  _globals['_CHANGES']._serialized_end=662
-  _globals['_FINDVERSIONS']._serialized_start=664
-  _globals['_FINDVERSIONS']._serialized_end=733
-  _globals['_VERSIONS']._serialized_start=735
-  _globals['_VERSIONS']._serialized_end=776
-  _globals['_STAND']._serialized_start=778
-  _globals['_STAND']._serialized_end=800
-  _globals['_STANDING']._serialized_start=802
-  _globals['_STANDING']._serialized_end=866
-  _globals['_FINDLEASE']._serialized_start=868
-  _globals['_FINDLEASE']._serialized_end=920
-  _globals['_LEASEFOUND']._serialized_start=922
-  _globals['_LEASEFOUND']._serialized_end=998
-  _globals['_FINDLEASES']._serialized_start=1000
-  _globals['_FINDLEASES']._serialized_end=1027
-  _globals['_LEASEPAGE']._serialized_start=1029
-  _globals['_LEASEPAGE']._serialized_end=1093
+  _globals['_CHANGES']._serialized_end=679
+  _globals['_FINDVERSIONS']._serialized_start=681
+  _globals['_FINDVERSIONS']._serialized_end=750
+  _globals['_VERSIONS']._serialized_start=752
+  _globals['_VERSIONS']._serialized_end=793
+  _globals['_STAND']._serialized_start=795
+  _globals['_STAND']._serialized_end=817
+  _globals['_STANDING']._serialized_start=819
+  _globals['_STANDING']._serialized_end=900
+  _globals['_FINDLEASES']._serialized_start=902
+  _globals['_FINDLEASES']._serialized_end=943
+  _globals['_LEASEPAGE']._serialized_start=945
+  _globals['_LEASEPAGE']._serialized_end=1023
 # @@protoc_insertion_point(module_scope)

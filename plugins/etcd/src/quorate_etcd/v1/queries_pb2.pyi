@@ -63,16 +63,18 @@ class KeyRange(_message.Message):
     def __init__(self, key: _Optional[bytes] = ..., range_end: _Optional[bytes] = ...) -> None: ...
 
 class Changes(_message.Message):
-    __slots__ = ("revision", "compacted", "events", "until")
+    __slots__ = ("revision", "compacted", "events", "until", "applied")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     UNTIL_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     events: _containers.RepeatedCompositeFieldContainer[_mvcc_pb2.Event]
     until: int
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., events: _Optional[_Iterable[_Union[_mvcc_pb2.Event, _Mapping]]] = ..., until: _Optional[int] = ...) -> None: ...
+    applied: int
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., events: _Optional[_Iterable[_Union[_mvcc_pb2.Event, _Mapping]]] = ..., until: _Optional[int] = ..., applied: _Optional[int] = ...) -> None: ...
 
 class FindVersions(_message.Message):
     __slots__ = ("store", "places")
@@ -95,49 +97,32 @@ class Stand(_message.Message):
     def __init__(self, store: _Optional[str] = ...) -> None: ...
 
 class Standing(_message.Message):
-    __slots__ = ("revision", "compacted", "applied")
+    __slots__ = ("revision", "compacted", "applied", "unclean")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
+    UNCLEAN_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     applied: int
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., applied: _Optional[int] = ...) -> None: ...
-
-class FindLease(_message.Message):
-    __slots__ = ("store", "id", "keys")
-    STORE_FIELD_NUMBER: _ClassVar[int]
-    ID_FIELD_NUMBER: _ClassVar[int]
-    KEYS_FIELD_NUMBER: _ClassVar[int]
-    store: str
-    id: int
-    keys: bool
-    def __init__(self, store: _Optional[str] = ..., id: _Optional[int] = ..., keys: bool = ...) -> None: ...
-
-class LeaseFound(_message.Message):
-    __slots__ = ("revision", "ttl_s", "left_ms", "keys")
-    REVISION_FIELD_NUMBER: _ClassVar[int]
-    TTL_S_FIELD_NUMBER: _ClassVar[int]
-    LEFT_MS_FIELD_NUMBER: _ClassVar[int]
-    KEYS_FIELD_NUMBER: _ClassVar[int]
-    revision: int
-    ttl_s: int
-    left_ms: int
-    keys: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, revision: _Optional[int] = ..., ttl_s: _Optional[int] = ..., left_ms: _Optional[int] = ..., keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    unclean: bool
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., applied: _Optional[int] = ..., unclean: bool = ...) -> None: ...
 
 class FindLeases(_message.Message):
     __slots__ = ("store",)
     STORE_FIELD_NUMBER: _ClassVar[int]
+    FROM_FIELD_NUMBER: _ClassVar[int]
     store: str
-    def __init__(self, store: _Optional[str] = ...) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., **kwargs) -> None: ...
 
 class LeasePage(_message.Message):
-    __slots__ = ("revision", "ids", "deadlines_ms")
+    __slots__ = ("revision", "ids", "deadlines_ms", "next")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     DEADLINES_MS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_FIELD_NUMBER: _ClassVar[int]
     revision: int
     ids: _containers.RepeatedScalarFieldContainer[int]
     deadlines_ms: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, revision: _Optional[int] = ..., ids: _Optional[_Iterable[int]] = ..., deadlines_ms: _Optional[_Iterable[int]] = ...) -> None: ...
+    next: bytes
+    def __init__(self, revision: _Optional[int] = ..., ids: _Optional[_Iterable[int]] = ..., deadlines_ms: _Optional[_Iterable[int]] = ..., next: _Optional[bytes] = ...) -> None: ...
