@@ -1,11 +1,13 @@
 """The declarations of the plugin."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
-from quorate.plugin import ConfigSection, Declaration, RaftGroup, hookimpl
+from quorate.plugin import ConfigSection, Declaration, NodeApi, RaftGroup, hookimpl
 
-from quorate_etcd import commands, families
+from quorate_etcd import commands, families, metrics
 from quorate_etcd.config import EtcdConfig
+from quorate_etcd.serving.server import serving
 
 
 @hookimpl
@@ -17,5 +19,13 @@ def quorate_declarations() -> Sequence[Declaration]:
         *commands.ROUTES,
         *commands.QUERIES,
         *commands.TIMERS,
+        *metrics.METRICS,
         ConfigSection(model=EtcdConfig),
     ]
+
+
+@hookimpl
+@asynccontextmanager
+async def quorate_lifespan(node: NodeApi) -> AsyncIterator[None]:
+    async with serving(node):
+        yield

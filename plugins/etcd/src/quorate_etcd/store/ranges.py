@@ -100,6 +100,16 @@ def _within(found: Found, request: rpc.RangeRequest) -> bool:
     )
 
 
+def is_bounded(request: rpc.RangeRequest) -> bool:
+    """Whether a range has bounds of revisions."""
+    return bool(
+        request.min_mod_revision
+        or request.max_mod_revision
+        or request.min_create_revision
+        or request.max_create_revision
+    )
+
+
 def in_key_order(request: rpc.RangeRequest) -> bool:
     """Whether the first pairs of a range are the first of its answer."""
     return (
