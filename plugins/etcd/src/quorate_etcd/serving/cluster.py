@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Iterator
+from ssl import SSLContext
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ _log = logging.getLogger(__name__)
 _MOST: Final = 10_000
 #: Intervals between two attempts to write the row of this node.
 _AGAIN_S: Final = 1.0
+_EVERYWHERE: Final = ("", "0.0.0.0", "::")
 _REFUSED: Final = (
     "not capable: nodes join and leave a cluster of Quorate by `quorate member add` and "
     "`quorate member remove`"
@@ -43,6 +45,22 @@ def find_members(reader: Reader, query: pb.FindMembers) -> Iterable[pb.Members]:
     start = store_key(query.store)
     found = reader.scan(MEMBERS, start, end_of(start), limit=_MOST)
     yield pb.Members(members=[pb.Member.FromString(row.value) for row in found])
+
+
+def url_of(node: NodeApi, host: str, port: int, tls: SSLContext | None) -> str:
+    """Return the URL at which clients reach a port of this node."""
+    if host in _EVERYWHERE:
+        cluster = node.cluster()
+        host = cluster.addresses[cluster.node].rpartition(":")[0].strip("[]")
+    name = f"[{host}]" if ":" in host else host
+    return f"{'http' if tls is None else 'https'}://{name}:{port}"
+
+
+def announced(node: NodeApi, url: str) -> pb.Member:
+    """Return the row of this node."""
+    cluster = node.cluster()
+    peer_url = f"http://{cluster.addresses.get(cluster.node, cluster.node)}"
+    return pb.Member(node=cluster.node, client_urls=[url], peer_urls=[peer_url])
 
 
 async def announce_forever(node: NodeApi, command: pb.Announce) -> None:
@@ -89,7 +107,7 @@ class Members:
 
     async def of(self, number: int) -> rpc.Member | None:
         """Return the member of a number."""
-        return next((each for each in await self.all() if each.ID == number), None)
+        return next((each for each in await self.all() if number == each.ID), None)
 
 
 class Cluster:

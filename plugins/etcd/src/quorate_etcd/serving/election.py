@@ -60,7 +60,7 @@ class Election:
             if leader is None:
                 watch = recipes.events(prefix, prefix_end(prefix), header.revision + 1)
                 async with aclosing(watch) as events:  # type: ignore[type-var]
-                    async for header, event in events:
+                    async for header, event in events:  # noqa: B007 - it is the leader's
                         if event.type == mvcc.Event.PUT:
                             leader = event.kv
                             break

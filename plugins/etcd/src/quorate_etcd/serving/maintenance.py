@@ -62,18 +62,14 @@ class Maintenance:
                 if request.alarm in (rpc.NONE, each.alarm)
                 and request.memberID in (0, each.memberID)
             ]
-            return rpc.AlarmResponse(
-                header=self._identity.header(standing.revision), alarms=alarms
-            )
+            return rpc.AlarmResponse(header=self._identity.header(standing.revision), alarms=alarms)
         command = guard.SetAlarm(
             store=self._identity.store,
             alarm=rpc.AlarmMember(memberID=request.memberID, alarm=request.alarm),
             active=request.action == _AlarmRequest.ACTIVATE,
         )
         done = await self._node.propose(command, guard.Alarmed)
-        return rpc.AlarmResponse(
-            header=self._identity.header(done.revision), alarms=done.alarms
-        )
+        return rpc.AlarmResponse(header=self._identity.header(done.revision), alarms=done.alarms)
 
     async def Defragment(self, _: rpc.DefragmentRequest, __: Any) -> rpc.DefragmentResponse:
         """Do nothing: the store gives space back by itself."""
@@ -177,5 +173,3 @@ class Maintenance:
                 return summed, newest
             setattr(query, "from", page.next)
             query.request.revision = revision or newest
-
-

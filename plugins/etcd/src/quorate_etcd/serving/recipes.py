@@ -19,7 +19,7 @@ from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
 #: Of a lease that a call without one gets; nobody renews it after the call.
 _TTL_S: Final = 60
-_PUT, _DELETE = mvcc.Event.PUT, mvcc.Event.DELETE
+_DELETE: Final = mvcc.Event.DELETE
 
 
 class Own(NamedTuple):
@@ -107,9 +107,11 @@ class Recipes:
             found = await self._kv.Range(request, context)
             if not found.kvs:
                 return rpc.ResponseHeader.FromString(found.header.SerializeToString())
-            async for event in self.events(found.kvs[0].key, b"", found.header.revision + 1):
-                if event[1].type == _DELETE:
-                    break
+            watch = self.events(found.kvs[0].key, b"", found.header.revision + 1)
+            async with aclosing(watch) as events:  # type: ignore[type-var]
+                async for _, event in events:
+                    if event.type == _DELETE:
+                        break
 
     async def first(self, name: bytes, context: Any) -> Any:
         """Return the range of the first key of a name: at most one."""
