@@ -7,6 +7,7 @@ from typing import Any, Final
 from quorate.plugin import Command, DataRoute, Items, Query, Timer
 
 from quorate_etcd.auth import administering, alarms
+from quorate_etcd.auth.checked import CHECKS, checked
 from quorate_etcd.families import COMPACTION, GROUP, LIVENESS, lease_key, store_key, store_of
 from quorate_etcd.serving import cluster
 from quorate_etcd.store import compacting, history, leases, ranges, transacting
@@ -77,11 +78,19 @@ COMMANDS: Final = (
         for message, _, examples in _DUE
     ),
 )
+
+
+def _checked(message: Any, run: Any) -> Any:
+    check = CHECKS.get(message)
+    return run if check is None else checked(run, check)
+
+
 ROUTES: Final = tuple(
-    DataRoute(message=message, apply=apply) for message, apply, _ in (*_HANDLERS, *_DUE)
+    DataRoute(message=message, apply=_checked(message, apply))
+    for message, apply, _ in (*_HANDLERS, *_DUE)
 )
 QUERIES: Final[tuple[Query[Any], ...]] = tuple(
-    Query(message=message, group=GROUP, run=run, shard_key=_of_store)
+    Query(message=message, group=GROUP, run=_checked(message, run), shard_key=_of_store)
     for message, run in (
         (asked.Find, ranges.find),
         (asked.Evaluate, transacting.evaluate),

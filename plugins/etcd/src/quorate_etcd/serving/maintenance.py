@@ -9,6 +9,7 @@ from zlib import crc32
 from quorate.plugin import NodeApi, Rejected
 
 from quorate_etcd import errors, families, release
+from quorate_etcd.auth import callers
 from quorate_etcd.serving.cluster import Members
 from quorate_etcd.serving.identity import Identity
 from quorate_etcd.v1 import guard_pb2 as guard, queries_pb2 as asked
@@ -37,6 +38,7 @@ class Maintenance:
     async def Status(self, _: rpc.StatusRequest, __: Any) -> rpc.StatusResponse:
         """Return the state of this node; it is answered without a leader, too."""
         shard, standing = self._node.shard(families.GROUP, self._key), await self.standing()
+        size = self._node.shard_bytes(families.GROUP, self._key)
         leader = await self._leader(shard.leader)
         problems = [] if leader else [errors.NO_LEADER.text]
         for each in await self.alarms(linearizable=False):
@@ -44,6 +46,9 @@ class Maintenance:
         return rpc.StatusResponse(
             header=self._identity.header(standing.revision),
             version=release.SERVER,
+            # Clients divide by it.
+            dbSize=max(1, size),
+            dbSizeInUse=max(1, size),
             leader=leader,
             raftIndex=shard.committed,
             raftTerm=self._identity.term,
@@ -67,6 +72,7 @@ class Maintenance:
             store=self._identity.store,
             alarm=rpc.AlarmMember(memberID=request.memberID, alarm=request.alarm),
             active=request.action == _AlarmRequest.ACTIVATE,
+            user=callers.user(),
         )
         done = await self._node.propose(command, guard.Alarmed)
         return rpc.AlarmResponse(header=self._identity.header(done.revision), alarms=done.alarms)
@@ -161,7 +167,9 @@ class Maintenance:
     async def _summed(self, revision: int) -> tuple[int, int]:
         """Return the sum of the pairs at a revision, and the store's revision."""
         request = rpc.RangeRequest(key=_ALL, range_end=_ALL, revision=revision)
-        query = asked.Find(store=self._identity.store, request=request, wanted=_PAGE)
+        query = asked.Find(
+            store=self._identity.store, request=request, wanted=_PAGE, user=callers.user()
+        )
         summed, newest = 0, 0
         while True:
             found = await self._node.read(query, asked.Page)

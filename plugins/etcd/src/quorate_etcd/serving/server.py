@@ -9,8 +9,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from quorate.plugin import NodeApi, ServicePort
 
 from quorate_etcd.config import EtcdConfig
+from quorate_etcd.serving.auth import Auth
 from quorate_etcd.serving.cluster import Cluster, Members, announce_forever, announced, url_of
 from quorate_etcd.serving.election import Election
+from quorate_etcd.serving.gatekeeper import Gatekeeper
 from quorate_etcd.serving.http import routes
 from quorate_etcd.serving.http.figures import Figures
 from quorate_etcd.serving.http.gateway import Gateway
@@ -45,20 +47,24 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
     store = Store(node, config, name, identity.header)
     watches = Watches(store)
     members = Members(node, identity)
-    kv, watch, lease = KV(store), Watch(store, watches), Lease(store)
+    gatekeeper, tally = Gatekeeper(node, name), Tally()
+    kv, watch, lease = KV(store), Watch(store, watches, gatekeeper), Lease(store)
     maintenance = Maintenance(node, identity, members)
     recipes = Recipes(kv, watch, lease)
-    tally = Tally()
     servicers = {
         routes.KV: kv,
         routes.WATCH: watch,
         routes.LEASE: lease,
         routes.CLUSTER: Cluster(identity, members),
         routes.MAINTENANCE: maintenance,
+        routes.AUTH: Auth(node, identity, gatekeeper),
         routes.LOCK: Lock(kv, recipes),
         routes.ELECTION: Election(recipes),
     }
-    services = {service: tally.around(service, each) for service, each in servicers.items()}
+    services = {
+        service: tally.around(service, gatekeeper.around(service, each))
+        for service, each in servicers.items()
+    }
     figures = Figures(node, identity, maintenance, watches, tally)
     tls = node.tls("h2", "http/1.1")
     served = ServicePort(
@@ -71,7 +77,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
         message_bytes=config.request_bytes + (512 << 10),
         status=status_of,
     )
-    running = [asyncio.create_task(watches.run())]
+    running = [asyncio.create_task(each.run()) for each in (watches, gatekeeper)]
     try:
         async with node.serve(served) as opened:
             url = config.client_urls.get(name) or url_of(node, config.host, opened.port, tls)

@@ -55,6 +55,9 @@ class Figures:
         yield f"# TYPE etcd_server_version gauge\netcd_server_version{labels} 1\n"
         labels = f'{{cluster_version="{release.CLUSTER.rpartition(".")[0]}"}}'
         yield f"# TYPE etcd_cluster_version gauge\netcd_cluster_version{labels} 1\n"
+        size = self._node.shard_bytes(families.GROUP, self._key)
+        yield _gauge("etcd_mvcc_db_total_size_in_bytes", size)
+        yield _gauge("etcd_mvcc_db_total_size_in_use_in_bytes", size)
         yield _gauge("etcd_debugging_mvcc_watcher_total", len(self._watches))
         yield _gauge("process_start_time_seconds", round(self._began, 3))
 
