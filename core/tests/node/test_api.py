@@ -227,6 +227,7 @@ async def test_a_plugin_learns_of_the_cluster_and_its_shards(nodes: Nodes) -> No
                 each.shard(group).applied for each in apis
             ) < max(each.shard(group).committed for each in apis):
                 await asyncio.sleep(0.01)
+        assert all(each.shard_bytes(group) for each in apis)
         led = apis[0].shard(group)
         [leader] = [each for each in apis if each.cluster().node == led.leader]
         others = [each for each in apis if each is not leader]

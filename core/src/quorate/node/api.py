@@ -167,6 +167,9 @@ class PluginNode:
     def shard(self, group: str, shard_key: bytes = b"") -> ShardStatus:
         return self._where.shard(group, shard_key)
 
+    def shard_bytes(self, group: str, shard_key: bytes = b"") -> int:
+        return self._where.shard_bytes(group, shard_key)
+
     async def transfer_leader(self, node: str, group: str, shard_key: bytes = b"") -> None:
         await self._where.transfer(node, group, shard_key, deadline.remaining_s())
 

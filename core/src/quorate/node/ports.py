@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Final, NoReturn
 
+from grpc_health.v1 import health_pb2
+from grpc_health.v1.health import aio as health  # type: ignore[attr-defined]  # the stubs lack it
+
 from quorate.config.addresses import is_loopback, join_address
 from quorate.config.files import open_files
 from quorate.config.sections import LimitsSection
@@ -29,6 +32,8 @@ from quorate.rpc.served import Methods, Served
 from quorate.rpc.server import HANDSHAKE_S, ServingRefusedError
 from quorate.shards.shard.capacity import FairShare
 
+_HEALTH: Final = health_pb2.DESCRIPTOR.services_by_name["Health"]
+_SERVING: Final = health_pb2.HealthCheckResponse.SERVING
 #: How long the last answers may take to leave.
 _LAST_ANSWERS_S: Final = 0.1
 #: A connection over HTTP/1.1 is closed after this time without a request, if no setting says so.
@@ -85,8 +90,9 @@ class _Served:
                 slow_s=slow_s or float("inf"),
             )
             self._http = HttpServer(port.http, http_limits, loop, _HttpRoom(self._observer))
+        self._health: Final = health.HealthServicer()
         self._engine: Final = Http2Engine(
-            _methods(port, limits),
+            _methods(port, limits, self._health),
             EngineLimits(
                 message_bytes=port.message_bytes,
                 streams_per_connection=limits.streams_per_connection,
@@ -128,6 +134,7 @@ class _Served:
                 f"cannot listen on {address}: stop the process that uses it, or set another port "
                 f"in the plugin's section ({error})"
             ) from None
+        await self._health.set("", _SERVING)
         await self._engine.start()
         self._observer.start()
 
@@ -170,10 +177,13 @@ class _Coming:
         self.request.refuse(refusal[1])
 
 
-def _methods(port: ServicePort, limits: LimitsSection) -> Methods:
-    methods = Methods(_lacking({service.full_name for service, _ in port.services}))
+def _methods(port: ServicePort, limits: LimitsSection, well: object) -> Methods:
+    services = [*port.services]
+    if _HEALTH not in dict(services):
+        services.append((_HEALTH, well))
+    methods = Methods(_lacking({service.full_name for service, _ in services}))
     failing, large = _failing(port.status), LargeRequests(monotonic)
-    for service, servicer in port.services:
+    for service, servicer in services:
         if lacking := missing(service, servicer):
             raise ServingRefusedError(
                 f"{type(servicer).__name__} lacks {', '.join(lacking)} of service "

@@ -54,6 +54,15 @@ class Standpoint:
             committed=committed,
         )
 
+    def shard_bytes(self, group: str, shard_key: bytes) -> int:
+        """Return the size of the database of a shard here; 0 without one."""
+        shard = self._replicas.shards.slot_map.place(group, shard_key)
+        replica = self._replicas.shards.get(shard)
+        if replica is None:
+            return 0
+        engine = replica.data.engine
+        return engine.files().tables + engine.memory().write_buffers
+
     async def transfer(
         self, node: str, group: str, shard_key: bytes, timeout_s: float | None
     ) -> None:

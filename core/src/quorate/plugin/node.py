@@ -239,6 +239,13 @@ class NodeApi(Protocol):
         the key: the cluster is being founded.
         """
 
+    def shard_bytes(self, group: str, shard_key: bytes = b"") -> int:
+        """Return the size of the database with the shard of a shard key on this node.
+
+        It counts files and rows that are not flushed to them; 0 without a replica here. Raises what
+        `shard` does.
+        """
+
     async def transfer_leader(self, node: str, group: str, shard_key: bytes = b"") -> None:
         """Transfer the leadership of the shard of a shard key to a node, and wait for it.
 

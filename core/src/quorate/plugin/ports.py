@@ -27,7 +27,8 @@ class ServicePort:
     host: str
     #: 0: any free one.
     port: int
-    #: Each with its servicer, whose methods are bound by their names.
+    #: Each with its servicer, whose methods are bound by their names. The health service of gRPC
+    #: is served beside them: the port serves.
     services: Sequence[tuple[ServiceDescriptor, object]]
     #: Answers requests over HTTP/1.1 at the same port; None: gRPC alone is served. Without TLS the
     #: first bytes of a connection tell, and so they do within TLS.

@@ -267,6 +267,11 @@ class MemoryNode:
             committed=applied,
         )
 
+    def shard_bytes(self, group: str, shard_key: bytes = b"") -> int:
+        """Return 0: there is no database."""
+        self._slot_map.place(group, shard_key)
+        return 0
+
     async def transfer_leader(self, node: str, group: str, shard_key: bytes = b"") -> None:
         """Do nothing for this node, which leads; there are no others."""
         if node != self.cluster().node:

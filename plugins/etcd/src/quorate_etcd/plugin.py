@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from quorate.plugin import ConfigSection, Declaration, NodeApi, RaftGroup, hookimpl
 
 from quorate_etcd import commands, families, metrics
+from quorate_etcd.auth import rows as guards
 from quorate_etcd.config import EtcdConfig
 from quorate_etcd.serving.server import serving
 
@@ -15,6 +16,7 @@ def quorate_declarations() -> Sequence[Declaration]:
     return [
         RaftGroup(name=families.GROUP),
         *families.FAMILIES,
+        *guards.FAMILIES,
         *commands.COMMANDS,
         *commands.ROUTES,
         *commands.QUERIES,

@@ -9,6 +9,8 @@ from google.protobuf.message import Message
 from quorate.plugin import Consistency, Invalid, NodeApi, Rejected
 
 from quorate_etcd import errors
+from quorate_etcd.auth import callers
+from quorate_etcd.auth.checked import CHECKS
 from quorate_etcd.config import EtcdConfig
 from quorate_etcd.v1 import queries_pb2 as asked
 from quorate_etcd.wire import rpc_pb2 as rpc
@@ -37,6 +39,7 @@ class Store:
 
     async def propose(self, command: Message, reply: type[R]) -> R:
         """Carry out a command; what is larger than the limits of the node is refused by name."""
+        _name_user(command)
         try:
             return await self.node.propose(command, reply)
         except Invalid:
@@ -55,6 +58,7 @@ class Store:
         applied: int = 0,
     ) -> R:
         """Return the answer to a query, from a state that has a revision of the shard."""
+        _name_user(query)
         answers = await self.node.read(query, row, consistency=consistency, min_revision=applied)
         [answer] = answers.rows
         return answer
@@ -62,6 +66,12 @@ class Store:
     async def stand(self) -> asked.Standing:
         """Return how the store stands after every write that was answered before."""
         return await self.read(asked.Stand(store=self.name), asked.Standing)
+
+
+def _name_user(message: Message) -> None:
+    """Tell in a message who asks for it, where that is checked."""
+    if type(message) in CHECKS:
+        message.user = callers.user()  # type: ignore[attr-defined]
 
 
 def consistency_of(*, serializable: bool) -> Literal["stale", "linearizable"]:

@@ -9,6 +9,8 @@ from typing import Final
 from quorate.plugin import CallContext, Rejected
 
 from quorate_etcd import errors
+from quorate_etcd.auth.permissions import Need
+from quorate_etcd.serving.gatekeeper import Gatekeeper
 from quorate_etcd.serving.store import Store
 from quorate_etcd.serving.streams import Stream, Watcher
 from quorate_etcd.serving.watching import Watches
@@ -18,8 +20,9 @@ from quorate_etcd.wire import rpc_pb2 as rpc
 class Watch:
     """Serves the watches of a store."""
 
-    def __init__(self, store: Store, watches: Watches) -> None:
+    def __init__(self, store: Store, watches: Watches, gatekeeper: Gatekeeper) -> None:
         self._store: Final = store
+        self._gatekeeper: Final = gatekeeper
         self._watches: Final = watches
 
     async def Watch(  # noqa: D102 - named as in its service
@@ -59,7 +62,7 @@ class Watch:
                 numbers += 1
             number, numbers = numbers, numbers + 1
         watcher = Watcher(stream, number, request)
-        reason = self._refusal(stream, watcher)
+        reason = self._refusal(stream, watcher) or await self._denial(request)
         if reason is not None:
             refused = rpc.WatchResponse(
                 header=self._store.header(self._watches.follower.revision),
@@ -85,6 +88,16 @@ class Watch:
             return errors.COMPACTED.text
         if watcher.number in stream.watchers:
             return errors.WATCH_DUPLICATE_ID
+        return None
+
+    async def _denial(self, request: rpc.WatchCreateRequest) -> str | None:
+        """Return why a caller may not see what it wants to watch; None: it may."""
+        need = Need(False, request.key, request.range_end)
+        try:
+            await self._gatekeeper.demand(need)
+        except Rejected as refusal:
+            code = "".join(part.capitalize() for part in refusal.code.split("_"))
+            return f"rpc error: code = {code} desc = {refusal.message}"
         return None
 
     def _cancel(self, stream: Stream, number: int) -> None:

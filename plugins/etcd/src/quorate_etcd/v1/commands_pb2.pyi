@@ -8,7 +8,7 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Transact(_message.Message):
-    __slots__ = ("store", "kind", "request")
+    __slots__ = ("store", "user", "kind", "request")
     class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         KIND_UNSPECIFIED: _ClassVar[Transact.Kind]
@@ -20,12 +20,14 @@ class Transact(_message.Message):
     KIND_DELETE_RANGE: Transact.Kind
     KIND_TXN: Transact.Kind
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     store: str
+    user: str
     kind: Transact.Kind
     request: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, store: _Optional[str] = ..., kind: _Optional[_Union[Transact.Kind, str]] = ..., request: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., kind: _Optional[_Union[Transact.Kind, str]] = ..., request: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Transacted(_message.Message):
     __slots__ = ("put", "delete_range", "txn")
@@ -44,12 +46,14 @@ class Open(_message.Message):
     def __init__(self, store: _Optional[str] = ...) -> None: ...
 
 class Compact(_message.Message):
-    __slots__ = ("store", "revision")
+    __slots__ = ("store", "user", "revision")
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     REVISION_FIELD_NUMBER: _ClassVar[int]
     store: str
+    user: str
     revision: int
-    def __init__(self, store: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
 
 class Stood(_message.Message):
     __slots__ = ("revision", "compacted")
@@ -66,14 +70,16 @@ class Clean(_message.Message):
     def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class GrantLease(_message.Message):
-    __slots__ = ("store", "id", "ttl_s")
+    __slots__ = ("store", "user", "id", "ttl_s")
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     TTL_S_FIELD_NUMBER: _ClassVar[int]
     store: str
+    user: str
     id: int
     ttl_s: int
-    def __init__(self, store: _Optional[str] = ..., id: _Optional[int] = ..., ttl_s: _Optional[int] = ...) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., id: _Optional[int] = ..., ttl_s: _Optional[int] = ...) -> None: ...
 
 class Granted(_message.Message):
     __slots__ = ("revision",)
@@ -82,12 +88,14 @@ class Granted(_message.Message):
     def __init__(self, revision: _Optional[int] = ...) -> None: ...
 
 class RevokeLease(_message.Message):
-    __slots__ = ("store", "id")
+    __slots__ = ("store", "user", "id")
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     store: str
+    user: str
     id: int
-    def __init__(self, store: _Optional[str] = ..., id: _Optional[int] = ...) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., id: _Optional[int] = ...) -> None: ...
 
 class RenewLeases(_message.Message):
     __slots__ = ("store", "ids")
@@ -106,14 +114,16 @@ class Renewed(_message.Message):
     def __init__(self, revision: _Optional[int] = ..., ttls_s: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class MeasureLease(_message.Message):
-    __slots__ = ("store", "id", "keys")
+    __slots__ = ("store", "user", "id", "keys")
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     KEYS_FIELD_NUMBER: _ClassVar[int]
     store: str
+    user: str
     id: int
     keys: bool
-    def __init__(self, store: _Optional[str] = ..., id: _Optional[int] = ..., keys: bool = ...) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., id: _Optional[int] = ..., keys: bool = ...) -> None: ...
 
 class Measured(_message.Message):
     __slots__ = ("revision", "ttl_s", "left_ms", "keys")

@@ -17,7 +17,7 @@ from quorate_etcd.wire import mvcc_pb2 as quorate__etcd_dot_wire_dot_mvcc__pb2
 from quorate_etcd.wire import rpc_pb2 as quorate__etcd_dot_wire_dot_rpc__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorate_etcd/v1/queries.proto\x12\x0fquorate_etcd.v1\x1a\x1aquorate_etcd/v1/rows.proto\x1a\x1cquorate_etcd/wire/mvcc.proto\x1a\x1bquorate_etcd/wire/rpc.proto\"`\n\x04\x46ind\x12\r\n\x05store\x18\x01 \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.etcdserverpb.RangeRequest\x12\x0c\n\x04\x66rom\x18\x03 \x01(\x0c\x12\x0e\n\x06wanted\x18\x04 \x01(\x03\"v\n\x04Page\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1d\n\x03kvs\x18\x02 \x03(\x0b\x32\x10.mvccpb.KeyValue\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x12\x0f\n\x07matched\x18\x04 \x01(\x03\x12\x0c\n\x04next\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61pplied\x18\x06 \x01(\x04\"D\n\x08\x45valuate\x12\r\n\x05store\x18\x01 \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.etcdserverpb.TxnRequest\"c\n\x07History\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x03\x12)\n\x06ranges\x18\x03 \x03(\x0b\x32\x19.quorate_etcd.v1.KeyRange\x12\x10\n\x08previous\x18\x04 \x01(\x08\"*\n\x08KeyRange\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"m\n\x07\x43hanges\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x1d\n\x06\x65vents\x18\x03 \x03(\x0b\x32\r.mvccpb.Event\x12\r\n\x05until\x18\x04 \x01(\x03\x12\x0f\n\x07\x61pplied\x18\x05 \x01(\x04\"E\n\x0c\x46indVersions\x12\r\n\x05store\x18\x01 \x01(\t\x12&\n\x06places\x18\x02 \x03(\x0b\x32\x16.quorate_etcd.v1.Place\")\n\x08Versions\x12\x1d\n\x03kvs\x18\x01 \x03(\x0b\x32\x10.mvccpb.KeyValue\"\x16\n\x05Stand\x12\r\n\x05store\x18\x01 \x01(\t\"Q\n\x08Standing\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x0f\n\x07\x61pplied\x18\x03 \x01(\x04\x12\x0f\n\x07unclean\x18\x04 \x01(\x08\")\n\nFindLeases\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x0c\"N\n\tLeasePage\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x14\n\x0c\x64\x65\x61\x64lines_ms\x18\x03 \x03(\x03\x12\x0c\n\x04next\x18\x04 \x01(\x0c\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dquorate_etcd/v1/queries.proto\x12\x0fquorate_etcd.v1\x1a\x1aquorate_etcd/v1/rows.proto\x1a\x1cquorate_etcd/wire/mvcc.proto\x1a\x1bquorate_etcd/wire/rpc.proto\"n\n\x04\x46ind\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12+\n\x07request\x18\x02 \x01(\x0b\x32\x1a.etcdserverpb.RangeRequest\x12\x0c\n\x04\x66rom\x18\x03 \x01(\x0c\x12\x0e\n\x06wanted\x18\x04 \x01(\x03\"v\n\x04Page\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x1d\n\x03kvs\x18\x02 \x03(\x0b\x32\x10.mvccpb.KeyValue\x12\r\n\x05\x63ount\x18\x03 \x01(\x03\x12\x0f\n\x07matched\x18\x04 \x01(\x03\x12\x0c\n\x04next\x18\x05 \x01(\x0c\x12\x0f\n\x07\x61pplied\x18\x06 \x01(\x04\"R\n\x08\x45valuate\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12)\n\x07request\x18\x02 \x01(\x0b\x32\x18.etcdserverpb.TxnRequest\"c\n\x07History\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x03\x12)\n\x06ranges\x18\x03 \x03(\x0b\x32\x19.quorate_etcd.v1.KeyRange\x12\x10\n\x08previous\x18\x04 \x01(\x08\"*\n\x08KeyRange\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12\x11\n\trange_end\x18\x02 \x01(\x0c\"m\n\x07\x43hanges\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x1d\n\x06\x65vents\x18\x03 \x03(\x0b\x32\r.mvccpb.Event\x12\r\n\x05until\x18\x04 \x01(\x03\x12\x0f\n\x07\x61pplied\x18\x05 \x01(\x04\"E\n\x0c\x46indVersions\x12\r\n\x05store\x18\x01 \x01(\t\x12&\n\x06places\x18\x02 \x03(\x0b\x32\x16.quorate_etcd.v1.Place\")\n\x08Versions\x12\x1d\n\x03kvs\x18\x01 \x03(\x0b\x32\x10.mvccpb.KeyValue\"\x16\n\x05Stand\x12\r\n\x05store\x18\x01 \x01(\t\"Q\n\x08Standing\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x11\n\tcompacted\x18\x02 \x01(\x12\x12\x0f\n\x07\x61pplied\x18\x03 \x01(\x04\x12\x0f\n\x07unclean\x18\x04 \x01(\x08\"7\n\nFindLeases\x12\r\n\x05store\x18\x01 \x01(\t\x12\x0c\n\x04user\x18\x0f \x01(\t\x12\x0c\n\x04\x66rom\x18\x02 \x01(\x0c\"N\n\tLeasePage\x12\x10\n\x08revision\x18\x01 \x01(\x03\x12\x0b\n\x03ids\x18\x02 \x03(\x03\x12\x14\n\x0c\x64\x65\x61\x64lines_ms\x18\x03 \x03(\x03\x12\x0c\n\x04next\x18\x04 \x01(\x0c\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,27 +25,27 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate_etcd.v1.queries_pb2
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FIND']._serialized_start=137
-  _globals['_FIND']._serialized_end=233
-  _globals['_PAGE']._serialized_start=235
-  _globals['_PAGE']._serialized_end=353
-  _globals['_EVALUATE']._serialized_start=355
-  _globals['_EVALUATE']._serialized_end=423
-  _globals['_HISTORY']._serialized_start=425
-  _globals['_HISTORY']._serialized_end=524
-  _globals['_KEYRANGE']._serialized_start=526
-  _globals['_KEYRANGE']._serialized_end=568
-  _globals['_CHANGES']._serialized_start=570
-  _globals['_CHANGES']._serialized_end=679
-  _globals['_FINDVERSIONS']._serialized_start=681
-  _globals['_FINDVERSIONS']._serialized_end=750
-  _globals['_VERSIONS']._serialized_start=752
-  _globals['_VERSIONS']._serialized_end=793
-  _globals['_STAND']._serialized_start=795
-  _globals['_STAND']._serialized_end=817
-  _globals['_STANDING']._serialized_start=819
-  _globals['_STANDING']._serialized_end=900
-  _globals['_FINDLEASES']._serialized_start=902
-  _globals['_FINDLEASES']._serialized_end=943
-  _globals['_LEASEPAGE']._serialized_start=945
-  _globals['_LEASEPAGE']._serialized_end=1023
+  _globals['_FIND']._serialized_end=247
+  _globals['_PAGE']._serialized_start=249
+  _globals['_PAGE']._serialized_end=367
+  _globals['_EVALUATE']._serialized_start=369
+  _globals['_EVALUATE']._serialized_end=451
+  _globals['_HISTORY']._serialized_start=453
+  _globals['_HISTORY']._serialized_end=552
+  _globals['_KEYRANGE']._serialized_start=554
+  _globals['_KEYRANGE']._serialized_end=596
+  _globals['_CHANGES']._serialized_start=598
+  _globals['_CHANGES']._serialized_end=707
+  _globals['_FINDVERSIONS']._serialized_start=709
+  _globals['_FINDVERSIONS']._serialized_end=778
+  _globals['_VERSIONS']._serialized_start=780
+  _globals['_VERSIONS']._serialized_end=821
+  _globals['_STAND']._serialized_start=823
+  _globals['_STAND']._serialized_end=845
+  _globals['_STANDING']._serialized_start=847
+  _globals['_STANDING']._serialized_end=928
+  _globals['_FINDLEASES']._serialized_start=930
+  _globals['_FINDLEASES']._serialized_end=985
+  _globals['_LEASEPAGE']._serialized_start=987
+  _globals['_LEASEPAGE']._serialized_end=1065
 # @@protoc_insertion_point(module_scope)

@@ -9,15 +9,17 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Find(_message.Message):
-    __slots__ = ("store", "request", "wanted")
+    __slots__ = ("store", "user", "request", "wanted")
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     FROM_FIELD_NUMBER: _ClassVar[int]
     WANTED_FIELD_NUMBER: _ClassVar[int]
     store: str
+    user: str
     request: _rpc_pb2.RangeRequest
     wanted: int
-    def __init__(self, store: _Optional[str] = ..., request: _Optional[_Union[_rpc_pb2.RangeRequest, _Mapping]] = ..., wanted: _Optional[int] = ..., **kwargs) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., request: _Optional[_Union[_rpc_pb2.RangeRequest, _Mapping]] = ..., wanted: _Optional[int] = ..., **kwargs) -> None: ...
 
 class Page(_message.Message):
     __slots__ = ("revision", "kvs", "count", "matched", "next", "applied")
@@ -36,12 +38,14 @@ class Page(_message.Message):
     def __init__(self, revision: _Optional[int] = ..., kvs: _Optional[_Iterable[_Union[_mvcc_pb2.KeyValue, _Mapping]]] = ..., count: _Optional[int] = ..., matched: _Optional[int] = ..., next: _Optional[bytes] = ..., applied: _Optional[int] = ...) -> None: ...
 
 class Evaluate(_message.Message):
-    __slots__ = ("store", "request")
+    __slots__ = ("store", "user", "request")
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
     store: str
+    user: str
     request: _rpc_pb2.TxnRequest
-    def __init__(self, store: _Optional[str] = ..., request: _Optional[_Union[_rpc_pb2.TxnRequest, _Mapping]] = ...) -> None: ...
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., request: _Optional[_Union[_rpc_pb2.TxnRequest, _Mapping]] = ...) -> None: ...
 
 class History(_message.Message):
     __slots__ = ("store", "ranges", "previous")
@@ -109,11 +113,13 @@ class Standing(_message.Message):
     def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., applied: _Optional[int] = ..., unclean: bool = ...) -> None: ...
 
 class FindLeases(_message.Message):
-    __slots__ = ("store",)
+    __slots__ = ("store", "user")
     STORE_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
     FROM_FIELD_NUMBER: _ClassVar[int]
     store: str
-    def __init__(self, store: _Optional[str] = ..., **kwargs) -> None: ...
+    user: str
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., **kwargs) -> None: ...
 
 class LeasePage(_message.Message):
     __slots__ = ("revision", "ids", "deadlines_ms", "next")
