@@ -17,7 +17,7 @@ TRANSACTIONS: Final = "etcd.transactions"
 KEYS: Final = "etcd.keys"
 #: By revision and the number of the change in it: every version, and every end of a key.
 REVISIONS: Final = "etcd.revisions"
-#: By key and the revision that ended it: earlier versions.
+#: By key and the change that ended it: earlier versions.
 PAST: Final = "etcd.past"
 LEASES: Final = "etcd.leases"
 #: By lease and key; the values are empty.
@@ -49,9 +49,9 @@ def revision_key(prefix: bytes, revision: int, sub: int = 0) -> bytes:
     return prefix + revision.to_bytes(8) + sub.to_bytes(4)
 
 
-def past_key(prefix: bytes, key: bytes, ended: int = 0) -> bytes:
-    """Return the key of an earlier version of a key, by the revision that ended it."""
-    return prefix + keys.pack(key) + ended.to_bytes(8)
+def past_key(prefix: bytes, key: bytes, revision: int, sub: int) -> bytes:
+    """Return the key of an earlier version of a key, by the change that ended it."""
+    return prefix + keys.pack(key) + revision.to_bytes(8) + sub.to_bytes(4)
 
 
 def lease_key(prefix: bytes, lease: int) -> bytes:

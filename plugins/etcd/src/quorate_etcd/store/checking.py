@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
+from typing import NamedTuple
 
 from quorate_etcd import errors
 from quorate_etcd.store.view import Span
@@ -84,41 +85,41 @@ def _check_operations(request: rpc.TxnRequest, most: int) -> None:
                 errors.KEY_NOT_FOUND.refuse()
 
 
-class _Keys:
+class _Keys(NamedTuple):
     """The keys that operations put, and the ranges that they delete."""
 
-    def __init__(self) -> None:
-        self.puts: set[bytes] = set()
-        self.deleted: list[Span] = []
+    puts: set[bytes]
+    deleted: list[Span]
 
-    def deletes(self, keys: Iterable[bytes]) -> bool:
-        return any(span.holds(key) for key in keys for span in self.deleted)
+    def add(self, puts: Set[bytes], *, shared: Set[bytes] = frozenset()) -> None:
+        """Add puts; refuse a key that is deleted, or put already unless it may be shared."""
+        if puts & (self.puts - shared) or any(
+            span.holds(key) for key in puts for span in self.deleted
+        ):
+            errors.DUPLICATE_KEY.refuse()
+        self.puts.update(puts)
 
 
 def _check_keys(operations: Sequence[rpc.RequestOp]) -> _Keys:
     """Refuse a key that is put twice, or put and deleted; deletions may overlap.
 
-    The branches of one nested transaction may share keys, since it takes one of them.
+    The branches of one nested transaction may share keys, since it takes one of them. A nested
+    transaction may also delete what an earlier one has put.
     """
-    own = _Keys()
+    deleted = [
+        Span.of(each.request_delete_range.key, each.request_delete_range.range_end)
+        for each in operations
+        if each.HasField("request_delete_range")
+    ]
+    found = _Keys(set(), deleted)
     for each in operations:
-        if each.HasField("request_delete_range"):
-            request = each.request_delete_range
-            own.deleted.append(Span.of(request.key, request.range_end))
-    for each in operations:
-        if not each.HasField("request_txn"):
-            continue
-        both = [_check_keys(each.request_txn.success), _check_keys(each.request_txn.failure)]
-        for keys in both:
-            if own.puts & keys.puts or own.deletes(keys.puts) or keys.deletes(own.puts):
-                errors.DUPLICATE_KEY.refuse()
-        for keys in both:
-            own.puts |= keys.puts
-            own.deleted += keys.deleted
+        if each.HasField("request_txn"):
+            success = _check_keys(each.request_txn.success)
+            failure = _check_keys(each.request_txn.failure)
+            found.add(success.puts)
+            found.add(failure.puts, shared=success.puts)
+            deleted += success.deleted + failure.deleted
     for each in operations:
         if each.HasField("request_put"):
-            key = each.request_put.key
-            if key in own.puts or own.deletes((key,)):
-                errors.DUPLICATE_KEY.refuse()
-            own.puts.add(key)
-    return own
+            found.add({each.request_put.key})
+    return found

@@ -81,10 +81,11 @@ def _clean(txn: Txn, view: View) -> bool:
             continue
         revision = int.from_bytes(stored.key[size : size + 8])
         change = rows.Revision.FromString(stored.value)
-        if change.HasField("previous"):
-            ended = change.previous
-            _delete(txn, revision_key(prefix, ended.revision, ended.sub), large=ended.large)
-            txn.delete(PAST, past_key(prefix, change.key, revision))
+        for ended in (change.previous, change.replaced):
+            if ended.revision:
+                _delete(txn, revision_key(prefix, ended.revision, ended.sub), large=ended.large)
+                sub = int.from_bytes(stored.key[size + 8 :])
+                txn.delete(PAST, past_key(prefix, change.key, revision, sub))
         if change.deleted and revision < row.compacted:
             _delete(txn, stored.key, large=False)
     if len(read) <= _STEP:

@@ -35,7 +35,8 @@ _SORTED_BY: Final[dict[int, Callable[[mvcc.KeyValue], Any]]] = {
 def find(reader: Reader, query: pb.Find) -> Iterable[pb.Page]:
     """Answer a part of a range."""
     view = View(reader, query.store)
-    view.demand(query.request.revision)
+    if query.request.revision > 0:
+        view.demand(query.request.revision)
     page = page_of(view, query.request, getattr(query, "from"), query.wanted)
     page.applied = reader.revision
     yield page
@@ -119,7 +120,12 @@ def in_key_order(request: rpc.RangeRequest) -> bool:
 
 def most_pairs(request: rpc.RangeRequest) -> int:
     """Return how many pairs of a range an answer takes."""
-    return request.limit if request.limit > 0 and in_key_order(request) else 1 << 62
+    if request.limit > 0 and in_key_order(request):
+        return request.limit
+    if request.limit > 0 and request.sort_order == _Request.NONE and not is_bounded(request):
+        # Sorted by anything else without an order, as etcd has it: the first ones and one more.
+        return request.limit + 1
+    return 1 << 62
 
 
 def answer(request: rpc.RangeRequest, pages: Sequence[pb.Page]) -> rpc.RangeResponse:

@@ -66,6 +66,8 @@ def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
     request = request_of(command)
     done = pb.Transacted()
     if isinstance(request, rpc.PutRequest):
+        # Within a transaction the key is looked at first.
+        writing.demand_lease(request.lease)
         _demand_put(writing, request)
         done.put.CopyFrom(_put(writing, request))
     elif isinstance(request, rpc.DeleteRangeRequest):

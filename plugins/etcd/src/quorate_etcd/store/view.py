@@ -163,7 +163,7 @@ class View:
             read = list(self._reader.scan(PAST, position, end, limit=_AT_A_TIME))
             decided = b""
             for row in read:
-                named, ended = row.key[:-8], int.from_bytes(row.key[-8:])
+                named, ended = row.key[:-12], int.from_bytes(row.key[-12:-4])
                 if named == decided or ended <= at:
                     continue
                 # The first one that ended after the revision: no other was the newest then.
@@ -175,10 +175,10 @@ class View:
                     yield Found(key, version)
             if len(read) < _AT_A_TIME:
                 return
-            named = read[-1].key[:-8]
+            named = read[-1].key[:-12]
             # Beyond the rest of a key that is decided; else to the first row that decides it.
             position = (
-                keys.successor(named + b"\xff" * 8)
+                keys.successor(named + b"\xff" * 12)
                 if named == decided
                 else max(named + (at + 1).to_bytes(8), keys.successor(read[-1].key))
             )

@@ -41,6 +41,8 @@ class Writing:
         self.view: Final = View(txn, store)
         self._prefix: Final = self.view.prefix
         self._changes: Final[list[rows.Change]] = []
+        #: The versions before the transaction of the keys that it has changed.
+        self._before: Final[dict[bytes, rows.Place | None]] = {}
         #: Whether it goes on after revisions that a restore has taken back.
         self.leapt: Final = self.view.row.generation != txn.generation
         if self.leapt:
@@ -113,7 +115,7 @@ class Writing:
     def _end(self, key: bytes, ended: rows.Version | None) -> None:
         if ended is None:
             return
-        past = past_key(self._prefix, key, self.revision)
+        past = past_key(self._prefix, key, self.revision, len(self._changes))
         self._txn.put(PAST, past, ended.SerializeToString())
         if ended.lease:
             self._txn.delete(LEASE_KEYS, attached_key(self._prefix, ended.lease, key))
@@ -123,9 +125,16 @@ class Writing:
     ) -> None:
         sub = len(self._changes)
         change.sub = sub
-        if ended is not None:
-            change.previous.CopyFrom(ended.place)
-            revision.previous.CopyFrom(ended.place)
+        if change.key in self._before:
+            # A nested transaction may delete what another one has put.
+            if ended is not None:
+                revision.replaced.CopyFrom(ended.place)
+        else:
+            self._before[change.key] = None if ended is None else ended.place
+        before = self._before[change.key]
+        if before is not None:
+            change.previous.CopyFrom(before)
+            revision.previous.CopyFrom(before)
         named = revision_key(self._prefix, self.revision, sub)
         self._txn.put(REVISIONS, named, revision.SerializeToString())
         self._changes.append(change)

@@ -66,7 +66,7 @@ class Version(_message.Message):
     def __init__(self, place: _Optional[_Union[Place, _Mapping]] = ..., create_revision: _Optional[int] = ..., version: _Optional[int] = ..., lease: _Optional[int] = ...) -> None: ...
 
 class Revision(_message.Message):
-    __slots__ = ("key", "value", "deleted", "create_revision", "version", "lease", "previous", "large")
+    __slots__ = ("key", "value", "deleted", "create_revision", "version", "lease", "previous", "large", "replaced")
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     DELETED_FIELD_NUMBER: _ClassVar[int]
@@ -75,6 +75,7 @@ class Revision(_message.Message):
     LEASE_FIELD_NUMBER: _ClassVar[int]
     PREVIOUS_FIELD_NUMBER: _ClassVar[int]
     LARGE_FIELD_NUMBER: _ClassVar[int]
+    REPLACED_FIELD_NUMBER: _ClassVar[int]
     key: bytes
     value: bytes
     deleted: bool
@@ -83,7 +84,8 @@ class Revision(_message.Message):
     lease: int
     previous: Place
     large: bool
-    def __init__(self, key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., deleted: bool = ..., create_revision: _Optional[int] = ..., version: _Optional[int] = ..., lease: _Optional[int] = ..., previous: _Optional[_Union[Place, _Mapping]] = ..., large: bool = ...) -> None: ...
+    replaced: Place
+    def __init__(self, key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., deleted: bool = ..., create_revision: _Optional[int] = ..., version: _Optional[int] = ..., lease: _Optional[int] = ..., previous: _Optional[_Union[Place, _Mapping]] = ..., large: bool = ..., replaced: _Optional[_Union[Place, _Mapping]] = ...) -> None: ...
 
 class Lease(_message.Message):
     __slots__ = ("ttl_s",)
