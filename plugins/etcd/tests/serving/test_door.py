@@ -290,7 +290,7 @@ async def test_rights_are_the_union_of_ranges(client: Client) -> None:
         {"failure": [rpc.RequestOp(request_txn=rpc.TxnRequest(success=[denied]))]},
         {"compare": [rpc.Compare(key=b"z")]},
     ):
-        call = client.kv.Txn(rpc.TxnRequest(**more), metadata=said(alice))  # type: ignore[arg-type]
+        call = client.kv.Txn(rpc.TxnRequest(**more), metadata=said(alice))
         await refuses(call, errors.PERMISSION_DENIED)
     await refuses(
         client.kv.DeleteRange(
@@ -323,6 +323,8 @@ async def test_what_only_root_may_do(client: Client) -> None:
     alice = await token_of(client, "alice", "alice")
     maintenance, calls = client.maintenance, client.auth
     on = rpc.AlarmRequest(action=rpc.AlarmRequest.ACTIVATE, alarm=rpc.NOSPACE)
+    call: Any
+    request: Any
     for call, request in (
         (calls.UserList, rpc.AuthUserListRequest()),
         (calls.UserAdd, rpc.AuthUserAddRequest(name="x")),
