@@ -34,11 +34,16 @@ class Leading(Hibernation):
 
     #: When this leader last woke: it could not hear of a majority before.
     _woke_at = float("-inf")
+    #: When this leader last appended an entry of its own, and how long after the one before.
+    _appended_at = float("-inf")
+    _gap = float("inf")
 
     # Replication (section 5.3).
 
     def _append_own(self, kind: EntryKind, payload: bytes) -> Proposed:
         self._be_active()
+        now = self.clock()
+        self._gap, self._appended_at = now - self._appended_at, now
         entry = Entry(self.log.last.index + 1, self.term, kind, payload)
         self.log.append([entry])
         if kind is EntryKind.CONFIG:
@@ -56,12 +61,16 @@ class Leading(Hibernation):
         self._tell_commit(untold)
 
     def _tell_commit(self, untold: list[Progress]) -> None:
-        """Schedule a heartbeat for the commit index, unless entries carry it first."""
+        """Schedule a heartbeat for the commit index, unless entries carry it first.
+
+        Where entries flow, the next one is awaited for as long as the last one was.
+        """
         if not untold:
             self._news_due = float("inf")
             return
         now = self.clock()
-        self._news_due = min(self._news_due, now + self.timing.news_s)
+        flowing = self._gap if self._gap <= self.timing.flow_s else 0.0
+        self._news_due = min(self._news_due, now + self.timing.news_s + flowing)
         if now >= self._news_due:
             self._news_due = float("inf")
             for follower in untold:
