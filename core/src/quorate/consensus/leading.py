@@ -54,9 +54,13 @@ class Leading(Hibernation):
     def send_appends(self) -> None:
         """Send each follower the entries that it can take, and every follower the commit index."""
         untold: list[Progress] = []
+        commit, last_index = self.commit, self.log.last.index
         for follower in self._followers.values():
-            sent = self._send_to(follower)
-            if not sent and follower.sent_commit < self._commit_for(follower):
+            if follower.mode is Mode.REPLICATE and follower.next > last_index:
+                sent = False
+            else:
+                sent = self._send_to(follower)
+            if not sent and follower.sent_commit < commit and follower.sent_commit < follower.match:
                 untold.append(follower)
         self._tell_commit(untold)
 
@@ -77,8 +81,6 @@ class Leading(Hibernation):
                 self._send_heartbeat(follower)
 
     def _send_to(self, follower: Progress) -> bool:
-        if follower.mode is Mode.REPLICATE and follower.next > self.log.last.index:
-            return False
         if follower.mode is Mode.SNAPSHOT:
             return False
         if self.log.term_of(follower.next - 1) is None:
@@ -221,6 +223,11 @@ class Leading(Hibernation):
             now if peer == self.me else self._heard(peer) for peer in configuration.voters
         )
         return heard[-configuration.majority]
+
+    def _note_agreed(self) -> None:
+        """Note until when a majority was heard, which nobody can tell once this leads no more."""
+        if self._knows_commit():
+            self._agreed = self._majority_seen_at(), self.commit
 
     def _heard(self, peer: Peer) -> float:
         follower = self._followers.get(peer)
