@@ -25,7 +25,7 @@ from quorate.plugin.resource.binding import (
 )
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.owners import Owners, deleting, refuse_deleting
-from quorate.plugin.resource.removing import AT_ONCE, Remover, expire_of, keep_row, sweep_of
+from quorate.plugin.resource.removing import Remover, expire_of, keep_row, sweep_of
 from quorate.plugin.splicing import embedded, number
 from quorate.plugin.transaction import Reader, Row, Txn
 from quorate.plugin.updates import Updates, updated
@@ -199,8 +199,7 @@ def _delete(binding: Binding, write: Write, below: Sequence[Binding]) -> Handler
             owners.remove(key)
             txn.delete(family, key)
             return None
-        room = max(1, AT_ONCE // len(write.items(command)))
-        remover = Remover(binding, txn, below, owners=owners, room=room)
+        remover = Remover(binding, txn, below, owners=owners, shared_by=len(write.items(command)))
         left = remover.remove(key, stored)
         remover.store()
         return left

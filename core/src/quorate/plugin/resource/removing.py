@@ -54,12 +54,13 @@ class Remover:
         below: Sequence[Binding],
         *,
         owners: Owners | None = None,
-        room: int = AT_ONCE,
+        shared_by: int = 1,
     ) -> None:
         self._binding: Final = binding
         self._txn: Final = txn
         self._below: Final = below
-        self._room = room
+        #: How many more may go in this command, or with this one of its items.
+        self._room = max(1, AT_ONCE // shared_by)
         self._owners: Final[dict[str, Owners]] = (
             {} if owners is None else {binding.resource.family: owners}
         )

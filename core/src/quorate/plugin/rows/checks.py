@@ -21,14 +21,16 @@ def check_of(fields: Iterable[Field]) -> CheckMessage:
     A field with a default may be empty.
     """
     parts = [
-        (each.name, each.default is not MISSING or each.optional, check)
+        (each.name, each.present, each.default is not MISSING or each.optional, check)
         for each in fields
         if each.role is not Role.KEY
         for check in _checks(each)
     ]
 
     def check(message: Any, path: str) -> None:
-        for name, may_be_empty, refuse in parts:
+        for name, present, may_be_empty, refuse in parts:
+            if present and not message.HasField(name):
+                continue
             value = getattr(message, name)
             if value or not may_be_empty:
                 refuse(f"{path}{name}", value)

@@ -101,10 +101,9 @@ def file_of(app: Plugin, package: str, before: FileDescriptorProto | None) -> st
     parts = [_HEAD.format(module=app.module, package=package)]
     bodies: list[str] = []
     for resource in app.resources:
+        _check_key(resource, known)
         parts.append(_service(resource))
         for name, lines in messages_of(resource, app.resources):
-            if name == f"{resource.name}Key":
-                _check_key(resource, known)
             bodies.append(_message(name, lines, known, _said_of(resource, name)))
             _claim(names, name, resource.cls)
     for cls in _inner(app.resources):
