@@ -9,6 +9,14 @@ from quorate_featureflags.plugin import Environment, Flag, FlagType, Project, Ru
 from quorate_featureflags.v1.rows_client import SyncEnvironments, SyncFlags, SyncProjects
 
 PROD = ("acme", "shop", "prod")
+DARK = Flag(
+    tenant="acme",
+    project="shop",
+    environment="prod",
+    key="dark",
+    type=FlagType.BOOLEAN,
+    default_value="no",
+)
 
 
 @pytest.mark.ci
@@ -22,16 +30,7 @@ def test_a_flag_is_kept_by_a_cluster(tmp_path_factory: pytest.TempPathFactory) -
         SyncProjects(q).create(Project(tenant="acme", project="shop"))
         SyncEnvironments(q).create(Environment(tenant="acme", project="shop", environment="prod"))
         flags = SyncFlags(q)
-        tenant, project, environment = PROD
-        dark = Flag(
-            tenant=tenant,
-            project=project,
-            environment=environment,
-            key="dark",
-            type=FlagType.BOOLEAN,
-            default_value="no",
-        )
-        flags.create(dark)
+        flags.create(DARK)
         flags.rollout(*PROD, "dark", rules=[Rule(value="yes", percent=10)], expected_version=0)
         assert [each.version for each in flags.list(tenant="acme")] == [1]
         SyncProjects(q).delete("acme", "shop")
