@@ -330,6 +330,7 @@ def check_plugin(plugin: Plugin) -> tuple[str, list[tuple[str, str]]]:
         source = source_of(folder)
         generated = generate(source)
     except Failure as failed:
-        return "broken", [(each.sentence, again) for each in failed.problems]
+        told = [(str(each.parts["what"]), str(each.parts["fix"])) for each in failed.problems]
+        return "broken", [(what, fix or again) for what, fix in told]
     stale = [(_outdated(path), again) for path in _outdated_files(source, generated)]
     return ("stale" if stale else UP_TO_DATE), stale

@@ -233,7 +233,7 @@ class Binding:
     def fixed(self) -> frozenset[str]:
         """The fields that no update changes."""
         resource = self.resource
-        return frozenset({*resource.key, *resource.internal, CREATED, UPDATED, DELETING, EXPECTED})
+        return frozenset({*resource.key, *resource.internal, CREATED, UPDATED, EXPECTED})
 
 
 def packer(fields: Sequence[str]) -> KeyOf:
@@ -380,10 +380,10 @@ class _Binder:
                 f"does not lie in the shards of its parent {parent.family}",
                 "give both the same group, and a shard_by of as many first parts of the key",
             )
-        if parent.sweep is None or DELETING not in parent.row.DESCRIPTOR.fields_by_name:
+        if parent.sweep is None or DELETING not in parent.internal:
             self._problem(
                 f"has the parent {parent.family}, which cannot be deleted in steps",
-                f"give the parent a sweep, and its row a field `int64 {DELETING}`",
+                f"give the parent a sweep, and its row an internal field `int64 {DELETING}`",
             )
 
     def _verb(self, name: str) -> str:

@@ -13,7 +13,6 @@ from quorate.plugin.batches import answer_each, read_each, read_values
 from quorate.plugin.outcomes import Rejected
 from quorate.plugin.resource.binding import (
     CREATED,
-    DELETING,
     EXPECTED,
     EXPIRE,
     MISSING_OK,
@@ -140,7 +139,7 @@ def _create(binding: Binding, write: Write) -> Handler:
 def _put(binding: Binding, write: Write) -> Handler:
     resource = binding.resource
     new, finish = _new_row(binding, write), _finish(binding)
-    kept = [CREATED, DELETING, *resource.internal]
+    kept = [CREATED, *resource.internal]
     kept = [name for name in kept if name in resource.row.DESCRIPTOR.fields_by_name]
     make = _maker(binding, write)
 
@@ -211,7 +210,7 @@ def _maker(binding: Binding, write: Write) -> Callable[[Any], Any]:
     """Return the function that makes a row of an item, with the fields that callers may set."""
     resource = binding.resource
     known = resource.row.DESCRIPTOR.fields_by_name
-    cleared = [name for name in (CREATED, UPDATED, DELETING, *resource.internal) if name in known]
+    cleared = [name for name in (CREATED, UPDATED, *resource.internal) if name in known]
     if write.item is resource.row:
 
         def copy(item: Any) -> Any:

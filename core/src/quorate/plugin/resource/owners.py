@@ -128,8 +128,8 @@ def deleting(row: Any) -> bool:
 
 
 def refuse_deleting(binding: Binding, row: Any) -> None:
-    """Refuse to change a row that is being deleted."""
-    if deleting(row):
+    """Refuse to change a row that is being deleted with what belongs to it."""
+    if binding.resource.sweep is not None and deleting(row):
         raise Rejected(
             "FAILED_PRECONDITION",
             f"{binding.noun} {binding.named(row)} is being deleted: it takes nothing",

@@ -23,7 +23,7 @@ from quorate.plugin.resource.handlers import (
 from quorate.plugin.resource.owners import refuse_deleting
 from quorate.plugin.resource.reading import Reads, read_rows
 from quorate.plugin.rows.checks import check_of, checks_of_key
-from quorate.plugin.rows.files import NUMBER, has_children
+from quorate.plugin.rows.files import DELETING, NUMBER, has_children
 from quorate.plugin.rows.plugin import Plugin, RowResource
 from quorate.plugin.rows.row import (
     Row,
@@ -92,6 +92,7 @@ def _resource(app: Plugin, declared: RowResource) -> Resource[Any]:
         parent = app.made[declared.parent]
     rooted = _rooted(app, declared)
     shape = declared.shape
+    swept = has_children(declared, app.resources)
     return Resource(
         family=declared.family,
         group=app.group.name,
@@ -104,9 +105,9 @@ def _resource(app: Plugin, declared: RowResource) -> Resource[Any]:
         limit=_limit(declared, rooted),
         check=check_of(shape.values()),
         check_key=checks_of_key(shape.values()),
-        internal=declared.of(Role.INTERNAL),
+        internal=(*declared.of(Role.INTERNAL), *([DELETING] if swept else [])),
         keep=_keep(declared),
-        sweep=getattr(pb, f"Sweep{many}") if has_children(declared, app.resources) else None,
+        sweep=getattr(pb, f"Sweep{many}") if swept else None,
         ttl=_ttl(pb, declared),
         history=_history(pb, declared),
         examples=tuple(_examples(app, declared)),
