@@ -18,6 +18,7 @@ from quorate.plugin.console import columns_of, consent, consent_options, words_o
 from quorate.plugin.resource import Binding, Resource, bind
 from quorate.plugin.resource.binding import (
     CREATED,
+    DERIVED,
     EXPECTED,
     MISSING_OK,
     UPDATED,
@@ -207,7 +208,7 @@ def _delete(binding: Binding) -> click.Command:
 
 def _change(binding: Binding, write: Write) -> click.Command:
     assert write.item is not None
-    given = list(_settable(binding, write.item))
+    given = list(_settable(binding, write))
     replaces = write.verb == "Create" and "Put" in binding.writes
     updates = write.verb == "Update"
     more: list[click.Parameter] = []
@@ -338,9 +339,13 @@ def _type(field: Any) -> click.ParamType[Any]:
     return click.STRING
 
 
-def _settable(binding: Binding, item: type[Message]) -> Iterator[_Given]:
-    hidden = _HIDDEN.union(binding.resource.key, binding.resource.internal)
-    for field in item.DESCRIPTOR.fields:
+def _settable(binding: Binding, write: Write) -> Iterator[_Given]:
+    assert write.item is not None
+    hidden = _HIDDEN.union(binding.resource.key)
+    if write.verb in DERIVED:
+        # A verb of the resource's own may be what sets them.
+        hidden = hidden.union(binding.resource.internal)
+    for field in write.item.DESCRIPTOR.fields:
         if field.name in hidden:
             continue
         kind = field.message_type

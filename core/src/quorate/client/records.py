@@ -293,6 +293,10 @@ class Records(Generic[R]):
             read=read,
         )
 
+    def item_of(self, verb: str) -> type[Message] | None:
+        """Return the message of an item of a verb; None: text or bytes."""
+        return self._write(verb).item
+
     def _write(self, verb: str) -> Write:
         found = self._binding.writes.get(verb)
         if found is None:
