@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module, invalidate_caches
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import ModuleType
@@ -53,6 +54,8 @@ class Written:
 
     def generate(self) -> str:
         """Write the generated code, and return the `.proto` file."""
+        if find_spec("grpc_tools") is None:
+            pytest.skip("grpcio-tools holds protobuf below 6: the tox env `proto` runs this test")
         source = protos.source_of(self.folder)
         protos.write(source, protos.generate(source))
         self.forget()
