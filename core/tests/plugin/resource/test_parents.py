@@ -146,7 +146,9 @@ def test_a_row_lives_from_its_last_write_and_ends_with_an_event(library: Library
         before = len(library.node.events)
         await library.node.advance(200)
         assert await library.books.get("h", "r", "a") is None
-        told = [each for each in library.node.events[before:] if not isinstance(each, RowEvent)]
+        told: list[Any] = [
+            each for each in library.node.events[before:] if not isinstance(each, RowEvent)
+        ]
         assert [each.message.row.title for each in told] == ["b"]
         await library.books.create(library.book("a", lives_ms=0))
         await library.node.advance(10**9)
