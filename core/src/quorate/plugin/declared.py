@@ -155,13 +155,14 @@ def declare(plugin: Plugin) -> Declared:
     found = [item for hook, kinds in _KINDS.items() for item in hooks.ask(hook, *kinds)]
     resources = _only(Resource, found)
     derived = hooks.derived(resources)
+    commands = (*_only(Command, found), *derived.commands)
     return Declared(
         plugin=plugin,
         groups=_only(RaftGroup, found),
         resources=resources,
         families=(*_only(ColumnFamily, found), *derived.families),
-        commands=(*_only(Command, found), *derived.commands),
-        routes=(*_only(DataRoute, found), *derived.routes),
+        commands=commands,
+        routes=(*_only(DataRoute, found), *_routes(commands)),
         queries=(*_only(Query, found), *derived.queries),
         caches=_only(Cache, found),
         controllers=(*_only(Controller, found), *derived.controllers),
@@ -176,6 +177,12 @@ def declare(plugin: Plugin) -> Declared:
         problems=(*plugin.problems, *hooks.problems),
         failed=frozenset(hooks.failed),
     )
+
+
+def _routes(commands: Sequence[Command[Any]]) -> Iterator[DataRoute[Any]]:
+    for each in commands:
+        if each.apply is not None:
+            yield DataRoute(message=each.message, apply=each.apply, reads=each.reads)
 
 
 def hook_names() -> tuple[str, ...]:

@@ -59,7 +59,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         *families.FAMILIES,
         *resources.RESOURCES,
         resources.REPORT,
-        resources.REPORTING,
         *resources.QUERIES,
         *resources.CONTROLLERS,
         *METRICS,

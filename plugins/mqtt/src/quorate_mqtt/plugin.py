@@ -36,7 +36,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         *(CREDENTIALS, DELETIONS, LEADERSHIPS, CONNECTION_COUNTS, HEAD_ROWS),
         *(index.FAMILY, activity.FAMILY, *QUOTAS),
         *(duties.HAND_OVER_DUTIES, *quotas.COMMANDS, activity.COLLECT_ACTIVITY),
-        *(duties.ROUTE, *quotas.ROUTES, activity.ROUTE),
         *(authorisation.CHECK_ACCESS, FIND_LOGINS, deletion.FIND_DELETIONS, *session.QUERIES),
         *(FIND_SUBSCRIPTIONS, index.FIND_DUTIES, *quotas.QUERIES, activity.LIST_ACTIVITY),
         *(BLACKLIST_END, RETAINED_EXPIRY, WILL_DELAY, sessions.EXPIRY),

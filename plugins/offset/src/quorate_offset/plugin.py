@@ -38,7 +38,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         *families.FAMILIES,
         resources.SUBSCRIPTION_GROUP,
         *resources.COMMANDS,
-        *resources.ROUTES,
         *resources.QUERIES,
         expiry.EXPIRY,
         *tenants.DELETION.queries,

@@ -16,7 +16,6 @@ from quorate.plugin import (
     CliCommand,
     ColumnFamily,
     Command,
-    DataRoute,
     Declaration,
     GrpcService,
     Invalid,
@@ -288,11 +287,11 @@ def quorate_declarations() -> Sequence[Declaration]:
         Command(
             message=pb.SwitchAuth,
             group=GROUP,
+            apply=switch,
             shard_key=lambda _: b"",
             validate=check_switch,
             examples=(_ENABLE, pb.SwitchAuth()),
         ),
-        DataRoute(message=pb.SwitchAuth, apply=switch),
         Cache(
             name="auth.rows",
             group=GROUP,

@@ -14,7 +14,6 @@ from quorate.plugin.declarations import (
     ColumnFamily,
     Command,
     Controller,
-    DataRoute,
     Extension,
     GrpcService,
     Items,
@@ -62,7 +61,6 @@ class Derived:
 
     families: tuple[ColumnFamily, ...] = ()
     commands: tuple[Command[Any], ...] = ()
-    routes: tuple[DataRoute[Any], ...] = ()
     queries: tuple[Query[Any], ...] = ()
     services: tuple[GrpcService, ...] = ()
     controllers: tuple[Controller, ...] = ()
@@ -77,14 +75,13 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
     problems = [*(each for binding in bindings for each in binding.problems), *_shared(bindings)]
     if problems:
         return Derived(families=tuple(_families(bindings)), problems=tuple(problems))
-    writes, below = list(_writes(bindings)), beneath(bindings)
+    below = beneath(bindings)
     deletion = tenant_deletion(plugin, bindings)
     return Derived(
         families=tuple(_families(bindings)),
-        commands=tuple(_command(binding, write) for binding, write in writes),
-        routes=tuple(
-            _route(binding, write, below.get(binding.resource.family, ()))
-            for binding, write in writes
+        commands=tuple(
+            _command(binding, write, below.get(binding.resource.family, ()))
+            for binding, write in _writes(bindings)
         ),
         queries=(
             *(query for binding in bindings for query in Reads(binding).queries()),
@@ -228,7 +225,7 @@ def _order(write: Write) -> int:
     return DERIVED.index(write.verb) if write.verb in DERIVED else own
 
 
-def _command(binding: Binding, write: Write) -> Command[Any]:
+def _command(binding: Binding, write: Write, below: Sequence[Binding]) -> Command[Any]:
     key_of = binding.key_of_item(write)
     spec = write.spec
     named = write.item is None or spec.key is not None or all(map(write.has, binding.resource.key))
@@ -236,6 +233,8 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
     return Command(
         message=write.command,
         group=binding.resource.group,
+        apply=handler_of(binding, write, below),
+        reads=_reads(binding, write),
         items=Items(
             get=write.items,
             shard_key=binding.shard_of_item(write),
@@ -254,13 +253,11 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
     )
 
 
-def _route(binding: Binding, write: Write, below: Sequence[Binding]) -> DataRoute[Any]:
-    reads = list(write.spec.reads)
+def _reads(binding: Binding, write: Write) -> tuple[str, ...]:
+    reads = write.spec.reads
     if binding.resource.tenant and write.verb != "Delete" and TENANTS not in reads:
-        reads.append(TENANTS)
-    return DataRoute(
-        message=write.command, apply=handler_of(binding, write, below), reads=tuple(reads)
-    )
+        return (*reads, TENANTS)
+    return reads
 
 
 def _timers(bindings: Sequence[Binding]) -> Iterator[Timer]:

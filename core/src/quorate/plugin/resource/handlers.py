@@ -142,13 +142,16 @@ def _put(binding: Binding, write: Write) -> Handler:
     kept = [CREATED, *resource.internal]
     kept = [name for name in kept if name in resource.row.DESCRIPTOR.fields_by_name]
     make = _maker(binding, write)
+    owned, guarded = _is_owned(binding), resource.sweep is not None
 
     def put(txn: Txn, _: Any, item: Any, __: bytes, stored: bytes | None, owners: Owners) -> Any:
         if stored is None:
             return new(txn, item, owners)
-        owners.accept(item)
+        if owned:
+            owners.accept(item)
         before, row = resource.row.FromString(stored), make(item)
-        refuse_deleting(binding, before)
+        if guarded:
+            refuse_deleting(binding, before)
         fields = before.ListFields()
         row.MergeFrom(
             resource.row(**{each.name: value for each, value in fields if each.name in kept})
@@ -235,14 +238,17 @@ def _new_row(binding: Binding, write: Write) -> Callable[[Txn, Any, Owners], Any
     resource = binding.resource
     make, finish = _maker(binding, write), _finish(binding)
     created = CREATED in resource.row.DESCRIPTOR.fields_by_name
+    owned, limited = _is_owned(binding), bool(resource.limit)
 
     def new(txn: Txn, item: Any, owners: Owners) -> Any:
-        owners.accept(item)
+        if owned:
+            owners.accept(item)
         row = make(item)
         if created:
             row.created_at_ms = txn.proposed_at_ms
         finish(txn, None, row)
-        owners.add(item)
+        if limited:
+            owners.add(item)
         return row
 
     return new
@@ -263,6 +269,10 @@ def _finish(binding: Binding) -> Callable[[Txn, Any, Any], Any]:
         return row
 
     return finish
+
+
+def _is_owned(binding: Binding) -> bool:
+    return bool(binding.resource.tenant) or binding.resource.parent is not None
 
 
 def _is_kept(binding: Binding) -> bool:

@@ -12,6 +12,7 @@ from quorate.plugin.resource.binding import DELETING, Binding, bind, packer
 from quorate.plugin.resource.tenants import TENANTS, limit_of, tenant_there
 from quorate.plugin.transaction import Txn
 from quorate.v1.rows_pb2 import RowCount
+from quorate.v1.tenant_pb2 import Tenant
 
 #: The reason for exceeding a limit of rows.
 LIMIT_REACHED: Final = "LIMIT_REACHED"
@@ -28,6 +29,7 @@ class Owners:
     def __init__(self, binding: Binding, txn: Txn) -> None:
         self._resource: Final = binding.resource
         self._binding: Final = binding
+        self._tenant_field: Final = binding.resource.tenant
         self._counts: Final = counts_family(binding.resource.family)
         self._txn: Final = txn
         self._tenants: Final[dict[str, Any]] = {}
@@ -36,9 +38,12 @@ class Owners:
 
     def accept(self, item: Any) -> None:
         """Refuse a row of a tenant or a parent that is not there or is being deleted."""
-        tenant = self._resource.tenant
-        if tenant:
-            self._tenant(getattr(item, tenant))
+        if self._tenant_field:
+            name = getattr(item, self._tenant_field)
+            if type(self._tenants.get(name)) is not Tenant:
+                self._tenant(name)
+        if self._resource.parent is None:
+            return
         for binding, key_of in self._above:
             key = key_of(item)
             if key not in self._parents:
