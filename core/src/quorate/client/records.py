@@ -293,7 +293,7 @@ class Records(Generic[R]):
             read=read,
         )
 
-    def item_of(self, verb: str) -> type[Message] | None:
+    def _item_of(self, verb: str) -> type[Message] | None:
         """Return the message of an item of a verb; None: text or bytes."""
         return self._write(verb).item
 

@@ -96,7 +96,7 @@ class Rows(Generic[F]):
     async def _do(
         self, verb: str, key: tuple[Any, ...], given: dict[str, Any], timeout_s: float | None
     ) -> F:
-        item: Any = self._records.item_of(verb)
+        item: Any = self._records._item_of(verb)
         asked = item(**self._key(key), **_given(given))
         return self._row(
             await self._records.do(verb, asked, self._resource.row, timeout_s=timeout_s)
