@@ -208,3 +208,36 @@ def test_a_port_of_a_plugin_asks_for_all_of_its_domain(grant: Grant, allowed: bo
 
     assert node.allows("ada", Access(right="write", domain="kv")) is allowed
     assert not node.allows("eve", Access(right="write", domain="kv"))
+
+
+async def test_a_plugin_learns_of_the_cluster_and_its_shards(nodes: Nodes) -> None:
+    async with nodes.started(*nodes.files(3)) as started:
+        await nodes.say(started[0].api, "a=1")
+        apis: list[NodeApi] = [each.api for each in started]
+        known = apis[0].cluster()
+        assert known.node == started[0].me.node
+        assert len(known.cluster) > 4
+        assert {each.cluster().cluster for each in apis} == {known.cluster}
+        assert set(known.addresses) == {each.me.node for each in started}
+        [group] = {
+            family.group for family in nodes.catalog().families.values() if family.name == ROWS
+        }
+        async with asyncio.timeout(30):
+            while len({each.shard(group).leader for each in apis}) > 1 or min(
+                each.shard(group).applied for each in apis
+            ) < max(each.shard(group).committed for each in apis):
+                await asyncio.sleep(0.01)
+        assert all(each.shard_bytes(group) for each in apis)
+        led = apis[0].shard(group)
+        [leader] = [each for each in apis if each.cluster().node == led.leader]
+        others = [each for each in apis if each is not leader]
+        heir = others[0].cluster().node
+        with pytest.raises(Rejected, match="not led by this node") as raised:
+            await others[0].transfer_leader(others[1].cluster().node, group)
+        assert raised.value.code == "NOT_LEADER"
+        with pytest.raises(Rejected, match="stranger") as raised:
+            await leader.transfer_leader("stranger", group)
+        assert raised.value.code == "FAILED_PRECONDITION"
+        await leader.transfer_leader(heir, group)
+        assert leader.shard(group).leader == heir
+        assert leader.shard(group).term > led.term

@@ -362,16 +362,16 @@ def test_ports_of_plugins_ask_clients_for_what_the_node_asks(
     make_authority(clients)
     sign(clients, "loader", ["loader"])
     asking = ssl.create_default_context(cafile=str(files.ca_file))
-    assert shown(Certificates(files, "n1").clients, asking)
+    assert shown(Certificates(files, "n1").of_protocols(()), asking)
 
     strict = files.model_copy(
         update={"client_ca_file": clients / "ca.pem", "require_client_cert": True}
     )
     found = Certificates(strict, "n1")
     with pytest.raises(ssl.SSLError):
-        shown(found.clients, asking)
+        shown(found.of_protocols(()), asking)
     asking.load_cert_chain(clients / "loader.pem", clients / "loader.key")
-    before = shown(found.clients, asking)
+    before = shown(found.of_protocols(()), asking)
     sign(tmp_path, "n1", ["n1"])
     found.look()
-    assert shown(found.clients, asking) != before
+    assert shown(found.of_protocols(()), asking) != before

@@ -101,6 +101,13 @@ class Wire(asyncio.BufferedProtocol):
             rest += self._scratch[used:nbytes]
         self.flush()
 
+    def fed(self, content: bytes) -> None:
+        """Process bytes that arrived before the socket was this protocol's."""
+        self.reads += 1
+        if not self._ended:
+            self._rest.extend(content)
+            self._receive(len(self._rest))
+
     def _receive(self, size: int) -> None:
         """Process the complete frames of the bytes that were kept."""
         self.connection.sending.hold()

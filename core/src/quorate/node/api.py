@@ -8,8 +8,8 @@ from __future__ import annotations
 import ssl
 from asyncio import Future, get_running_loop
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -18,19 +18,25 @@ from pydantic import BaseModel
 
 from quorate.config import Settings
 from quorate.node.plugin_metrics import PluginMetrics
+from quorate.node.ports import Ports
+from quorate.node.standpoint import Standpoint
 from quorate.plugin import (
     Access,
     Answers,
     CacheView,
     Caller,
+    ClusterStatus,
     Consistency,
     Fence,
     Invalid,
+    OpenPort,
     OrderedCommands,
     Rejected,
+    ServicePort,
     SessionRef,
     ShardAnswers,
     ShardRef,
+    ShardStatus,
     UndeclaredFamilyError,
     WatchedEvent,
 )
@@ -128,8 +134,8 @@ class PluginNode:
     _open_watch: OpenWatch
     _replica: Callable[[ShardId], Shard | None]
     _authority: Authority
-    _tls: ssl.SSLContext | None = None
-    shares_ports: bool = False
+    _ports: Ports = field(default_factory=Ports)
+    _standpoint: Standpoint | None = None
     _level: Callable[[str], int] = lambda plugin: 1
     _is_reserved: Callable[[str], bool] = is_reserved
     #: Acts as the node itself, even in the context of a call.
@@ -145,8 +151,32 @@ class PluginNode:
     def config(self, model: type[ModelT]) -> ModelT:
         return self._settings.plugin_section(model)
 
-    def tls(self) -> ssl.SSLContext | None:
-        return self._tls
+    def tls(self, *protocols: str) -> ssl.SSLContext | None:
+        return None if self._ports.tls is None else self._ports.tls(protocols)
+
+    @property
+    def shares_ports(self) -> bool:
+        return self._ports.shared
+
+    def serve(self, port: ServicePort) -> AbstractAsyncContextManager[OpenPort]:
+        return self._ports.serve(port)
+
+    def cluster(self) -> ClusterStatus:
+        return self._where.cluster()
+
+    def shard(self, group: str, shard_key: bytes = b"") -> ShardStatus:
+        return self._where.shard(group, shard_key)
+
+    def shard_bytes(self, group: str, shard_key: bytes = b"") -> int:
+        return self._where.shard_bytes(group, shard_key)
+
+    async def transfer_leader(self, node: str, group: str, shard_key: bytes = b"") -> None:
+        await self._where.transfer(node, group, shard_key, deadline.remaining_s())
+
+    @property
+    def _where(self) -> Standpoint:
+        assert self._standpoint is not None, "a node is made with one"
+        return self._standpoint
 
     def cache(self, kind: type[CacheT]) -> CacheT:
         view: CacheT = self._keeper(kind).view  # type: ignore[assignment]

@@ -93,14 +93,10 @@ class Certificates:
         self._calls.set_alpn_protocols(["h2"])
         #: For metrics and probes, whose callers need no certificate.
         self.http: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
-        #: For ports on which plugins serve clients.
-        self.clients: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
-        #: The same for gRPC.
-        self.grpc: Final = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
-        self.grpc.set_alpn_protocols(["h2"])
-        if self._requires_client:
-            self.clients.verify_mode = self.grpc.verify_mode = ssl.CERT_REQUIRED
-            self._trust(self._paths[2:], self.clients, self.grpc)
+        #: For clients, by the protocols that ALPN offers them.
+        self._clients: Final[dict[tuple[str, ...], ssl.SSLContext]] = {}
+        #: Those of gRPC.
+        self.grpc: Final = self.of_protocols(("h2",))
         self._following: asyncio.Task[None] | None = None
         #: The error of the last check, so that it is logged once.
         self._wrong = ""
@@ -114,6 +110,18 @@ class Certificates:
             lambda: self._replaced,
             self.certified,
         )
+
+    def of_protocols(self, protocols: tuple[str, ...]) -> ssl.SSLContext:
+        """Return the context for connections of clients to which ALPN offers these protocols."""
+        found = self._clients.get(protocols)
+        if found is None:
+            found = self._clients[protocols] = _context(ssl.PROTOCOL_TLS_SERVER, self._paths, None)
+            if protocols:
+                found.set_alpn_protocols(list(protocols))
+            if self._requires_client:
+                found.verify_mode = ssl.CERT_REQUIRED
+                self._trust(self._paths[2:], found)
+        return found
 
     def certified(self, shown: bytes) -> Certified:
         """Return the identity in the certificate, PEM or DER, of a caller over established TLS."""
@@ -201,8 +209,7 @@ class Certificates:
                 self._incoming,
                 self._outgoing,
                 self.http,
-                self.clients,
-                self.grpc,
+                *self._clients.values(),
                 self._calls,
             ):
                 _load(context, self._paths)
@@ -215,7 +222,7 @@ class Certificates:
         if files.ca != self._files.ca:
             self._trust(self._paths[2:3], self._incoming, self._outgoing, self._calls)
         if self._requires_client and files[2:] != self._files[2:]:
-            self._trust(self._paths[2:], self.clients, self.grpc)
+            self._trust(self._paths[2:], *self._clients.values())
         self._files, self._certificates, self._wrong = files, read, ""
         self._known.clear()
         self._reminded_at = float("-inf")

@@ -30,12 +30,14 @@ from quorate.node.metrics import Parts, expose
 from quorate.node.operations import Operations
 from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
+from quorate.node.ports import Ports
 from quorate.node.readiness import STOPPING, Lifecycle, Readiness
 from quorate.node.recordings import Recordings
 from quorate.node.replicas import Replicas
 from quorate.node.rooms import Rooms
 from quorate.node.serving import Serving
 from quorate.node.standing import Standing
+from quorate.node.standpoint import Standpoint
 from quorate.node.starts import Starts
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
@@ -129,8 +131,12 @@ class Node:
             self._watching.rows,
             self.shards.get,
             authority,
-            None if certificates is None else certificates.clients,
-            shares_ports=client_port is not None,
+            Ports(
+                limits=settings.limits,
+                tls=None if certificates is None else certificates.of_protocols,
+                shared=client_port is not None,
+            ),
+            Standpoint(self._replicas, self.peers, self._hand_over),
             _level=self.shards.level,
             _is_reserved=partial(is_taken, self.network),
         )
@@ -292,6 +298,10 @@ class Node:
             records=self._recordings,
             alarms=self.operations.reports.alarms,
         )
+
+    async def _hand_over(self, shard: ShardId, node: str, timeout_s: float) -> None:
+        """Transfer the leadership of a shard."""
+        await self.leader_tasks.transfer(shard, node, timeout_s)
 
     def _damaged(self, shard: ShardId | None, error: DamagedError) -> None:
         """Fence what is damaged: one replica, or with the log the node; in any thread."""

@@ -3,6 +3,7 @@
 A plugin imports from here alone: `from quorate.plugin import Command, hookimpl`.
 """
 
+from quorate.http1.messages import HttpAnswer, HttpHandler, HttpRequest
 from quorate.http2.grpc.context import CallContext
 from quorate.plugin import keys
 from quorate.plugin.access import Access, Grant, cluster_place, tenant_place
@@ -51,6 +52,7 @@ from quorate.plugin.node import (
     Answers,
     CacheView,
     Caller,
+    ClusterStatus,
     Consistency,
     Fence,
     NodeApi,
@@ -58,9 +60,11 @@ from quorate.plugin.node import (
     SessionRef,
     ShardAnswers,
     ShardRef,
+    ShardStatus,
     WatchedEvent,
 )
 from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.plugin.ports import OpenPort, ServicePort
 from quorate.plugin.resource import (
     Remake,
     Resource,
@@ -99,6 +103,7 @@ __all__ = [
     "Caller",
     "CheckedItems",
     "CliCommand",
+    "ClusterStatus",
     "Column",
     "ColumnFamily",
     "ColumnLoad",
@@ -120,10 +125,14 @@ __all__ = [
     "FileLoad",
     "Grant",
     "GrpcService",
+    "HttpAnswer",
+    "HttpHandler",
+    "HttpRequest",
     "Invalid",
     "Items",
     "Metric",
     "NodeApi",
+    "OpenPort",
     "OrderedCommands",
     "Query",
     "RaftGroup",
@@ -134,9 +143,11 @@ __all__ = [
     "Resource",
     "Row",
     "RowEvent",
+    "ServicePort",
     "SessionRef",
     "ShardAnswers",
     "ShardRef",
+    "ShardStatus",
     "Splice",
     "Stored",
     "Stub",

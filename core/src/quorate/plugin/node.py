@@ -3,7 +3,7 @@
 import ssl
 from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from quorate.plugin.access import Access
 from quorate.plugin.outcomes import Rejected
+from quorate.plugin.ports import OpenPort, ServicePort
 from quorate.plugin.transaction import Event
 from quorate.v1.command_pb2 import Command
 
@@ -36,6 +37,36 @@ class ShardRef:
     shard: int
     #: The term of the leader.
     term: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardStatus:
+    """A shard, as far as a node knows it."""
+
+    #: The group of the shard.
+    group: str
+    #: Its number in the group.
+    shard: int
+    #: The node that leads it; "": none is known.
+    leader: str
+    #: The newest term; 0: not known. On one node it never falls while the shard exists.
+    term: int
+    #: The index of the newest entry that is applied here; 0 on a node without a replica.
+    applied: int
+    #: That of the newest one that is known here to be committed; 0 on a node without a replica.
+    committed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterStatus:
+    """A cluster, as far as a node knows it."""
+
+    #: The node that answers.
+    node: str
+    #: The id of the cluster; empty before the node belongs to one.
+    cluster: bytes
+    #: The addresses of all known nodes, by their names.
+    addresses: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,11 +206,12 @@ class NodeApi(Protocol):
     def config(self, model: type[ModelT]) -> ModelT:
         """Return this plugin's section of the configuration file."""
 
-    def tls(self) -> ssl.SSLContext | None:
+    def tls(self, *protocols: str) -> ssl.SSLContext | None:
         """Return the TLS context for connections to a port of the plugin's own.
 
-        It follows replacements of the node's certificate, and demands one of clients if
-        the node does. None: the node does not encrypt.
+        `protocols` are offered by ALPN, the preferred one first. It follows replacements of the
+        node's certificate, and demands one of clients if the node does. None: the node does not
+        encrypt.
         """
 
     @property
@@ -187,6 +219,38 @@ class NodeApi(Protocol):
         """Whether a port of the plugin's own is one of several processes, the workers of a machine.
 
         It then has to be opened with `reuse_port`; each connection goes to one of them.
+        """
+
+    def serve(self, port: ServicePort) -> AbstractAsyncContextManager[OpenPort]:
+        """Serve gRPC, and HTTP/1.1 beside it, at a port of the plugin's own within a block.
+
+        Connections, requests and times are bounded as on the node's own port. It cannot be entered
+        where the address cannot be listened on, or is open to others without TLS.
+        """
+
+    def cluster(self) -> ClusterStatus:
+        """Return this node, the id of its cluster, and the addresses of the nodes."""
+
+    def shard(self, group: str, shard_key: bytes = b"") -> ShardStatus:
+        """Return the status of the shard of a shard key, as far as this node knows.
+
+        A call costs no messages. A linearizable read that has returned has made this node know the
+        term in which it was made. Raises what a command does while no shard of the group has
+        the key: the cluster is being founded.
+        """
+
+    def shard_bytes(self, group: str, shard_key: bytes = b"") -> int:
+        """Return the size of the database with the shard of a shard key on this node.
+
+        It counts files and rows that are not flushed to them; 0 without a replica here. Raises what
+        `shard` does.
+        """
+
+    async def transfer_leader(self, node: str, group: str, shard_key: bytes = b"") -> None:
+        """Transfer the leadership of the shard of a shard key to a node, and wait for it.
+
+        It stays there for a while. Raises `Rejected`: `NOT_LEADER` where this node does not lead
+        the shard, and `FAILED_PRECONDITION` where the other one cannot take it.
         """
 
     def cache(self, kind: type[CacheT]) -> CacheT:

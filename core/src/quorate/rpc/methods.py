@@ -44,6 +44,8 @@ Around = Callable[[str, Behaviour], Behaviour]
 Read = Callable[[bytes], Any]
 #: Refuses a request, or a stream of requests.
 Demand = Callable[[Any], None]
+#: Ends the call of a method with the status of an exception.
+Failing = Callable[[str, Exception, Context], Awaitable[None]]
 
 
 def reading(parse: Read, limits: LimitsSection, command: str = "") -> Read:
@@ -73,16 +75,23 @@ def reading(parse: Read, limits: LimitsSection, command: str = "") -> Read:
 
 
 def answering(
-    path: str, serve: Any, read: Read | None, large: LargeRequests, demand: Demand | None = None
+    path: str,
+    serve: Any,
+    read: Read | None,
+    large: LargeRequests,
+    demand: Demand | None = None,
+    failing: Failing | None = None,
 ) -> Behaviour:
     """Return a behaviour that answers with the message of `serve`, or the status of its error.
 
-    `demand` refuses requests that the caller may not make.
+    `demand` refuses requests that the caller may not make; `failing` ends failed calls otherwise
+    than `fail`.
 
     Without `read` the requests are a stream, or bytes that the servicer looks at itself. With it a
     large request waits for its turn.
     """
     waits = inspect.iscoroutinefunction(serve)
+    failing = failing or fail
 
     async def answer(request: Any, context: Context) -> Any:
         try:
@@ -98,7 +107,7 @@ def answering(
         except _ABORTED as aborted:
             drop_frames(aborted)
         except Exception as error:  # noqa: BLE001 - each one becomes a status
-            await fail(path, error, context)
+            await failing(path, error, context)
 
     async def answered(request: Any, context: Context) -> Any:
         if demand is not None:
@@ -108,12 +117,19 @@ def answering(
     return answer
 
 
-def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = None) -> Behaviour:
+def streaming(
+    path: str,
+    serve: Any,
+    read: Read | None,
+    demand: Demand | None = None,
+    failing: Failing | None = None,
+) -> Behaviour:
     """Return a behaviour that writes the messages of `serve`, or awaits it if it writes itself.
 
-    `demand` refuses requests that the caller may not make.
+    `demand` and `failing` are those of `answering`.
     """
     writes = inspect.iscoroutinefunction(serve)
+    failing = failing or fail
 
     async def answer(request: Any, context: Context) -> None:
         try:
@@ -136,7 +152,7 @@ def streaming(path: str, serve: Any, read: Read | None, demand: Demand | None = 
         except _ABORTED as aborted:
             drop_frames(aborted)
         except Exception as error:  # noqa: BLE001 - each one becomes a status
-            await fail(path, error, context)
+            await failing(path, error, context)
 
     return answer
 

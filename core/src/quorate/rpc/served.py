@@ -31,14 +31,15 @@ class Served:
 
 
 class Methods:
-    """The methods of a server by their paths."""
+    """The methods of a server by their paths; `lack` says why it does not have one."""
 
-    def __init__(self) -> None:
+    def __init__(self, lack: Callable[[str], str] | None = None) -> None:
         self.by_path: Final[dict[str, Served]] = {}
         #: The full names of the services, in the order in which they came.
         self.services: Final[list[str]] = []
         #: Installed plugins that are not enabled here, by their modules.
         self._disabled: dict[str, str] = {}
+        self._why: Final = lack or self._lack
 
     def put(self, path: str, method: Served) -> None:
         """Serve a method."""
@@ -54,7 +55,7 @@ class Methods:
         """Return a method that refuses a path that is not served, with the cause and the fix."""
 
         async def refuse(_: object, context: Context) -> None:
-            await fail(path, LookupError(self._lack(path)), context)
+            await fail(path, LookupError(self._why(path)), context)
 
         # Streams both ways: it does not wait for a request.
         return Served(kind="stream_stream", serve=refuse)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from types import MappingProxyType
@@ -20,22 +20,27 @@ from quorate.apply.entries import LoggedCommand
 from quorate.apply.sessions import number_at
 from quorate.apply.slot_set import SlotSet
 from quorate.config.sections import LimitsSection
+from quorate.node.ports import Ports
 from quorate.plugin import (
     Access,
     Answers,
     CacheView,
     Caller,
+    ClusterStatus,
     Command,
     Consistency,
     Event,
     Fence,
     Invalid,
+    OpenPort,
     OrderedCommands,
     Rejected,
     RowEvent,
+    ServicePort,
     SessionRef,
     ShardAnswers,
     ShardRef,
+    ShardStatus,
     Timer,
     UndeclaredFamilyError,
     WatchedEvent,
@@ -237,9 +242,40 @@ class MemoryNode:
         """Record a value in a declared histogram, or set a declared gauge."""
         self.metrics.observe(metric, value, labels)
 
-    def tls(self) -> ssl.SSLContext | None:
+    def tls(self, *protocols: str) -> ssl.SSLContext | None:
         """Return the TLS context given at construction."""
         return self._tls
+
+    def serve(self, port: ServicePort) -> AbstractAsyncContextManager[OpenPort]:
+        """Serve a port as a node does."""
+        return Ports(limits=self._limits).serve(port)
+
+    def cluster(self) -> ClusterStatus:
+        """Return a cluster of this node alone."""
+        return ClusterStatus(node="memory", cluster=b"memory", addresses={"memory": "memory:0"})
+
+    def shard(self, group: str, shard_key: bytes = b"") -> ShardStatus:
+        """Return a shard, which this node leads; its entries are those that were applied."""
+        found = self._slot_map.place(group, shard_key)
+        term, applied = self._terms[found][0], self._shards[group][found.number].applied
+        return ShardStatus(
+            group=group,
+            shard=found.number,
+            leader="memory",
+            term=term,
+            applied=applied,
+            committed=applied,
+        )
+
+    def shard_bytes(self, group: str, shard_key: bytes = b"") -> int:
+        """Return 0: there is no database."""
+        self._slot_map.place(group, shard_key)
+        return 0
+
+    async def transfer_leader(self, node: str, group: str, shard_key: bytes = b"") -> None:
+        """Do nothing for this node, which leads; there are no others."""
+        if node != self.cluster().node:
+            raise Rejected("FAILED_PRECONDITION", f"{node} is not a node of this cluster")
 
     @property
     def shares_ports(self) -> bool:

@@ -31,6 +31,8 @@ class Subject:
     beside: ClassVar[tuple[str, ...]] = ()
     #: The descriptor set of the last release, relative to the test's own file.
     golden: ClassVar[str] = "golden/{plugin}.binpb"
+    #: Python packages with further generated code: messages of ports that are the plugin's own.
+    wire: ClassVar[Sequence[str]] = ()
     #: A catalog to test in place of the one of the installed plugins.
     catalog: ClassVar[Catalog | None] = None
 

@@ -27,7 +27,8 @@ def packages_of(declared: Declared) -> set[str]:
 def files_of(packages: Iterable[str]) -> Iterator[FileDescriptor]:
     """Yield the descriptors of all generated modules of these packages.
 
-    A proto package is a Python package of the same name; imported files are not included.
+    A proto package is a Python package of the same name, or is named by a Python package with its
+    code; imported files are not included.
     """
     for package in sorted(packages):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__):

@@ -34,6 +34,8 @@ _ACCEPTING_TURNS: Final = 3
 _LOOK_S: Final = 1.0
 #: Time for a client to read the end of its connection when the server stops.
 _LAST_S: Final = 0.1
+#: The beginning of HTTP/2, which is no request of HTTP/1.1.
+_HTTP2: Final = b"PRI * HTTP/2.0"
 _WRONG_TYPE: Final = plain_block([(b":status", b"415"), (b"content-type", b"text/plain")])
 _WRONG_TYPE_TEXT: Final = b"this port serves gRPC: POST with content-type application/grpc\n"
 _UNPACKED: Final = "identity, gzip"
@@ -89,8 +91,16 @@ class Observer(Protocol):
         """Give its bytes back: it has arrived, or its call has ended."""
 
 
+#: Returns the protocol of a connection that does not begin as HTTP/2. It is given the other end,
+#: and what to call when the connection is gone.
+Otherwise = Callable[[str, Callable[[], None]], asyncio.Protocol]
+
+
 class Server:
-    """Serves the method that `find` returns for the path of a call; None: an unknown method."""
+    """Serves the method that `find` returns for the path of a call; None: an unknown method.
+
+    With `otherwise` its ports serve another protocol, too: the first bytes of a connection tell.
+    """
 
     def __init__(
         self,
@@ -98,16 +108,18 @@ class Server:
         limits: ServerLimits,
         loop: asyncio.AbstractEventLoop,
         observer: Observer | None = None,
+        otherwise: Otherwise | None = None,
     ) -> None:
         self.find: Final = find
         self.limits: Final = limits
         self.loop: Final = loop
         self.observer: Final = observer
+        self.otherwise: Final = otherwise
         #: The number of connections, including arriving ones.
         self._count = 0
         self.deadlines: Final = Deadlines(loop)
         self.connections: Final[set[Accepted]] = set()
-        self.arriving: Final[set[Arrival]] = set()
+        self.arriving: Final[set[Arrival | Unread]] = set()
         #: Faults of clients, by their codes.
         self.faults: Final = Counter[ErrorCode]()
         self.fault_log: Final = FaultLog()
@@ -168,12 +180,12 @@ class Server:
         await self._all_lost()
         self.fault_log.tell()
 
-    def forget(self, gone: Accepted | Arrival) -> None:
-        """Remove a closed connection, or one with its TLS handshake done or failed."""
-        if isinstance(gone, Arrival):
-            self.arriving.discard(gone)
-        else:
+    def forget(self, gone: Accepted | Arrival | Unread) -> None:
+        """Remove a closed connection, or one that has arrived, or failed to."""
+        if isinstance(gone, Accepted):
             self.connections.discard(gone)
+        else:
+            self.arriving.discard(gone)
         if self._lost is not None and not self._lost.done():
             self._lost.set_result(None)
 
@@ -192,7 +204,10 @@ class Server:
     def _accept(self, context: ssl.SSLContext | None) -> asyncio.BaseProtocol:
         accepted = Accepted(self)
         wire = Wire(accepted, self._scratch, self.loop)
-        return wire if context is None else Arrival(self, wire, accepted, context)
+        if self.otherwise is None:
+            return wire if context is None else Arrival(self, wire, accepted, context)
+        unread = Unread(self, wire, accepted, self.otherwise)
+        return unread if context is None else Arrival(self, unread, unread, context)
 
     def admit(self, transport: asyncio.Transport) -> bool:
         """Count a connection; False: it is closed, as there are too many or the server stops."""
@@ -397,7 +412,11 @@ class Arrival(asyncio.Protocol):
     """A connection during its TLS handshake; it counts from now on."""
 
     def __init__(
-        self, server: Server, wire: Wire, accepted: Accepted, context: ssl.SSLContext
+        self,
+        server: Server,
+        wire: Wire | Unread,
+        accepted: Accepted | Unread,
+        context: ssl.SSLContext,
     ) -> None:
         self._server: Final = server
         self._wire: Final = wire
@@ -439,6 +458,75 @@ class Arrival(asyncio.Protocol):
             return
         self._accepted.counted = True
         self._wire.connection_made(made)
+
+
+class Unread(asyncio.Protocol):
+    """A connection whose first bytes have not told its protocol; it counts from now on."""
+
+    def __init__(
+        self, server: Server, wire: Wire, accepted: Accepted, otherwise: Otherwise
+    ) -> None:
+        self._server: Final = server
+        self._wire: Final = wire
+        self._accepted: Final = accepted
+        self._otherwise: Final = otherwise
+        #: Whether it counts as a connection of the server's.
+        self.counted = False
+        self._peer = ""
+        self._first = b""
+        self._transport: asyncio.Transport | None = None
+        self._late: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the first bytes; with the end of a TLS handshake they came before."""
+        made = self._transport = cast(asyncio.Transport, transport)
+        if not self.counted and not self._server.admit(made):
+            return
+        self.counted = True
+        self._peer = peer_of(made)
+        self._server.arriving.add(self)
+        self._late = self._server.loop.call_later(self._server.limits.handshake_s, made.abort)
+        self._decide()
+
+    def data_received(self, data: bytes) -> None:
+        """Look at the first bytes."""
+        self._first += data
+        self._decide()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection that has sent too little."""
+        if self._transport is not None and self.counted:
+            self._arrived()
+            self._server.leave(self._peer)
+
+    def abort(self) -> None:
+        """End the connection."""
+        assert self._transport is not None
+        self._transport.abort()
+
+    def _decide(self) -> None:
+        """Hand the connection over as soon as its protocol is known."""
+        first, transport = self._first, self._transport
+        if transport is None or not first or not self.counted:
+            return
+        if first.startswith(_HTTP2):
+            self._arrived()
+            self._accepted.counted = True
+            transport.set_protocol(self._wire)
+            self._wire.connection_made(transport)
+            self._wire.fed(first)
+        elif not _HTTP2.startswith(first):
+            self._arrived()
+            server, peer = self._server, self._peer
+            other = self._otherwise(peer, lambda: server.leave(peer))
+            transport.set_protocol(other)
+            other.connection_made(transport)
+            other.data_received(first)
+
+    def _arrived(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._server.forget(self)
 
 
 class Foreign:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any, Final, cast
 
 from quorate.http2.connection import ConnectionLimits
-from quorate.http2.grpc.server import Observer, Server, ServerLimits
+from quorate.http2.grpc.server import Observer, Otherwise, Server, ServerLimits
 from quorate.http2.grpc.server_call import Method
 from quorate.rpc.engines.engine import Encryption, EngineLimits
 from quorate.rpc.served import Methods, Served
@@ -22,9 +22,14 @@ class Http2Engine:
     """Serves methods on connections of its own."""
 
     def __init__(
-        self, methods: Methods, limits: EngineLimits, observer: Observer | None = None
+        self,
+        methods: Methods,
+        limits: EngineLimits,
+        observer: Observer | None = None,
+        otherwise: Otherwise | None = None,
     ) -> None:
         self._observer: Final = observer
+        self._otherwise: Final = otherwise
         self._methods: Final = methods
         self._limits: Final = limits
         self._known: Final[dict[str, Method]] = {}
@@ -75,7 +80,7 @@ class Http2Engine:
             idle_s=limits.idle_s or None,
         )
         server = self._server = Server(
-            self._find, bounds, asyncio.get_running_loop(), self._observer
+            self._find, bounds, asyncio.get_running_loop(), self._observer, self._otherwise
         )
         while self._bound:
             bound, encryption = self._bound.pop()

@@ -1,0 +1,1 @@
+"""etcd on Quorate: keys with revisions, transactions, watches and leases, by etcd's own API."""

@@ -1,0 +1,45 @@
+"""Tokens: what a user shows in place of a password, checked by every node and stored by none."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Final, NamedTuple
+
+#: For how long a token is taken.
+LIFE_S: Final = 24 * 3600
+#: Clocks of nodes may differ by as much.
+_SKEW_S: Final = 300
+_MOST_BYTES: Final = 4_096
+
+
+class Claim(NamedTuple):
+    """What a token says; it counts while the user has the same password."""
+
+    user: str
+    password_revision: int
+    issued_s: int
+
+
+def issue(claim: Claim, secret: bytes) -> str:
+    """Return a token."""
+    user = urlsafe_b64encode(claim.user.encode()).decode()
+    said = f"{user}.{claim.password_revision}.{claim.issued_s}"
+    return f"{said}.{_signature(said, secret)}"
+
+
+def read(token: str, secret: bytes, now_s: float) -> Claim | None:
+    """Return what a token says; None: it is not one of this store, or too old."""
+    said, _, signature = token.rpartition(".")
+    if len(token) > _MOST_BYTES or not secret or not token.isascii():
+        return None
+    if not hmac.compare_digest(signature, _signature(said, secret)):
+        return None
+    user, password_revision, issued_s = said.split(".")
+    claim = Claim(urlsafe_b64decode(user).decode(), int(password_revision), int(issued_s))
+    return claim if -_SKEW_S <= now_s - claim.issued_s <= LIFE_S else None
+
+
+def _signature(said: str, secret: bytes) -> str:
+    return hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,1 @@
+"""What each node does for the clients of etcd."""

@@ -1,0 +1,138 @@
+"""Follows the transactions of a store on this node, in the order of their revisions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from quorate.plugin import RowEvent
+
+from quorate_etcd.families import TRANSACTIONS, store_key
+from quorate_etcd.serving.store import Store
+from quorate_etcd.v1 import commands_pb2 as pb, rows_pb2 as rows
+
+_log = logging.getLogger(__name__)
+
+_RETRY_S: Final = 0.2
+#: Changes that wait to be passed on; beyond them it starts over.
+_MOST_WAITING: Final = 100_000
+
+
+class Transaction(NamedTuple):
+    """A transaction of a store."""
+
+    revision: int
+    changes: Sequence[rows.Change]
+
+
+class Follower:
+    """Passes transactions to `happened` in their order, each once while it is live.
+
+    When some may have been missed it calls `lost` with the last revision that was passed on, and
+    starts over with the newest.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        happened: Callable[[Sequence[Transaction]], Awaitable[None]],
+        lost: Callable[[], None],
+    ) -> None:
+        self._store: Final = store
+        self._happened: Final = happened
+        self._lost: Final = lost
+        #: The revision of the last transaction passed on.
+        self.revision = 0
+        #: The revision of the shard that a replica has with it.
+        self.applied = 0
+        #: Whether every later transaction will be passed on.
+        self.live = False
+        self._complained = ""
+        self._waiting: Final[deque[Transaction]] = deque()
+        self._count = 0
+        self._arrived: Final = asyncio.Event()
+        self._advanced = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> None:
+        """Follow for ever."""
+        while True:
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    passing = tasks.create_task(self._pass_on())
+                    await self._follow()
+                    passing.cancel()
+            except* Exception as group:  # noqa: BLE001 - a later attempt may succeed
+                self._complain(group.exceptions[0])
+            self._waiting.clear()
+            self._count = 0
+            if self.live:
+                self.live = False
+                self._lost()
+            await asyncio.sleep(_RETRY_S)
+
+    async def reached(self, revision: int) -> None:
+        """Wait until a transaction was passed on, and this node follows the store."""
+        while not self.live or self.revision < revision:
+            await asyncio.shield(self._advanced)
+
+    def _complain(self, error: BaseException) -> None:
+        """Log why it cannot follow, unless that is the reason of the last failed attempt.
+
+        Unavailability while a cluster is founded or has no leader is not a fault.
+        """
+        reason = f"{type(error).__name__}: {error}"
+        if self.live or reason != self._complained:
+            expected = hasattr(error, "code")
+            _log.log(
+                logging.INFO if expected else logging.WARNING,
+                "cannot follow store %r of etcd's clients, no events until it can: %s",
+                self._store.name,
+                reason,
+                exc_info=None if expected else error,
+            )
+        self._complained = reason
+
+    async def _follow(self) -> None:
+        store = self._store
+        await store.node.propose(pb.Open(store=store.name), pb.Stood)
+        changes: list[rows.Change] = []
+        newest = 0
+        async for seen in store.node.watch(TRANSACTIONS, prefix=store_key(store.name)):
+            event = seen.event
+            self.applied = max(self.applied, seen.revision)
+            if seen.resync or self._count > _MOST_WAITING:
+                return
+            if event is None:
+                if not self.live and newest:
+                    self.revision, self.live = newest, True
+                    self._advance()
+            elif isinstance(event, RowEvent) and event.value is not None:
+                row = rows.Transaction.FromString(event.value)
+                if not self.live:
+                    newest = row.revision
+                    continue
+                changes += row.changes
+                if not row.more and changes:
+                    self._waiting.append(Transaction(row.revision, changes))
+                    self._count += len(changes)
+                    self._arrived.set()
+                    changes = []
+
+    async def _pass_on(self) -> None:
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            while self._waiting:
+                passed = list(self._waiting)
+                self._waiting.clear()
+                self._count = 0
+                await self._happened(passed)
+                self.revision = passed[-1].revision
+                self._advance()
+
+    def _advance(self) -> None:
+        advanced, self._advanced = self._advanced, asyncio.get_running_loop().create_future()
+        advanced.set_result(None)

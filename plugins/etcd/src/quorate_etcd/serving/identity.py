@@ -1,0 +1,61 @@
+"""The numbers by which clients know a cluster and its members, and the headers of answers."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Final
+
+from quorate.plugin import NodeApi
+
+from quorate_etcd import families
+from quorate_etcd.wire import rpc_pb2 as rpc
+
+
+def number_of(name: bytes) -> int:
+    """Return a number for a name, which is the same on every node and never 0."""
+    # Some clients take it for a signed one, and show a negative number.
+    return (int.from_bytes(blake2b(name, digest_size=8).digest()) >> 1) or 1
+
+
+def member_id(node: str) -> int:
+    """Return the number of a node."""
+    return number_of(node.encode())
+
+
+class Identity:
+    """This node as a member of the cluster of a store."""
+
+    def __init__(self, node: NodeApi, store: str) -> None:
+        self.store: Final = store
+        self._node: Final = node
+        self._key: Final = families.store_key(store)
+        self._term = 1
+        self._cluster_id = 0
+        self.member_id: Final = member_id(node.cluster().node)
+
+    @property
+    def cluster_id(self) -> int:
+        """The number of the cluster, another one for each store."""
+        if not self._cluster_id:
+            self._cluster_id = number_of(self._node.cluster().cluster + self._key)
+        return self._cluster_id
+
+    @property
+    def term(self) -> int:
+        """The term of the store's shard; it never falls on a node."""
+        self._term = max(self._term, self._node.shard(families.GROUP, self._key).term)
+        return self._term
+
+    @property
+    def leader(self) -> str:
+        """The node that leads the store's shard; empty: none is known."""
+        return self._node.shard(families.GROUP, self._key).leader
+
+    def header(self, revision: int = 0) -> rpc.ResponseHeader:
+        """Return the header of an answer."""
+        return rpc.ResponseHeader(
+            cluster_id=self.cluster_id,
+            member_id=self.member_id,
+            revision=revision,
+            raft_term=self.term,
+        )

@@ -1,0 +1,308 @@
+"""The watches of a store on this node.
+
+A watch either follows, and gets each transaction as it comes, or is behind: it began in the past,
+or its client reads too slowly. What is behind is read from the history, for all such watches at a
+time, until they meet those that follow. No watch is told of a revision twice, and none is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+from quorate_etcd.serving.following import Follower, Transaction
+from quorate_etcd.serving.index import Index
+from quorate_etcd.serving.store import Store
+from quorate_etcd.serving.streams import Stream, Watcher
+from quorate_etcd.store.view import Span
+from quorate_etcd.v1 import queries_pb2 as asked, rows_pb2 as rows
+from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
+
+_log = logging.getLogger(__name__)
+
+_RETRY_S: Final = 0.2
+#: Ranges by which the history is filtered; for more it is read whole.
+_MOST_SPANS: Final = 64
+#: Watches that are brought forward between two turns of the loop.
+_AT_A_TIME: Final = 200
+#: Versions that are read at a time.
+_VERSIONS_AT_A_TIME: Final = 200
+
+_Place = tuple[int, int]
+
+
+class Watches:
+    """Tells the watches of a store what happens to their keys."""
+
+    def __init__(self, store: Store) -> None:
+        self._store: Final = store
+        self._index: Final = Index()
+        #: Those that are behind.
+        self._behind: Final[dict[Watcher, None]] = {}
+        self._wake: Final = asyncio.Event()
+        self._count = 0
+        self.follower: Final = Follower(store, self._happened, self._lost)
+
+    def __len__(self) -> int:
+        return self._count
+
+    async def run(self) -> None:
+        """Tell watches what happens, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.follower.run())
+            tasks.create_task(self._bring_forward())
+            tasks.create_task(self._note_progress())
+
+    def stream(self) -> Stream:
+        """Return a new stream."""
+        config = self._store.config
+        return Stream(config.watch_buffer_bytes, config.request_bytes + (512 << 10), self._wake.set)
+
+    async def add(self, watcher: Watcher) -> None:
+        """Answer the creation of a watch, and begin it."""
+        revision = (await self._store.stand()).revision
+        await self.follower.reached(revision)
+        now = self.follower.revision
+        stream = watcher.stream
+        stream.watchers[watcher.number] = watcher
+        self._count += 1
+        stream.send(
+            rpc.WatchResponse(header=self._store.header(now), watch_id=watcher.number, created=True)
+        )
+        if not watcher.next:
+            watcher.next = now + 1
+        if watcher.next > now:
+            self._follow(watcher)
+        else:
+            self._fall_behind(watcher, watcher.next)
+
+    def remove(self, watcher: Watcher) -> None:
+        """End a watch."""
+        if watcher.stream.watchers.pop(watcher.number, None) is None:
+            return
+        self._count -= 1
+        self._behind.pop(watcher, None)
+        if watcher.following:
+            self._index.remove(watcher)
+
+    def progress(self, stream: Stream) -> None:
+        """Tell a client how far its watches are, if all of them have been told everything."""
+        now = self.follower.revision
+        if self.follower.live and all(
+            each.following and each.next <= now + 1 for each in stream.watchers.values()
+        ):
+            stream.send(rpc.WatchResponse(header=self._store.header(now), watch_id=-1))
+
+    # Those that follow.
+
+    def _follow(self, watcher: Watcher) -> None:
+        watcher.following = True
+        self._index.add(watcher)
+
+    def _fall_behind(self, watcher: Watcher, following: int) -> None:
+        if watcher.following:
+            watcher.following = False
+            self._index.remove(watcher)
+        watcher.next = following
+        self._behind[watcher] = None
+        self._wake.set()
+
+    def _lost(self) -> None:
+        for watcher in self._index.all():
+            self._fall_behind(watcher, max(watcher.next, self.follower.revision + 1))
+
+    async def _happened(self, transactions: Sequence[Transaction]) -> None:
+        found: dict[_Place, mvcc.KeyValue] = {}
+        while needed := self._needed(transactions, found):
+            for some in _in_parts(needed, _VERSIONS_AT_A_TIME):
+                query = asked.FindVersions(
+                    store=self._store.name,
+                    places=[rows.Place(revision=revision, sub=sub) for revision, sub in some],
+                )
+                read = await self._store.read(
+                    query, asked.Versions, consistency="stale", applied=self.follower.applied
+                )
+                found.update(zip(some, read.kvs, strict=True))
+        # Nothing is awaited from here on: a watch that is added now begins behind them all.
+        for each in transactions:
+            self._tell(each, found)
+
+    def _needed(
+        self, transactions: Sequence[Transaction], found: dict[_Place, mvcc.KeyValue]
+    ) -> list[_Place]:
+        """Return the places of the versions that are to be read for the watches of now."""
+        needed: dict[_Place, None] = {}
+        for revision, changes in transactions:
+            for change in changes:
+                previous = change.HasField("previous")
+                large = not change.deleted and not change.HasField("value")
+                if not previous and not large:
+                    continue
+                watchers = self._index.matching(change.key)
+                if large and next(watchers, None) is not None:
+                    needed[revision, change.sub] = None
+                    watchers = self._index.matching(change.key)
+                if previous and any(each.previous for each in watchers):
+                    needed[change.previous.revision, change.previous.sub] = None
+        return [place for place in needed if place not in found]
+
+    def _tell(self, transaction: Transaction, found: dict[_Place, mvcc.KeyValue]) -> None:
+        revision = transaction.revision
+        told: dict[Watcher, list[mvcc.Event]] = {}
+        lacking: set[Watcher] = set()
+        for change in transaction.changes:
+            event = _event(revision, change, found)
+            with_previous: mvcc.Event | None = None
+            for watcher in self._index.matching(change.key):
+                if revision < watcher.next:
+                    continue
+                if event is None:
+                    lacking.add(watcher)
+                elif watcher.wants(event):
+                    if watcher.previous and with_previous is None:
+                        with_previous = _with_previous(event, change, found)
+                    shown = with_previous if watcher.previous else event
+                    told.setdefault(watcher, []).append(shown or event)
+        header = self._store.header(revision)
+        for watcher, events in told.items():
+            if watcher in lacking or watcher.stream.full:
+                lacking.add(watcher)
+            else:
+                watcher.stream.send_events(watcher, header, events)
+                watcher.next = revision + 1
+        for watcher in lacking:
+            self._fall_behind(watcher, revision)
+
+    # Those that are behind.
+
+    async def _bring_forward(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                while await self._bring_some():
+                    pass
+            except Exception as error:  # noqa: BLE001 - a later attempt may succeed
+                if not hasattr(error, "code"):
+                    _log.warning("cannot read the history for watches: %s", error, exc_info=error)
+                await asyncio.sleep(_RETRY_S)
+                self._wake.set()
+
+    async def _bring_some(self) -> bool:
+        """Bring watches forward by one part of the history; return whether any are left."""
+        ready = [each for each in self._behind if not each.stream.full]
+        if not ready:
+            return False
+        if not self.follower.live:
+            # It will be where the store is then.
+            await self.follower.reached(0)
+        start = min(each.next for each in ready)
+        changes = await self._store.read(
+            self._history(ready, start),
+            asked.Changes,
+            consistency="stale",
+            applied=self.follower.applied,
+        )
+        for number, watcher in enumerate(ready, 1):
+            if watcher in self._behind and watcher.next <= max(changes.until, changes.compacted):
+                self._bring(watcher, changes)
+            if number % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        for watcher in ready:
+            if watcher in self._behind and watcher.next > self.follower.revision:
+                del self._behind[watcher]
+                self._follow(watcher)
+        return True
+
+    def _history(self, ready: Sequence[Watcher], start: int) -> asked.History:
+        spans = list(islice(dict.fromkeys(each.span for each in ready), _MOST_SPANS + 1))
+        if len(spans) > _MOST_SPANS:
+            spans = [Span(b"\x00", None)]
+        query = asked.History(
+            store=self._store.name,
+            ranges=[asked.KeyRange(key=key, range_end=end or b"\x00") for key, end in spans],
+            previous=any(each.previous for each in ready),
+        )
+        setattr(query, "from", start)
+        return query
+
+    def _bring(self, watcher: Watcher, changes: asked.Changes) -> None:
+        if watcher.next < changes.compacted:
+            self._cancel_compacted(watcher, changes.compacted)
+            return
+        if watcher.stream.full:
+            return
+        events = [
+            event if watcher.previous else _without_previous(event)
+            for event in changes.events
+            if event.kv.mod_revision >= watcher.next
+            and watcher.span.holds(event.kv.key)
+            and watcher.wants(event)
+        ]
+        if events:
+            header = self._store.header(changes.revision)
+            watcher.stream.send_events(watcher, header, events)
+        watcher.next = changes.until + 1
+
+    def _cancel_compacted(self, watcher: Watcher, compacted: int) -> None:
+        self.remove(watcher)
+        watcher.stream.send(
+            rpc.WatchResponse(
+                header=self._store.header(0),
+                watch_id=watcher.number,
+                canceled=True,
+                compact_revision=compacted,
+            )
+        )
+
+    async def _note_progress(self) -> None:
+        while True:
+            await asyncio.sleep(self._store.config.progress_interval_s)
+            now = self.follower.revision
+            for watcher in self._index.all() if self.follower.live else ():
+                if watcher.progress and not watcher.told and watcher.next <= now + 1:
+                    header = self._store.header(now)
+                    watcher.stream.send(rpc.WatchResponse(header=header, watch_id=watcher.number))
+                watcher.told = False
+
+
+def _in_parts(places: Sequence[_Place], size: int) -> Iterable[Sequence[_Place]]:
+    return (places[at : at + size] for at in range(0, len(places), size))
+
+
+def _event(
+    revision: int, change: rows.Change, found: dict[_Place, mvcc.KeyValue]
+) -> mvcc.Event | None:
+    """Return the event of a change; None: its value is gone, as after a compaction."""
+    if change.deleted:
+        kv = mvcc.KeyValue(key=change.key, mod_revision=revision)
+        return mvcc.Event(type=mvcc.Event.DELETE, kv=kv)
+    if not change.HasField("value"):
+        kv = found[revision, change.sub]
+        return mvcc.Event(kv=kv) if kv.key else None
+    return mvcc.Event(
+        kv=mvcc.KeyValue(
+            key=change.key,
+            create_revision=change.create_revision,
+            mod_revision=revision,
+            version=change.version,
+            lease=change.lease,
+            value=change.value,
+        )
+    )
+
+
+def _with_previous(
+    event: mvcc.Event, change: rows.Change, found: dict[_Place, mvcc.KeyValue]
+) -> mvcc.Event:
+    if not change.HasField("previous"):
+        return event
+    kv = found[change.previous.revision, change.previous.sub]
+    return mvcc.Event(type=event.type, kv=event.kv, prev_kv=kv) if kv.key else event
+
+
+def _without_previous(event: mvcc.Event) -> mvcc.Event:
+    return mvcc.Event(type=event.type, kv=event.kv) if event.HasField("prev_kv") else event

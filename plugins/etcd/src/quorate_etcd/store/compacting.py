@@ -1,0 +1,107 @@
+"""Compaction: history before a revision can no longer be read, and is deleted step by step.
+
+A step takes as long as there are changes in it, whatever the number of keys. Each change names the
+version that it ended: that one goes. The end of a key goes with the next compaction, since watches
+may begin at the compacted revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from quorate.plugin import Reader, Txn, keys
+from quorate.v1.batch_pb2 import BatchReply
+
+from quorate_etcd import errors
+from quorate_etcd.families import COMPACTION, PAST, REVISIONS, end_of, past_key, revision_key
+from quorate_etcd.store.view import View, tail_key
+from quorate_etcd.store.writing import Writing
+from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+
+#: Changes that one step looks at.
+_STEP: Final = 1_000
+
+
+def open_store(txn: Txn, command: pb.Open) -> pb.Stood:
+    """Write the row of a store if it has none, or if the cluster was restored since."""
+    writing = Writing(txn, command.store)
+    if writing.leapt or not writing.view.exists:
+        writing.commit()
+    return _stood(writing.view)
+
+
+def compact(txn: Txn, command: pb.Compact) -> pb.Stood:
+    """Make history before a revision unreadable, and let it be deleted."""
+    writing = Writing(txn, command.store)
+    if command.revision <= writing.view.compacted:
+        errors.COMPACTED.refuse()
+    if command.revision > writing.view.revision:
+        errors.FUTURE_REVISION.refuse()
+    writing.view.row.compacted = command.revision
+    writing.schedule_cleaning()
+    writing.commit()
+    return _stood(writing.view)
+
+
+def clean(txn: Txn, command: pb.Clean) -> BatchReply:
+    """Delete the next part of the compacted history of stores."""
+    for key in command.keys:
+        [store] = keys.unpack(key)
+        writing = Writing(txn, str(store))
+        finished = _clean(txn, writing.view)
+        writing.commit()
+        due_ms = None if finished else txn.proposed_at_ms + 1
+        txn.schedule(COMPACTION, key, due_ms)
+    return BatchReply(items=len(command.keys))
+
+
+def stand(reader: Reader, query: asked.Stand) -> Iterable[asked.Standing]:
+    """Answer how a store stands."""
+    view = View(reader, query.store)
+    yield asked.Standing(
+        revision=view.revision,
+        compacted=view.compacted,
+        applied=reader.revision,
+        unclean=view.row.cleaned < view.compacted,
+    )
+
+
+def _clean(txn: Txn, view: View) -> bool:
+    """Delete what the next changes have ended; return whether nothing is left to delete."""
+    row, prefix = view.row, view.prefix
+    if row.cleaned >= row.compacted:
+        return True
+    start = revision_key(prefix, max(row.cleaned, 0), row.cleaned_sub)
+    end = min(revision_key(prefix, max(row.compacted, 0) + 1), end_of(prefix))
+    size, read = len(prefix), list(txn.scan(REVISIONS, start, end, limit=_STEP + 1))
+    for stored in read[:_STEP]:
+        if len(stored.key) > size + 12:
+            # The end of a large value goes with its change.
+            continue
+        revision = int.from_bytes(stored.key[size : size + 8])
+        change = rows.Revision.FromString(stored.value)
+        for ended in (change.previous, change.replaced):
+            if ended.revision:
+                _delete(txn, revision_key(prefix, ended.revision, ended.sub), large=ended.large)
+                sub = int.from_bytes(stored.key[size + 8 :])
+                txn.delete(PAST, past_key(prefix, change.key, revision, sub))
+        if change.deleted and revision < row.compacted:
+            _delete(txn, stored.key, large=False)
+    if len(read) <= _STEP:
+        row.cleaned, row.cleaned_sub = row.compacted, 0
+        return True
+    following = read[_STEP].key
+    row.cleaned = int.from_bytes(following[size : size + 8])
+    row.cleaned_sub = int.from_bytes(following[size + 8 : size + 12])
+    return False
+
+
+def _delete(txn: Txn, key: bytes, *, large: bool) -> None:
+    txn.delete(REVISIONS, key)
+    if large:
+        txn.delete(REVISIONS, tail_key(key))
+
+
+def _stood(view: View) -> pb.Stood:
+    return pb.Stood(revision=view.revision, compacted=view.compacted)

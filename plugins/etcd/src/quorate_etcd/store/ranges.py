@@ -1,0 +1,163 @@
+"""How a range is answered: which keys are in it, in which order, and how many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from quorate.plugin import Reader, keys
+
+from quorate_etcd import errors
+from quorate_etcd.store.view import Found, Span, View
+from quorate_etcd.v1 import queries_pb2 as pb
+from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
+
+_Request = rpc.RangeRequest
+
+#: Rows and bytes that a query reads at a time: it blocks the loop.
+_PAGE_ROWS: Final = 2_000
+_PAGE_BYTES: Final = 1 << 20
+#: Values that are read before their size is looked at.
+_AT_A_TIME: Final = 100
+#: Keys that a range within a transaction may have.
+_ROWS_IN_TRANSACTION: Final = 50_000
+_BYTES_IN_TRANSACTION: Final = 4 << 20
+
+_SORTED_BY: Final[dict[int, Callable[[mvcc.KeyValue], Any]]] = {
+    _Request.KEY: lambda kv: kv.key,
+    _Request.VERSION: lambda kv: kv.version,
+    _Request.CREATE: lambda kv: kv.create_revision,
+    _Request.MOD: lambda kv: kv.mod_revision,
+    _Request.VALUE: lambda kv: kv.value,
+}
+
+
+def find(reader: Reader, query: pb.Find) -> Iterable[pb.Page]:
+    """Answer a part of a range."""
+    view = View(reader, query.store)
+    if query.request.revision > 0:
+        view.demand(query.request.revision)
+    page = page_of(view, query.request, getattr(query, "from"), query.wanted)
+    page.applied = reader.revision
+    yield page
+
+
+def page_of(
+    view: View,
+    request: rpc.RangeRequest,
+    start: bytes = b"",
+    wanted: int = 0,
+    *,
+    rows: int = _PAGE_ROWS,
+    size: int = _PAGE_BYTES,
+) -> pb.Page:
+    """Return a part of a range: at most `wanted` pairs, and the number of all its keys."""
+    page = pb.Page(revision=view.revision)
+    span = Span.of(request.key, request.range_end)
+    at = request.revision if request.revision > 0 else view.latest
+    remaining = Span(max(span.start, start), span.end)
+    if request.count_only or wanted <= 0:
+        return _counted(view, request, remaining, at, page, rows)
+    read = list(view.versions(remaining, at, rows))
+    matching = [each for each in read if _within(each, request)]
+    kept = matching[:wanted]
+    values = not request.keys_only or request.sort_target == _Request.VALUE
+    for first in range(0, len(kept), _AT_A_TIME):
+        page.kvs.extend(view.pairs(kept[first : first + _AT_A_TIME], values=values))
+        size -= sum(each.ByteSize() for each in page.kvs[first:])
+        if size < 0 and len(page.kvs) < len(kept):
+            # The others are for the next page.
+            following = kept[len(page.kvs)].key
+            read = [each for each in read if each.key < following]
+            matching = kept[: len(page.kvs)]
+            page.next = following
+            break
+    page.count, page.matched = len(read), len(matching)
+    if not page.next and len(read) == rows:
+        page.next = keys.successor(read[-1].key)
+    return page
+
+
+def _counted(
+    view: View, request: rpc.RangeRequest, span: Span, at: int, page: pb.Page, rows: int
+) -> pb.Page:
+    last = None
+    for last in view.versions(span, at, rows):
+        page.count += 1
+        page.matched += _within(last, request)
+    if last is not None and page.count == rows:
+        page.next = keys.successor(last.key)
+    return page
+
+
+def _within(found: Found, request: rpc.RangeRequest) -> bool:
+    """Whether a version is within the bounds of a request, of which 0 is none."""
+    modified, created = found.version.place.revision, found.version.create_revision
+    return (
+        (not request.min_mod_revision or modified >= request.min_mod_revision)
+        and (not request.max_mod_revision or modified <= request.max_mod_revision)
+        and (not request.min_create_revision or created >= request.min_create_revision)
+        and (not request.max_create_revision or created <= request.max_create_revision)
+    )
+
+
+def is_bounded(request: rpc.RangeRequest) -> bool:
+    """Whether a range has bounds of revisions."""
+    return bool(
+        request.min_mod_revision
+        or request.max_mod_revision
+        or request.min_create_revision
+        or request.max_create_revision
+    )
+
+
+def in_key_order(request: rpc.RangeRequest) -> bool:
+    """Whether the first pairs of a range are the first of its answer."""
+    return (
+        request.sort_target == _Request.KEY and request.sort_order != _Request.DESCEND
+    ) or request.count_only
+
+
+def most_pairs(request: rpc.RangeRequest) -> int:
+    """Return how many pairs of a range an answer takes."""
+    if request.limit > 0 and in_key_order(request):
+        return request.limit
+    if request.limit > 0 and request.sort_order == _Request.NONE and not is_bounded(request):
+        # Sorted by anything else without an order, as etcd has it: the first ones and one more.
+        return request.limit + 1
+    return 1 << 62
+
+
+def answer(request: rpc.RangeRequest, pages: Sequence[pb.Page]) -> rpc.RangeResponse:
+    """Return the answer to a range from its pages."""
+    response = rpc.RangeResponse(count=sum(page.count for page in pages))
+    response.header.revision = pages[0].revision
+    if request.count_only:
+        return response
+    kvs = [kv for page in pages for kv in page.kvs]
+    if not in_key_order(request):
+        descends = request.sort_order == _Request.DESCEND
+        kvs.sort(key=_SORTED_BY[request.sort_target], reverse=descends)
+    limit = request.limit if request.limit > 0 else len(kvs)
+    response.more = sum(page.matched for page in pages) > limit
+    response.kvs.extend(kvs[:limit])
+    if request.keys_only:
+        for kv in response.kvs:
+            kv.ClearField("value")
+    return response
+
+
+def evaluated(view: View, request: rpc.RangeRequest) -> rpc.RangeResponse:
+    """Answer a range at once, as transactions do."""
+    page = page_of(
+        view,
+        request,
+        wanted=most_pairs(request),
+        rows=_ROWS_IN_TRANSACTION,
+        size=_BYTES_IN_TRANSACTION,
+    )
+    if page.next:
+        errors.REQUEST_TOO_LARGE.refuse()
+    response = answer(request, [page])
+    response.header.revision = view.latest
+    return response

@@ -1,0 +1,229 @@
+"""How the request of a client is evaluated: a put, a deletion of a range, or a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError
+from quorate.plugin import Invalid, Reader, Txn
+
+from quorate_etcd import errors
+from quorate_etcd.store.ranges import evaluated
+from quorate_etcd.store.view import Span, View
+from quorate_etcd.store.writing import Writing
+from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
+from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
+
+Write = rpc.PutRequest | rpc.DeleteRangeRequest | rpc.TxnRequest
+
+_Compare = rpc.Compare
+_KINDS: Final[Mapping[type[Write], pb.Transact.Kind]] = {
+    rpc.PutRequest: pb.Transact.KIND_PUT,
+    rpc.DeleteRangeRequest: pb.Transact.KIND_DELETE_RANGE,
+    rpc.TxnRequest: pb.Transact.KIND_TXN,
+}
+#: A part of a request: no field of a command may be longer than a row.
+_PART_BYTES: Final = 1_000_000
+
+#: Keys that one transaction may delete.
+_MOST_DELETED: Final = 100_000
+
+_HOLDS: Final[dict[int, Callable[[int], bool]]] = {
+    _Compare.EQUAL: lambda order: order == 0,
+    _Compare.GREATER: lambda order: order > 0,
+    _Compare.LESS: lambda order: order < 0,
+    _Compare.NOT_EQUAL: lambda order: order != 0,
+}
+
+
+def transact_of(store: str, request: Write) -> pb.Transact:
+    """Return the command for the request of a client."""
+    encoded = request.SerializeToString()
+    parts = [encoded[at : at + _PART_BYTES] for at in range(0, len(encoded), _PART_BYTES)]
+    return pb.Transact(store=store, kind=_KINDS[type(request)], request=parts)
+
+
+def request_of(command: pb.Transact) -> Write:
+    """Return the request of a client in a command; raises `Invalid`."""
+    for message, kind in _KINDS.items():
+        if kind == command.kind:
+            try:
+                return message.FromString(b"".join(command.request))
+            except DecodeError as error:
+                raise Invalid("request", str(error)) from None
+    raise Invalid("kind", f"{command.kind} is unknown")
+
+
+def check(command: pb.Transact) -> None:
+    """Refuse what no door has sent; raises `Invalid`."""
+    request_of(command)
+
+
+def transact(txn: Txn, command: pb.Transact) -> pb.Transacted:
+    """Apply all of a write, or nothing."""
+    writing = Writing(txn, command.store)
+    request = request_of(command)
+    done = pb.Transacted()
+    if isinstance(request, rpc.PutRequest):
+        # Within a transaction the key is looked at first.
+        writing.demand_lease(request.lease)
+        _demand_put(writing, request)
+        done.put.CopyFrom(_put(writing, request))
+    elif isinstance(request, rpc.DeleteRangeRequest):
+        done.delete_range.CopyFrom(_delete_range(writing, request))
+    else:
+        branch = Branch.taken(writing.view, request)
+        branch.demand(writing)
+        done.txn.CopyFrom(branch.carry_out(writing))
+        done.txn.header.revision = writing.view.latest
+    if writing.changed:
+        writing.commit()
+    return done
+
+
+def evaluate(reader: Reader, query: asked.Evaluate) -> Iterable[rpc.TxnResponse]:
+    """Answer a transaction that changes nothing."""
+    view = View(reader, query.store)
+    branch = Branch.taken(view, query.request)
+    branch.demand_ranges(view)
+    response = branch.carry_out(view)
+    response.header.revision = view.revision
+    yield response
+
+
+class Branch:
+    """The operations of a transaction that its compares have chosen.
+
+    All compares, also those of nested transactions, are decided before any operation.
+    """
+
+    def __init__(self, succeeded: bool, operations: Sequence[rpc.RequestOp]) -> None:
+        self._succeeded: Final = succeeded
+        self._operations: Final = operations
+        #: Those of nested transactions, by their positions.
+        self._nested: Final[dict[int, Branch]] = {}
+
+    @classmethod
+    def taken(cls, view: View, request: rpc.TxnRequest) -> Branch:
+        """Decide the compares of a transaction, and of those nested in the branch that it takes."""
+        succeeded = all(_holds(view, each) for each in request.compare)
+        branch = cls(succeeded, request.success if succeeded else request.failure)
+        for position, operation in enumerate(branch._operations):
+            if operation.WhichOneof("request") == "request_txn":
+                branch._nested[position] = cls.taken(view, operation.request_txn)
+        return branch
+
+    def _all(self) -> Iterator[rpc.RequestOp]:
+        for position, operation in enumerate(self._operations):
+            nested = self._nested.get(position)
+            yield from [operation] if nested is None else nested._all()
+
+    def demand(self, writing: Writing) -> None:
+        """Refuse what cannot be done, before anything is written: puts first, then ranges."""
+        for operation in self._all():
+            if operation.HasField("request_put"):
+                _demand_put(writing, operation.request_put)
+        self.demand_ranges(writing.view)
+
+    def demand_ranges(self, view: View) -> None:
+        """Refuse ranges at revisions that cannot be read."""
+        for operation in self._all():
+            revision = operation.request_range.revision
+            if operation.HasField("request_range") and revision:
+                view.demand(revision)
+
+    def carry_out(self, state: Writing | View) -> rpc.TxnResponse:
+        """Apply the operations in their order: each sees those before it."""
+        response = rpc.TxnResponse(succeeded=self._succeeded)
+        response.header.SetInParent()
+        view = state.view if isinstance(state, Writing) else state
+        for position, operation in enumerate(self._operations):
+            answer = response.responses.add()
+            if operation.HasField("request_range"):
+                answer.response_range.CopyFrom(evaluated(view, operation.request_range))
+            elif position in self._nested:
+                answer.response_txn.CopyFrom(self._nested[position].carry_out(state))
+            elif isinstance(state, Writing):
+                if operation.HasField("request_put"):
+                    answer.response_put.CopyFrom(_put(state, operation.request_put))
+                else:
+                    deleted = _delete_range(state, operation.request_delete_range)
+                    answer.response_delete_range.CopyFrom(deleted)
+        return response
+
+
+def _demand_put(writing: Writing, request: rpc.PutRequest) -> None:
+    if (request.ignore_value or request.ignore_lease) and writing.view.newest(request.key) is None:
+        errors.KEY_NOT_FOUND.refuse()
+    writing.demand_lease(request.lease)
+
+
+def _put(writing: Writing, request: rpc.PutRequest) -> rpc.PutResponse:
+    value, lease = request.value, request.lease
+    response = rpc.PutResponse()
+    if request.ignore_value or request.ignore_lease or request.prev_kv:
+        for pair in _pairs(writing.view, request.key):
+            value = pair.value if request.ignore_value else value
+            lease = pair.lease if request.ignore_lease else lease
+            if request.prev_kv:
+                response.prev_kv.CopyFrom(pair)
+    writing.put(request.key, value, lease)
+    response.header.revision = writing.revision
+    return response
+
+
+def _pairs(view: View, key: bytes) -> list[mvcc.KeyValue]:
+    return view.pairs(list(view.versions(Span.of(key, b""), view.latest, 1)))
+
+
+def _delete_range(writing: Writing, request: rpc.DeleteRangeRequest) -> rpc.DeleteRangeResponse:
+    view = writing.view
+    span = Span.of(request.key, request.range_end)
+    found = list(view.versions(span, view.latest, _MOST_DELETED + 1))
+    if len(found) > _MOST_DELETED:
+        errors.REQUEST_TOO_LARGE.refuse()
+    response = rpc.DeleteRangeResponse(deleted=len(found))
+    if request.prev_kv:
+        response.prev_kvs.extend(view.pairs(found))
+    for key, version in found:
+        writing.delete(key, version)
+    response.header.revision = view.latest
+    return response
+
+
+def _holds(view: View, compare: rpc.Compare) -> bool:
+    """Whether all keys of a compare are as it says, or nothing is if there are none."""
+    span = Span.of(compare.key, compare.range_end)
+    found = list(view.versions(span, view.latest, _MOST_DELETED + 1))
+    if len(found) > _MOST_DELETED:
+        errors.REQUEST_TOO_LARGE.refuse()
+    if not found:
+        return compare.target != _Compare.VALUE and _matches(rows.Version(), None, compare)
+    if compare.target != _Compare.VALUE:
+        return all(_matches(each.version, None, compare) for each in found)
+    values = view.values([each.version.place for each in found])
+    return all(
+        _matches(each.version, value, compare) for each, value in zip(found, values, strict=True)
+    )
+
+
+def _matches(version: rows.Version, value: bytes | None, compare: rpc.Compare) -> bool:
+    # The field of another target counts as 0 or empty.
+    found: Any
+    wanted: Any
+    match compare.target:
+        case _Compare.VERSION:
+            found, wanted = version.version, compare.version
+        case _Compare.CREATE:
+            found, wanted = version.create_revision, compare.create_revision
+        case _Compare.MOD:
+            found, wanted = version.place.revision, compare.mod_revision
+        case _Compare.LEASE:
+            found, wanted = version.lease, compare.lease
+        case _Compare.VALUE:
+            found, wanted = value or b"", compare.value
+        case _:
+            found = wanted = 0
+    holds = _HOLDS.get(compare.result)
+    return holds is None or holds(int(found > wanted) - int(found < wanted))

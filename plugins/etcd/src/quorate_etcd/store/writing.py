@@ -1,0 +1,164 @@
+"""A transaction of a store: what it changes gets one revision."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quorate.plugin import Txn
+
+from quorate_etcd import errors
+from quorate_etcd.families import (
+    COMPACTION,
+    KEYS,
+    LEASE_KEYS,
+    PAST,
+    REVISIONS,
+    TRANSACTIONS,
+    attached_key,
+    past_key,
+    revision_key,
+)
+from quorate_etcd.store.view import View, tail_key
+from quorate_etcd.v1 import rows_pb2 as rows
+
+#: How far the revisions of a store leap at a restore: no client has seen those after it.
+LEAP: Final = 1 << 30
+#: The part of a value that is in the row of its change.
+_IN_ROW: Final = 1_000_000
+#: The size up to which a value is in the event of its transaction.
+_IN_EVENT: Final = 4_096
+#: The size of an event; a transaction with larger changes has several.
+_EVENT_BYTES: Final = 16_384
+#: Keys longer than this do not fit into the rows of their versions.
+MOST_KEY_BYTES: Final = 4_000
+
+
+class Writing:
+    """Changes the keys of a store in one revision, which `commit` makes the newest."""
+
+    def __init__(self, txn: Txn, store: str) -> None:
+        self._txn: Final = txn
+        self.view: Final = View(txn, store)
+        self._prefix: Final = self.view.prefix
+        self._changes: Final[list[rows.Change]] = []
+        #: The versions before the transaction of the keys that it has changed.
+        self._before: Final[dict[bytes, rows.Place | None]] = {}
+        #: Whether it goes on after revisions that a restore has taken back.
+        self.leapt: Final = self.view.row.generation != txn.generation
+        if self.leapt:
+            self._leap()
+
+    def _leap(self) -> None:
+        """Go on after all revisions that were given out since the backup was taken."""
+        row = self.view.row
+        row.revision += LEAP * max(1, self._txn.generation - row.generation)
+        row.compacted = row.revision
+        row.generation = self._txn.generation
+        self.view.latest = row.revision
+        self.schedule_cleaning()
+
+    def schedule_cleaning(self) -> None:
+        """Let compacted history be deleted from the next look of the timer on."""
+        self._txn.schedule(COMPACTION, self._prefix, self._txn.proposed_at_ms + 1)
+
+    @property
+    def revision(self) -> int:
+        """The revision of the changes."""
+        return self.view.revision + 1
+
+    @property
+    def changed(self) -> bool:
+        """Whether there are any."""
+        return bool(self._changes)
+
+    def put(self, key: bytes, value: bytes, lease: int) -> rows.Version | None:
+        """Write a key; returns the version that it ended, if any."""
+        ended = self.view.newest(key)
+        place = rows.Place(
+            revision=self.revision, sub=len(self._changes), large=len(value) > _IN_ROW
+        )
+        made = rows.Version(
+            place=place,
+            create_revision=self.revision if ended is None else ended.create_revision,
+            version=1 if ended is None else ended.version + 1,
+            lease=lease,
+        )
+        self._end(key, ended)
+        self._txn.put(KEYS, self._prefix + key, made.SerializeToString())
+        if lease:
+            self._txn.put(LEASE_KEYS, attached_key(self._prefix, lease, key), b"")
+        revision = rows.Revision(
+            key=key,
+            value=value[:_IN_ROW],
+            create_revision=made.create_revision,
+            version=made.version,
+            lease=lease,
+            large=place.large,
+        )
+        change = rows.Change(
+            key=key, create_revision=made.create_revision, version=made.version, lease=lease
+        )
+        if len(value) <= _IN_EVENT:
+            change.value = value
+        self._note(change, revision, ended)
+        if place.large:
+            named = revision_key(self._prefix, place.revision, place.sub)
+            self._txn.put(REVISIONS, tail_key(named), value[_IN_ROW:])
+        return ended
+
+    def delete(self, key: bytes, ended: rows.Version) -> None:
+        """End a key, of which the newest version is given."""
+        self._end(key, ended)
+        self._txn.delete(KEYS, self._prefix + key)
+        self._note(rows.Change(key=key, deleted=True), rows.Revision(key=key, deleted=True), ended)
+
+    def _end(self, key: bytes, ended: rows.Version | None) -> None:
+        if ended is None:
+            return
+        past = past_key(self._prefix, key, self.revision, len(self._changes))
+        self._txn.put(PAST, past, ended.SerializeToString())
+        if ended.lease:
+            self._txn.delete(LEASE_KEYS, attached_key(self._prefix, ended.lease, key))
+
+    def _note(
+        self, change: rows.Change, revision: rows.Revision, ended: rows.Version | None
+    ) -> None:
+        sub = len(self._changes)
+        change.sub = sub
+        if change.key in self._before:
+            # A nested transaction may delete what another one has put.
+            if ended is not None:
+                revision.replaced.CopyFrom(ended.place)
+        else:
+            self._before[change.key] = None if ended is None else ended.place
+        before = self._before[change.key]
+        if before is not None:
+            change.previous.CopyFrom(before)
+            revision.previous.CopyFrom(before)
+        named = revision_key(self._prefix, self.revision, sub)
+        self._txn.put(REVISIONS, named, revision.SerializeToString())
+        self._changes.append(change)
+        self.view.latest = self.revision
+
+    def demand_lease(self, lease: int) -> None:
+        """Refuse to attach a key to a lease that is not there."""
+        if lease and self.view.lease(lease) is None:
+            errors.LEASE_NOT_FOUND.refuse()
+
+    def commit(self) -> None:
+        """Make the revision of the changes the newest; without changes only the row is written."""
+        row = self.view.row
+        row.revision += self.changed
+        parts: list[list[rows.Change]] = [[]]
+        room = _EVENT_BYTES
+        for change in self._changes:
+            size = change.ByteSize()
+            if room < size and parts[-1]:
+                parts.append([])
+                room = _EVENT_BYTES
+            parts[-1].append(change)
+            room -= size
+        for number, part in enumerate(parts, 1):
+            event = rows.Transaction(changes=part, more=number < len(parts))
+            event.MergeFrom(row)
+            self._txn.put(TRANSACTIONS, self._prefix, event.SerializeToString())

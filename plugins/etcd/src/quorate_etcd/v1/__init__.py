@@ -1,0 +1,1 @@
+"""The messages of the plugin, generated from the `.proto` files beside them."""

@@ -1,0 +1,233 @@
+"""Runs one script against two servers, and compares what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from google.protobuf import text_format
+from google.protobuf.message import Message
+from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
+
+from tests.support.etcd.peers import Peer, Refused, Watched
+from tests.support.etcd.scripts import Script, Step
+
+#: The watch that sees every change, from the first revision on.
+_OBSERVER: Final = 1
+
+
+class Side:
+    """One of the servers."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer: Final = peer
+        self.watching: Final = peer.watching()
+        #: The first revision, and the request, of each watch that goes on; None: it began before
+        #: the compacted revision, and will be cancelled.
+        self.expected: Final[dict[int, tuple[int, rpc.WatchCreateRequest] | None]] = {}
+
+    async def begin(self) -> None:
+        """Begin to observe every change."""
+        request = rpc.WatchCreateRequest(
+            range_end=b"\0", start_revision=1, watch_id=_OBSERVER, prev_kv=True
+        )
+        await self.watching.send(create_request=request)
+        await self.watching.until(lambda: bool(self._observed.said))
+
+    @property
+    def _observed(self) -> Watched:
+        return self.watching.of(_OBSERVER)
+
+    async def carry_out(self, step: Step, compacted: int) -> Any:
+        """Make a call."""
+        if step.service != "watch":
+            if step.method == "LeaseKeepAlive":
+                return await self.peer.renew(step.request.ID)
+            return await self.peer.call(step.service, step.method, step.request)
+        watching = self.watching
+        if step.method == "Cancel":
+            number = step.request.watch_id
+            said = watching.of(number).said
+            if number not in self.expected:
+                # Cancelled by the server before.
+                return said[-1]
+            await watching.send(cancel_request=step.request)
+            await watching.until(lambda: said[-1].canceled)
+            del self.expected[number]
+            return said[-1]
+        return await self._create(step.request, compacted)
+
+    async def _create(self, request: rpc.WatchCreateRequest, compacted: int) -> Message:
+        watching, refused = self.watching, self.watching.of(-1).said
+        said, before = watching.of(request.watch_id).said, len(refused)
+        await watching.send(create_request=request)
+        await watching.until(lambda: bool(said) or len(refused) > before)
+        if not said:
+            return refused[-1]
+        start = request.start_revision or said[0].header.revision + 1
+        self.expected[request.watch_id] = None if start < compacted else (start, request)
+        return said[0]
+
+    async def settle(self, revision: int) -> None:
+        """Wait until every watch was told of everything up to a revision."""
+
+        def observed() -> bool:
+            events = self._observed.events
+            return revision == 1 or (bool(events) and events[-1].kv.mod_revision >= revision)
+
+        await self.watching.until(observed)
+        for number, expected in list(self.expected.items()):
+            said = self.watching.of(number)
+            if expected is None:
+                await self.watching.until(partial(_canceled, said))
+                del self.expected[number]
+            else:
+                wanted = sum(1 for _ in self._wanted(*expected))
+                await self.watching.until(partial(_has, said, wanted))
+
+    def _wanted(self, start: int, request: rpc.WatchCreateRequest) -> Iterator[mvcc.Event]:
+        for event in self._observed.events:
+            key, end = event.kv.key, request.range_end
+            first = request.key or b"\0"
+            within = key == first if not end else first <= key and (end == b"\0" or key < end)
+            # Filters have the numbers of the types that they leave out.
+            left_out = int(event.type) in map(int, request.filters)
+            if within and event.kv.mod_revision >= start and not left_out:
+                yield event
+
+
+def _canceled(watched: Watched) -> bool:
+    return watched.said[-1].canceled
+
+
+def _has(watched: Watched, wanted: int) -> bool:
+    return len(watched.events) >= wanted
+
+
+class Comparison:
+    """Runs a script against both, and raises `AssertionError` where they differ."""
+
+    def __init__(self, script: Script, ours: Peer, stock: Peer) -> None:
+        self._script: Final = script
+        self._ours: Final = Side(ours)
+        self._stock: Final = Side(stock)
+        #: The last calls, for a message.
+        self._log: Final[list[str]] = []
+
+    async def run(self, steps: int) -> None:
+        """Make a number of calls, and compare all answers and all events."""
+        for side in (self._ours, self._stock):
+            await side.begin()
+        for _ in range(steps):
+            step = self._script.step()
+            if step.method in {"Compact", "Create", "Cancel"}:
+                await self._settle()
+            await self._carry_out(step)
+            if step.method == "Create":
+                await self._settle()
+        await self._settle()
+        for side in (self._ours, self._stock):
+            await side.watching.close()
+
+    async def _carry_out(self, step: Step) -> None:
+        said = f"{step.method} {shown(step.request)}"
+        self._log.append(said)
+        del self._log[:-12]
+        ours, stock = await asyncio.gather(
+            *(side.carry_out(step, self._script.compacted) for side in (self._ours, self._stock))
+        )
+        self._compare(normal(step, ours), normal(step, stock))
+        if isinstance(ours, Refused):
+            return
+        script = self._script
+        revision = ours.header.revision
+        script.revision = max(script.revision, revision)
+        if step.method == "Compact":
+            script.compacted = step.request.revision
+        if step.method == "Create" and ours.watch_id >= 0:
+            script.numbers.append(step.request.watch_id)
+
+    async def _settle(self) -> None:
+        script = self._script
+        for side in (self._ours, self._stock):
+            await side.settle(script.revision)
+        numbers = sorted(set(self._ours.watching.watches) | set(self._stock.watching.watches))
+        for number in numbers:
+            self._log.append(f"the events of watch {number}")
+            ours, stock = (
+                events_of(side.watching.of(number)) for side in (self._ours, self._stock)
+            )
+            self._compare(ours, stock)
+            del self._log[-1]
+
+    def _compare(self, ours: str, stock: str) -> None:
+        assert ours == stock, (
+            "\n".join(self._log) + f"\n--- ours\n{ours[-3000:]}\n--- stock\n{stock[-3000:]}"
+        )
+
+
+def shown(request: Message) -> str:
+    """Return a request for people, with its longest value cut."""
+    return text_format.MessageToString(request, as_one_line=True).replace("4" * 5_000, "4...")[
+        :3_000
+    ]
+
+
+def normal(step: Step, answer: Message | Refused) -> str:
+    """Return an answer without what differs between any two servers."""
+    if isinstance(answer, Refused):
+        return f"{answer.code} {answer.text}"
+    copy: Any = type(answer)()
+    copy.CopyFrom(answer)
+    _strip(copy)
+    if isinstance(copy, rpc.LeaseTimeToLiveResponse):
+        # Their clocks differ.
+        copy.TTL = min(copy.TTL, 0)
+        copy.keys.sort()
+    if isinstance(copy, rpc.LeaseLeasesResponse):
+        copy.leases.sort(key=lambda each: each.ID)
+    _normalise(step.request, copy)
+    return text_format.MessageToString(copy)
+
+
+def _strip(message: Any) -> None:
+    header = getattr(message, "header", None)
+    if header is not None and message.HasField("header"):
+        for name in ("cluster_id", "member_id", "raft_term"):
+            header.ClearField(name)
+
+
+def _normalise(request: Any, answer: Any) -> None:
+    """Take out what 3.4 does differently: with `keys_only` it names the leases."""
+    if isinstance(request, rpc.RangeRequest) and request.keys_only:
+        for kv in answer.kvs:
+            kv.ClearField("lease")
+    if isinstance(request, rpc.TxnRequest):
+        operations = request.success if answer.succeeded else request.failure
+        for operation, response in zip(operations, answer.responses, strict=True):
+            kind = operation.WhichOneof("request")
+            if kind in {"request_range", "request_txn"}:
+                name = kind.replace("request", "response")
+                _normalise(getattr(operation, kind), getattr(response, name))
+
+
+def events_of(watched: Watched) -> str:
+    """Return what was said of a watch, in whichever responses."""
+    said = []
+    last = 0
+    for response in watched.said:
+        flags = [name for name in ("created", "canceled") if getattr(response, name)]
+        if flags:
+            said.append(
+                f"{flags} {response.header.revision if response.created else ''} "
+                f"{response.compact_revision} {response.cancel_reason}"
+            )
+        for event in response.events:
+            said.append(text_format.MessageToString(event))
+        if response.events:
+            first = response.events[0].kv.mod_revision
+            assert first > last or response.fragment or watched.said[0].fragment or first == last
+            last = response.events[-1].kv.mod_revision
+    return "\n".join(said)
