@@ -137,7 +137,7 @@ def test_many_children_go_in_steps_and_take_nothing_new(
 def test_a_row_lives_from_its_last_write_and_ends_with_an_event(library: Library) -> None:
     async def go() -> None:
         await library.build(books=0)
-        rename: Any = library.books.item_of("Rename")
+        rename: Any = library.books._item_of("Rename")
         await library.books.create(library.book("a", lives_ms=1_000))
         await library.node.advance(900)
         await library.books.do("Rename", rename(house="h", room="r", book="a", title="b"))

@@ -141,7 +141,7 @@ def test_a_row_of_a_newer_release_is_kept_whole(shelf: Any, written: Written) ->
         stored.loan.added = "within"
         given = resource_of(shelf.Book).row.FromString(stored.SerializeToString())
         await books.create(given)
-        lend: Any = books.item_of("Lend")
+        lend: Any = books._item_of("Lend")
         await books.do("Lend", lend(shelf="a", number=1, reader="ada"))
         await books.update(resource_of(shelf.Book).row(shelf="a", number=1, isbn="123"))
         found = await books.get("a", 1)
@@ -159,7 +159,7 @@ def test_a_verb_checks_its_parameters_and_has_its_level(shelf: Any, written: Wri
     async def go() -> None:
         books = MemoryClient(node).records(resource_of(shelf.Book))
         await books.create(message_of(book(shelf)))
-        lend: Any = books.item_of("Lend")
+        lend: Any = books._item_of("Lend")
         with pytest.raises(InvalidError, match="reader: must have at most 8 bytes"):
             await books.do("Lend", lend(shelf="a", number=1, reader="somebody else"))
 
