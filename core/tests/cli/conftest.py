@@ -107,6 +107,7 @@ def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("QUORATE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)

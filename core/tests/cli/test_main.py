@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -84,6 +85,32 @@ def test_the_version_is_told_without_heavy_imports() -> None:
     )
 
     assert done.stdout.splitlines()[1] == "[]"
+
+
+def test_help_that_is_remembered_imports_nothing_of_a_cluster_or_a_plugin(run: Run) -> None:
+    assert run("--help").code == 0
+    heavy = {"asyncio", "google.protobuf", "grpc", "pydantic", "rich", "ssl"}
+    code = (
+        "import sys; from quorate.cli.main import main; assert main(['--help']) == 0; "
+        "print([each for each in sys.modules if each.startswith('quorate')]); "
+        f"print(sorted({heavy!r} & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    own, found = map(ast.literal_eval, done.stdout.splitlines()[-2:])
+    assert found == []
+    assert set(own) == {
+        "quorate",
+        "quorate.cli",
+        "quorate.cli.deferred",
+        "quorate.cli.failures",
+        "quorate.cli.known",
+        "quorate.cli.main",
+        "quorate.cli.terminal",
+    }
 
 
 def test_the_console_script_ends_with_the_exit_code() -> None:

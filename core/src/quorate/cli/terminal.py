@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import functools
 import json
 import os
-import socket
 import sys
-import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from quorate.cli.installed import InstalledPlugins
+    from quorate.cli.known import KnownPlugins
     from quorate.client import AsyncClient, Client, Tls
     from quorate.config import Settings
 
@@ -68,12 +66,25 @@ class Terminal:
 
         return installed.find()
 
+    @functools.cached_property
+    def known(self) -> KnownPlugins:
+        """The names of the plugins' commands, without the plugins where they are remembered."""
+        from quorate.cli.known import known
+
+        return known(lambda: self.plugins)
+
     def client(self) -> Client:
         """Return a client of the cluster that the user means; it is closed with the command."""
         if self._client is None:
             from quorate.client import Client
+            from quorate.client.vocabulary import InstalledCommands
 
-            self._client = Client(self.reached(), tls=self.tls(), token=self.token_file)
+            self._client = Client(
+                self.reached(),
+                tls=self.tls(),
+                token=self.token_file,
+                vocabulary=InstalledCommands(),
+            )
             click.get_current_context().call_on_close(self._client.close)
         return self._client
 
@@ -109,13 +120,20 @@ class Terminal:
 
     def ask(self, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
         """Return the result of `work` with a client of the cluster, which is closed afterwards."""
+        import asyncio
+
         from quorate.client import connect
+        from quorate.client.vocabulary import InstalledCommands
 
         endpoints = self.reached()
 
         async def asked() -> T:
             async with connect(
-                endpoints, timeout_s=_PATIENCE_S, tls=self.tls(), token=self.token_file
+                endpoints,
+                timeout_s=_PATIENCE_S,
+                tls=self.tls(),
+                token=self.token_file,
+                vocabulary=InstalledCommands(),
             ) as client:
                 return await work(client)
 
@@ -175,7 +193,7 @@ class Terminal:
 
     def warn_of_broken(self) -> None:
         """Name the broken plugins, each once."""
-        broken = sorted(self.plugins.broken - self._warned)
+        broken = sorted(self.known.broken - self._warned)
         self._warned.update(broken)
         for name in broken:
             self.warn(
@@ -185,6 +203,8 @@ class Terminal:
     def fail(self, failure: Failure) -> None:
         """Show why the command failed; in debug mode with a traceback."""
         if self.debug:
+            import traceback
+
             click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
         if self.json:
             errors = [problem.parts for problem in failure.problems]
@@ -196,6 +216,8 @@ class Terminal:
 
 
 def _listens(address: str) -> bool:
+    import socket
+
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _LISTEN_S).close()
