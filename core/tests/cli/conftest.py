@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.message import Message
+from quorate.cli import tables
 from quorate.cli.main import main
 from quorate.plugin import generic_handler
 from quorate.v1 import admin_pb2, audit_pb2, kv_pb2, watch_pb2
@@ -130,6 +131,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         return Ran(code, written.out, written.err)
 
     return run
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a person read the output."""
+    monkeypatch.setattr(tables, "is_terminal", lambda: True)
 
 
 @pytest.fixture

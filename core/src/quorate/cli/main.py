@@ -111,6 +111,8 @@ class RootGroup(click.Group):
         """Find the command that is called, and load it."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             self._refuse_broken(ctx, args[0])
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(_meant(args[0], self.list_commands(ctx)), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, DeferredCommand):
             command = adopt(command.load(), asks=command.asks)
@@ -134,6 +136,14 @@ class RootGroup(click.Group):
     def _warn_of_broken(self, ctx: click.Context) -> None:
         if not ctx.resilient_parsing:
             terminal_of(ctx).warn_of_broken()
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return that there is no such command, and which one may have been meant."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"No such command {name[:_SHOWN]!r}" + (f"; did you mean {near[0]}" if near else "")
 
 
 def _load_from_plugin(plugin: str, name: str) -> click.Command:
@@ -269,6 +279,7 @@ def _failure_of(error: Exception) -> Failure:
 
 def _asks_for_json(args: Sequence[str]) -> bool:
     """Return whether JSON was asked for on a command line that could not be read to its end."""
-    forms = ("json", "ndjson")
-    given = {*(f"--output={form}" for form in forms), *(("--output", form) for form in forms)}
+    forms, flags = ("json", "ndjson", "yaml"), ("-o", "--output")
+    given: set[str | tuple[str, str]] = {(flag, form) for flag in flags for form in forms}
+    given |= {f"{flag}{form}" for flag in ("-o", "--output=") for form in forms}
     return not given.isdisjoint((*args, *pairwise(args)))

@@ -14,6 +14,7 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from quorate.cli.deferred import terminal_of
+from quorate.cli.tables import Keyed
 from quorate.plugin.console import columns_of, consent, consent_options, words_of
 from quorate.plugin.resource import Binding, Resource, bind
 from quorate.plugin.resource.binding import (
@@ -440,7 +441,9 @@ def _records(binding: Binding) -> SyncRecords[Any]:
 
 def _show(binding: Binding, rows: Sequence[Message]) -> None:
     """Print rows, a column a field; those within a message stand beside the others."""
-    click.get_current_context().obj.print([dict(columns_of(row)) for row in rows])
+    columns = [dict(columns_of(row)) for row in rows]
+    noun = plural(binding.noun)
+    click.get_current_context().obj.print(Keyed(columns, key=binding.resource.key, noun=noun))
 
 
 def _seen(change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:
