@@ -88,6 +88,9 @@ def test_flags_on_the_command_line(cli: Cli) -> None:
     assert ran.exit_code == 0, ran.error
     ran = cli.run(*flags, "rollout", *PROD, "light", "--rules", '[{"value": "on", "percent": 5}]')
     assert ran.rows[0]["version"] == 1
+    ran = cli.run(*flags, "rollout", *PROD, "light")
+    assert (ran.exit_code, "would empty rules" in ran.error) == (2, True)
+    assert cli.run(*flags, "get", *PROD, "light").rows[0]["version"] == 1
     assert [row["key"] for row in cli.run(*flags, "list", "--type", "text").rows] == ["light"]
     states = cli.run("featureflags", "flags-states", "list", *PROD, "light").rows
     assert [row["number"] for row in states] == [1, 2]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.cli.console.html import Link, Links, Page, anchor, confirmation_form, form, note
 from quorate.cli.console.printed import Commands, Words, line_of
-from quorate.cli.terminal import line_of as one_line
+from quorate.cli.tables import line_of as one_line
 from quorate.observe.http import Request
 from quorate.plugin import ConsoleAction
 from quorate.v1 import auth_pb2
