@@ -18,6 +18,7 @@ from quorate.plugin import (
     Command,
     DataRoute,
     Declaration,
+    Extension,
     GrpcService,
     Invalid,
     Reader,
@@ -312,4 +313,5 @@ def quorate_declarations() -> Sequence[Declaration]:
             help="Manage users, tokens and roles.",
             load=lambda: import_module("quorate.builtin.auth.cli").command,
         ),
+        Extension(point="cluster.console_groups", name="auth", value="Access"),
     ]
