@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from quorate.plugin import CliCommand, Declaration, RaftGroup, hookimpl
+from quorate.plugin import CliCommand, Declaration, Extension, RaftGroup, hookimpl
 
 from quorate_mqtt import activity, resources
 from quorate_mqtt.authorisation import service as authorisation
@@ -49,4 +49,8 @@ def quorate_declarations() -> Sequence[Declaration]:
             load=lambda: import_module("quorate_mqtt.cli").mqtt,
         ),
         *(FINALIZERS, deletion.RETAINED),
+        Extension(point="cluster.console_groups", name="mqtt", value="Messaging"),
+        Extension(point="cluster.console_groups", name="mqtt.users", value="Access"),
+        Extension(point="cluster.console_groups", name="mqtt.acl_rules", value="Access"),
+        Extension(point="cluster.console_groups", name="mqtt.blacklist_entries", value="Access"),
     ]

@@ -53,4 +53,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         ),
         tables.EXTENSION,
         Extension(point="cluster.console_pages", name="offset", value=_PAGE),
+        Extension(point="cluster.console_groups", name="offset", value="Messaging"),
     ]

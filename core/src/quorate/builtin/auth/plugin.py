@@ -17,6 +17,7 @@ from quorate.plugin import (
     ColumnFamily,
     Command,
     Declaration,
+    Extension,
     GrpcService,
     Invalid,
     Reader,
@@ -311,4 +312,5 @@ def quorate_declarations() -> Sequence[Declaration]:
             help="Manage users, tokens and roles.",
             load=lambda: import_module("quorate.builtin.auth.cli").command,
         ),
+        Extension(point="cluster.console_groups", name="auth", value="Access"),
     ]
