@@ -195,7 +195,7 @@ DECLARED = {
         BOOK.replace('"books"', '"books", parent=Shelf').replace(
             "\n@", "\nclass Shelf(Row):\n    a: Key[Name]\n@", 1
         ),
-        "Shelf is no resource of shelves; decorate it with @app.resource",
+        "Book has a parent that is no resource yet; decorate the parent above it",
     ),
     "a tenant that is not named": (
         BOOK.replace('"books"', '"books", parent=Tenant'),
