@@ -178,6 +178,9 @@ def written_from_classes(folder: Path) -> dict[str, str]:
         package = module.partition(".")[0]
         proto = f"{package}/{_ROWS}.proto"
         for app in _apps_of(root, module):
+            if proto in written:
+                fix = "give each plugin with row classes a package of its own"
+                raise failure(f"{package} holds two plugins that both need {proto}", fix)
             before = _file_before(root, proto) if (root / proto).is_file() else None
             try:
                 written[proto] = file_of(app, f"{package}.v1", before)

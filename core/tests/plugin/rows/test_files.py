@@ -103,6 +103,10 @@ WRONG = {
         "Book.titles: a list or map is empty where it is absent",
     ),
     "a key of many": ("    part: Key[list[str]]", "Book.part is a part of the key"),
+    "a name of requests": (
+        "    prefix: str",
+        "Book.prefix has a name that requests or classes need",
+    ),
     "a name in capitals": ('    Title: str = ""', "Book.Title cannot name a field"),
 }
 

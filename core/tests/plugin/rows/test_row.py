@@ -50,6 +50,13 @@ def lend(txn: Txn, book: Book, *, reader: Annotated[str, Text(8)], days: int | N
 """
 
 
+BOOK = """
+@app.resource("books")
+class Book(Row):
+    name: Key[Name]
+"""
+
+
 @pytest.fixture
 def shelf(written: Written) -> Any:
     written.say(SHELF)
@@ -177,6 +184,46 @@ def test_code_that_is_not_generated_is_a_problem_with_its_repair(written: Writte
     [problem] = refused.value.exceptions
     assert "the generated code lacks Book.chapters; run `quorate plugin protos`" in str(problem)
     assert "plugin.py:" in str(problem)
+
+
+DECLARED = {
+    "one family twice": (
+        BOOK + BOOK.replace("class Book", "class Tome"),
+        "Tome and Book both are the family shelves.books; give one of them another plural",
+    ),
+    "a parent below": (
+        BOOK.replace('"books"', '"books", parent=Shelf').replace(
+            "\n@", "\nclass Shelf(Row):\n    a: Key[Name]\n@", 1
+        ),
+        "Book has a parent that is no resource yet; decorate the parent above it",
+    ),
+    "a tenant that is not named": (
+        BOOK.replace('"books"', '"books", parent=Tenant'),
+        "Book has the parent Tenant and no `tenant: Key[Name]`; begin its fields with it",
+    ),
+    "a limit of nobody": (
+        BOOK.replace('"books"', '"books", limit=True'),
+        "Book has limit=True, and its rows belong to no tenant; write limit=<number",
+    ),
+    "a life without a field": (
+        BOOK.replace('"books"', '"books", ttl="life_ms"'),
+        "Book has ttl='life_ms', which is no number of its rows; name a field",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", DECLARED)
+def test_a_wrong_resource_is_a_problem_with_its_line(written: Written, wrong: str) -> None:
+    source, reason = DECLARED[wrong]
+    written.say(BOOK.replace("class Book", "class Tome") + BOOK.replace('"books"', '"others"'))
+    written.generate()
+    written.say(source)
+
+    with pytest.raises(PluginErrors) as refused:
+        node_of(written)
+
+    told = [str(each) for each in refused.value.exceptions]
+    assert any(reason in each for each in told), told
 
 
 def node_of(written: Written) -> MemoryNode:

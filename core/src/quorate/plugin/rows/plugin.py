@@ -14,7 +14,14 @@ from quorate.plugin.declarations import ConfigSection, Controller, RaftGroup
 from quorate.plugin.markers import hookimpl
 from quorate.plugin.node import NodeApi, ShardRef
 from quorate.plugin.rows.row import Row, VerbOf, camel
-from quorate.plugin.rows.shapes import Field, Misdeclared, keys_of, parameters_of, shape_of
+from quorate.plugin.rows.shapes import (
+    Field,
+    Misdeclared,
+    keys_of,
+    parameters_of,
+    place_of,
+    shape_of,
+)
 from quorate.plugin.rows.types import Role
 from quorate.v1.tenant_pb2 import Tenant
 
@@ -54,6 +61,11 @@ class RowResource:
     def name(self) -> str:
         """The name of a row, as messages and services have it."""
         return self.cls.__name__
+
+    @property
+    def said(self) -> str:
+        """How problems name it, with its place."""
+        return f"{place_of(self.cls)}: {self.name}"
 
     @property
     def many(self) -> str:

@@ -74,7 +74,14 @@ _PAGES = "cluster.console_pages"
 
 def _made(app: Plugin) -> dict[type[Row], Resource[Any]]:
     """Make the resources, parents first; each class has one for ever."""
+    named: dict[str, str] = {}
     for each in app.resources:
+        if each.family in named:
+            raise Misdeclared(
+                f"{each.said} and {named[each.family]} both are the family {each.family}",
+                "give one of them another plural",
+            )
+        named[each.family] = each.name
         if each.cls not in app.made:
             app.made[each.cls] = _resource(app, each)
     return app.made
@@ -87,7 +94,8 @@ def _resource(app: Plugin, declared: RowResource) -> Resource[Any]:
     if declared.parent is not None and declared.parent is not Tenant:
         if declared.parent not in app.made:
             raise Misdeclared(
-                f"the parent of {name} is no resource yet", "decorate the parent above it"
+                f"{declared.said} has a parent that is no resource yet",
+                "decorate the parent above it",
             )
         parent = app.made[declared.parent]
     rooted = _rooted(app, declared)
@@ -128,7 +136,7 @@ def _rooted(app: Plugin, declared: RowResource) -> bool:
         rooted = declared.parent is Tenant
         if rooted and declared.key[:1] != ("tenant",):
             raise Misdeclared(
-                f"{declared.cls.__name__} has the parent Tenant and no `tenant: Key[Name]`",
+                f"{declared.said} has the parent Tenant and no `tenant: Key[Name]`",
                 "begin its fields with it",
             )
         return rooted
@@ -139,7 +147,7 @@ def _limit(declared: RowResource, rooted: bool) -> str | int:
     if declared.limit is True:
         if not rooted:
             raise Misdeclared(
-                f"{declared.family} has limit=True, and its rows belong to no tenant",
+                f"{declared.said} has limit=True, and its rows belong to no tenant",
                 "write limit=<number of rows within one parent>",
             )
         return declared.family
@@ -152,7 +160,7 @@ def _ttl(pb: Any, declared: RowResource) -> Ttl | None:
     held = declared.shape.get(declared.ttl)
     if held is None or held.kind is not int or held.many:
         raise Misdeclared(
-            f"{declared.family} has ttl={declared.ttl!r}, which is no number of its rows",
+            f"{declared.said} has ttl={declared.ttl!r}, which is no number of its rows",
             "name a field `ttl_ms: int = 0` with the milliseconds",
         )
     return Ttl(

@@ -33,6 +33,11 @@ PLAIN: Final[Mapping[type, str]] = {
     bool: "bool",
 }
 MISSING: Final = object()
+#: What requests say beside the fields of a row, and what a row class itself has.
+_TAKEN: Final = frozenset(
+    {"prefix", "page_size", "page_token", "stale", "min_revision", "update_mask"}
+    | {"expected_revision", "missing_ok", "deleting_at_ms", "timeout_s", "verb", "condition"}
+)
 _HELD: Final = (
     "use str, bytes, int, float, bool, a Choice, a Row, a list or dict of one, or `| None`"
 )
@@ -148,6 +153,8 @@ def _field(owner: str, name: str, hint: Any, default: Any, lines: _Lines) -> Fie
     said = f"{where}: {owner}.{name}"
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise Misdeclared(f"{said} cannot name a field", "use small letters, digits and _")
+    if name in _TAKEN:
+        raise Misdeclared(f"{said} has a name that requests or classes need", "rename it")
     whole, metadata = _split(hint)
     role = next((each for each in metadata if isinstance(each, Role)), None)
     optional = type(None) in get_args(whole) and get_origin(whole) in (Union, types.UnionType)
@@ -261,6 +268,11 @@ class _Lines:
         if wanted is None:
             return 0
         return next((at for at, line in enumerate(self._lines) if wanted.search(line)), -1)
+
+
+def place_of(cls: Any) -> str:
+    """Return the `path:line` of a class."""
+    return _Lines(cls).of("")
 
 
 def keys_of(shape: Mapping[str, Field]) -> tuple[str, ...]:
