@@ -1,0 +1,41 @@
+"""Nodes of Quorate that serve etcd's clients, each a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import tomlkit
+from quorate.testing.cluster.cluster import QUICK_ELECTIONS, Cluster
+from quorate.testing.ports import free_ports
+
+
+class Ours(NamedTuple):
+    """The nodes, and the ports of their stores, by the names of the nodes."""
+
+    cluster: Cluster
+    ports: dict[str, int]
+
+    @property
+    def port(self) -> int:
+        """The port of the first node."""
+        return next(iter(self.ports.values()))
+
+
+@contextmanager
+def started(directory: Path, nodes: int = 1) -> Iterator[Ours]:
+    """Start nodes, and end them with the block."""
+    cluster = Cluster(
+        directory, nodes, plugins=["etcd"], settings={"timing": QUICK_ELECTIONS}, tls=False
+    )
+    ports = {}
+    for name, node in cluster.nodes.items():
+        [ports[name]] = free_ports(0)
+        content = tomlkit.parse(node.file.read_text())
+        content["plugins"]["etcd"] = {"port": ports[name]}  # type: ignore[index]
+        node.file.write_text(tomlkit.dumps(content))
+    with cluster:
+        cluster.ready()
+        yield Ours(cluster, ports)
