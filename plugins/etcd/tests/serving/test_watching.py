@@ -147,6 +147,17 @@ async def test_filters_and_cancel(played: Any, client: Client) -> None:
     assert len(client.watches) == 1
 
 
+async def test_watches_are_counted(
+    played: Any, node: MemoryNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorate_etcd.serving.watching._OBSERVE_S", 0.01)
+    async with running(played) as watches:
+        await Client(watches).watch(b"a")
+        async with asyncio.timeout(PATIENCE_S):
+            while node.metrics.get('quorate_etcd_watches{store=""}') != 1:
+                await asyncio.sleep(0.01)
+
+
 async def test_a_compacted_start(played: Any, client: Client) -> None:
     for _ in range(4):
         await played.put(b"a")
