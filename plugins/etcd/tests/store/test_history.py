@@ -7,7 +7,7 @@ import pytest
 from quorate_etcd.families import KEYS, LEASE_KEYS, PAST, REVISIONS
 from quorate_etcd.store import compacting
 from quorate_etcd.store.view import Span
-from quorate_etcd.v1 import commands_pb2 as pb
+from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked
 from quorate_etcd.wire import rpc_pb2 as rpc
 
 KEYS_USED = [b"a", b"a\0", b"a\0\xff", b"b", b"b/1", b"b/2", b"c", b"\xff"]
@@ -138,3 +138,16 @@ async def test_stores_have_keys_and_revisions_of_their_own(played: Any) -> None:
     assert (await other.range()).kvs[0].value == b"theirs"
     assert await other.delete(b"\0", b"\0") == 3
     assert (await played.range()).count == 1
+
+
+async def test_a_part_of_the_history_is_bounded_with_its_previous_pairs(played: Any) -> None:
+    for number in range(30):
+        await played.put(b"%02d" % number, b"x" * 100_000)
+    for number in range(30):
+        await played.delete(b"%02d" % number)
+    everything = asked.KeyRange(key=b"\0", range_end=b"\0")
+    query = asked.History(ranges=[everything], previous=True)
+    query.MergeFrom(asked.History(**{"from": 32}))  # type: ignore[arg-type]
+    changes = await played.store.read(query, asked.Changes)
+    assert 10 <= len(changes.events) <= 12
+    assert changes.until == changes.events[-1].kv.mod_revision
