@@ -59,7 +59,15 @@ class Store:
     ) -> R:
         """Return the answer to a query, from a state that has a revision of the shard."""
         _name_user(query)
-        answers = await self.node.read(query, row, consistency=consistency, min_revision=applied)
+        try:
+            answers = await self.node.read(
+                query, row, consistency=consistency, min_revision=applied
+            )
+        except Rejected as refusal:
+            if consistency == "linearizable" or refusal.message != errors.FUTURE_REVISION.text:
+                raise
+            # The revision may have come from a node that is ahead of this one.
+            answers = await self.node.read(query, row, min_revision=applied)
         [answer] = answers.rows
         return answer
 
