@@ -444,3 +444,23 @@ def test_an_operator_acts_and_it_is_recorded(tmp_path: Path, chromium: Browser) 
     assert ("ada", "AdminService/Backup", "OK") in done
     assert any(who == "ada" and "Connector" in what and code == "OK" for who, what, code in done)
     assert any(who == "bob" and code == "PERMISSION_DENIED" for who, _, code in done)
+
+
+def test_pictures_for_the_docs(cluster: Cluster, q: Client, chromium: Browser) -> None:
+    """Takes docs/images/console.png and console-phone.png."""
+    directory = os.environ.get("QUORATE_PICTURES")
+    if directory is None:
+        pytest.skip("pictures are taken into the directory that QUORATE_PICTURES names")
+    root = f"http://{cluster.nodes['node1'].http_address}/console"
+    for number in range(400):
+        q.kv.put(f"load/{number % 50}", b"v")
+        q.kv.get(f"load/{number % 50}")
+    until(lambda: "Reads, p99: now" in page(cluster)[1] or None)
+    for name, path, size, scheme in (
+        ("console.png", "?range=5m", DESKTOP, "light"),
+        ("console-phone.png", "/map", PHONE, "dark"),
+    ):
+        chromium.size(*size)
+        chromium.scheme(scheme)
+        chromium.open(f"{root}{path}")
+        chromium.picture(Path(directory) / name)
