@@ -59,9 +59,5 @@ document.addEventListener("DOMContentLoaded", () => {
     event.preventDefault();
     document.getElementById("q").focus();
   });
-  document.addEventListener("click", (event) => {
-    const button = event.target.closest("button[data-copy]");
-    if (button) navigator.clipboard.writeText(button.dataset.copy).then(() => { button.textContent = "Copied"; });
-  });
   if (document.querySelector("#live[data-renewed]")) setInterval(renew, 3000);
 });
