@@ -197,6 +197,25 @@ class Records(Generic[R]):
             return answer()
         raise TypeError(f"{verb} answers {type(answered).__name__}, not {answer.__name__}")
 
+    @overload
+    async def get(
+        self,
+        keys: list[Key] | list[str] | list[int] | list[tuple[str, ...]] | list[R],
+        /,
+        *,
+        stale: bool = False,
+        timeout_s: float | None = None,
+        **more: Any,
+    ) -> list[R | None]: ...
+    @overload
+    async def get(
+        self,
+        /,
+        *key: str | int | tuple[str | int, ...] | Message,
+        stale: bool = False,
+        timeout_s: float | None = None,
+        **more: Any,
+    ) -> R | None: ...
     async def get(
         self, /, *key: Any, stale: bool = False, timeout_s: float | None = None, **more: Any
     ) -> Any:

@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from google.protobuf.message import Message
-from pydantic import BaseModel
 
 from quorate.plugin.access import Access, Place
 from quorate.plugin.node import CacheView, Caller, NodeApi, ShardRef
@@ -17,6 +16,7 @@ from quorate.plugin.transaction import Reader, Txn
 if TYPE_CHECKING:
     import click
     from google.protobuf.descriptor import ServiceDescriptor
+    from pydantic import BaseModel
 
 M = TypeVar("M", bound=Message)
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 
 import pluggy
 from google.protobuf.message import Message
-from pydantic import BaseModel
 
 from quorate.plugin import hookspecs
 from quorate.plugin.declarations import (
@@ -41,7 +40,6 @@ _VALUES: Final[dict[str, type[object]]] = {"str": str, "int": int, "bool": bool}
 _CLASSES: Final[dict[str, type[object]]] = {
     "type[M]": Message,
     "type[Message]": Message,
-    "type[BaseModel]": BaseModel,
     "type[object]": object,
 }
 
@@ -66,6 +64,11 @@ def _fits(wanted: str, value: object) -> bool:
         return callable(value)
     if wanted.startswith("tuple["):
         return isinstance(value, tuple)
+    if wanted == "type[BaseModel]":
+        # A client starts without it.
+        from pydantic import BaseModel
+
+        return isinstance(value, type) and issubclass(value, BaseModel)
     if wanted in _CLASSES:
         if not isinstance(value, type) or not issubclass(value, _CLASSES[wanted]):
             return False
