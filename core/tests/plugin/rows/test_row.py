@@ -151,7 +151,7 @@ def test_a_row_of_a_newer_release_is_kept_whole(shelf: Any, written: Written) ->
         lend: Any = books._item_of("Lend")
         await books.do("Lend", lend(shelf="a", number=1, reader="ada"))
         await books.update(resource_of(shelf.Book).row(shelf="a", number=1, isbn="123"))
-        found = await books.get("a", 1)
+        found: Any = await books.get("a", 1)
         return bytes(found.SerializeToString())
 
     read = newer.FromString(run(go()))
