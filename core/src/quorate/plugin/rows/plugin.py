@@ -6,9 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from quorate.plugin.declarations import ConfigSection, Controller, RaftGroup
 from quorate.plugin.markers import hookimpl
@@ -24,6 +22,9 @@ from quorate.plugin.rows.shapes import (
 )
 from quorate.plugin.rows.types import Role
 from quorate.v1.tenant_pb2 import Tenant
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 R = TypeVar("R", bound=Row)
 Run = Callable[[NodeApi, ShardRef], Any]
