@@ -110,12 +110,12 @@ def cases() -> dict[str, Case]:
             by_follower=by_follower,
         )
 
-    def read(*, by_follower: bool = False, by_client: bool = False) -> Case:
+    def read(in_flight: int, *, by_follower: bool = False, by_client: bool = False) -> Case:
         return Case(
             method="Get",
             reply=kv_pb2.GetPairResponse,
             requests=gets,
-            in_flight=100,
+            in_flight=in_flight,
             by_follower=by_follower,
             by_client=by_client,
         )
@@ -131,9 +131,10 @@ def cases() -> dict[str, Case]:
         "write-1": write(1),
         "write-100": write(100),
         "write-100-follower": write(100, by_follower=True),
-        "read-100": read(),
-        "read-100-follower": read(by_follower=True),
-        "client-100": read(by_client=True),
+        "read-1": read(1),
+        "read-100": read(100),
+        "read-100-follower": read(100, by_follower=True),
+        "client-100": read(100, by_client=True),
         "reads": Case(
             method="GetBatch",
             reply=kv_pb2.GetPairsResponse,
@@ -396,6 +397,10 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    if unknown := set(options.only) - set(cases()):
+        parser.error(
+            f"no such load: {', '.join(sorted(unknown))}; choose among {', '.join(cases())}"
+        )
     sys.setswitchinterval(0.0003)
     found, seen = run(measured(options))
     if options.json:

@@ -1,7 +1,9 @@
-"""Quorate beside etcd and ZooKeeper: three nodes of each in turn, on the same cores and disk.
+"""Quorate beside etcd and ZooKeeper: three nodes of each, on the same cores and disk.
 
-One process asks for all of them. What a system needs and the machine does not hold is said, and
-the others go on. `--rounds` repeats everything, in turn, and the medians count.
+All of them run until the end. Before the first round each system is warmed up for each measurement
+until its rate no longer rises; then the systems take turns at each measurement, in an order that
+differs each round, and the medians count. One process asks for all of them, or `--only` those of
+many. What a system needs and the machine does not hold is said, and the others go on.
 
 python benchmarks/peers.py [--systems NAMES] [--only KINDS] [--seconds S] [--rounds N] [--tls]
                            [--directory DIR] [--output table|json]
@@ -18,12 +20,13 @@ import gc
 import json
 import os
 import platform
+import random
 import signal
 import statistics
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
+from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -51,6 +54,12 @@ ENCRYPTED: Final = EncryptedQuorate.name
 FORMER: Final = GrpcioQuorate.name
 #: The share of a core from which on the process that asks is taken to be the limit.
 BUSY: Final = 0.9
+#: A system is warm when its best rate rose by no more than this in so many windows.
+RISES: Final = 1.03
+CALM_WINDOWS: Final = 3
+WINDOW_S: Final = 1.0
+#: The longest time that a system is warmed up for one measurement.
+WARM_UP_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +93,12 @@ MEASUREMENTS: Final = (
     Measurement(name="read, 1 in flight", kind="read", in_flight=1, aim=0.25),
     Measurement(name="read, 100 in flight", kind="read", in_flight=100, aim=0.8),
     Measurement(name="read 100 a call, 8 in flight", kind="reads", in_flight=8, aim=1.0),
+    Measurement(
+        name="write, 16 processes of 8", kind="writes of many", in_flight=128, peers=("etcd",)
+    ),
+    Measurement(
+        name="read, 16 processes of 8", kind="reads of many", in_flight=128, peers=("etcd",)
+    ),
     Measurement(name="sessions in batches, 8 in flight", kind="sessions", in_flight=8, aim=1.0),
     Measurement(name="conditional sessions, 8 in flight", kind="conditional", in_flight=8, aim=1.0),
 )
@@ -121,7 +136,7 @@ async def measure(system: System, each: Measurement, seconds: float) -> Figures 
     pids = system.pids()
     servers, asker = server_cpu_s(pids), time.process_time()
     took = await load.run(each.in_flight, seconds)
-    asker = time.process_time() - asker
+    asker = took.askers_s or time.process_time() - asker
     servers = server_cpu_s(pids) - servers
     if len(took.latencies_s) < 2:
         raise RuntimeError(f"{system.name} answered no {each.name}; {took.failures} failed")
@@ -133,64 +148,90 @@ async def measure(system: System, each: Measurement, seconds: float) -> Figures 
         p99_ms=cut[98] * 1e3,
         server_us=servers / pairs * 1e6,
         asker_us=asker / pairs * 1e6,
-        asker_share=asker / took.seconds,
+        asker_share=0.0 if took.askers_s else asker / took.seconds,
         failures=took.failures,
     )
 
 
+async def warm_up(system: System, each: Measurement) -> bool:
+    """Repeat a load until its rate no longer rises; False: it still rose at the bound."""
+    load = system.load(each.kind)
+    if load is None:
+        return True
+    best, calm, end = 0.0, 0, time.monotonic() + WARM_UP_S
+    while calm < CALM_WINDOWS and time.monotonic() < end:
+        took = await load.run(each.in_flight, WINDOW_S)
+        rate = len(took.latencies_s) / took.seconds
+        calm = 0 if rate > best * RISES else calm + 1
+        best = max(best, rate)
+    return calm >= CALM_WINDOWS
+
+
 class Run:
-    """Everything that was asked for, system after system, round after round."""
+    """Everything that was asked for, round after round."""
 
     def __init__(self, options: argparse.Namespace, progress: Progress) -> None:
         self._options: Final = options
         self._progress: Final = progress
         self._kinds: Final[Sequence[str]] = options.only
         self._measurements: Final = [each for each in MEASUREMENTS if each.kind in self._kinds]
-        steps = len(options.systems) * options.rounds
-        self._bar: Final = progress.add_task("", total=steps * (1 + len(self._measurements)))
+        steps = len(self._measurements) * (options.rounds + 1) + (OUTAGE in self._kinds)
+        self._bar: Final = progress.add_task("", total=len(options.systems) * steps)
         self.found: Final[Found] = {}
         self.outages: Final[dict[str, list[Outage]]] = {}
         self.versions: Final[dict[str, str]] = {}
         self.missing: Final[dict[str, str]] = {}
+        #: Measurements of a system whose rate still rose when its warm-up ended.
+        self.rising: Final[list[str]] = []
 
     def run(self) -> None:
-        """Measure; each system has the machine for itself while it is measured."""
-        for number in range(self._options.rounds):
+        """Start all systems, and measure; one at a time is asked."""
+        with TemporaryDirectory(dir=self._options.directory) as directory, ExitStack() as exits:
+            systems: list[System] = []
             for name in self._options.systems:
-                if name in self.missing:
+                system = SYSTEMS[name](Path(directory) / name, self._kinds)
+                exits.enter_context(closing(system))
+                try:
+                    self._step(f"{system.name} starts", done=0)
+                    system.start()
+                except MissingError as error:
+                    self.missing[name] = str(error)
                     continue
-                with TemporaryDirectory(dir=self._options.directory) as directory:
-                    system = SYSTEMS[name](Path(directory) / f"{name}-{number}", self._kinds)
-                    with closing(system):
-                        try:
-                            self._step(f"{system.name} starts", done=0)
-                            system.start()
-                        except MissingError as error:
-                            self.missing[name] = str(error)
-                            continue
-                        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                            runner.run(self._measure(system))
-                        self.versions[system.name] = system.version
+                systems.append(system)
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(self._measure(systems))
+            self.versions.update({each.name: each.version for each in systems})
 
-    async def _measure(self, system: System) -> None:
-        await system.connect()
-        try:
-            warm = system.load("write")
-            if warm is not None:
-                await warm.run(100, self._options.seconds)
-            for each in self._measurements:
-                self._step(f"{system.name}: {each.name}", done=1)
-                figures = await measure(system, each, self._options.seconds)
-                if figures is not None:
-                    found = self.found.setdefault(system.name, {})
-                    found.setdefault(each.name, []).append(figures)
-            self._step(f"{system.name}: the leader is killed", done=1)
-            if OUTAGE in self._kinds:
+    async def _measure(self, systems: Sequence[System]) -> None:
+        async with AsyncExitStack() as exits:
+            for system in systems:
+                exits.push_async_callback(system.disconnect)
+                await system.connect()
+            for system in systems:
+                await self._warm(system)
+            for number in range(self._options.rounds):
+                order = random.Random(number)
+                for each in self._measurements:
+                    for system in order.sample(systems, len(systems)):
+                        await self._one(system, each)
+            for system in systems if OUTAGE in self._kinds else ():
+                self._step(f"{system.name}: the leader is killed", done=1)
                 for _ in range(self._options.trials):
                     outage = await kill_leader(system)
                     self.outages.setdefault(system.name, []).append(outage)
-        finally:
-            await system.disconnect()
+
+    async def _warm(self, system: System) -> None:
+        for each in self._measurements:
+            self._step(f"{system.name} is warmed up: {each.name}", done=1)
+            if not await warm_up(system, each):
+                self.rising.append(f"{system.name}: {each.name}")
+
+    async def _one(self, system: System, each: Measurement) -> None:
+        self._step(f"{system.name}: {each.name}", done=1)
+        figures = await measure(system, each, self._options.seconds)
+        if figures is not None:
+            found = self.found.setdefault(system.name, {})
+            found.setdefault(each.name, []).append(figures)
 
     def _step(self, what: str, *, done: int) -> None:
         self._progress.update(self._bar, description=what, advance=done)
@@ -355,6 +396,8 @@ def main() -> None:
     console.print(table(run, medians))
     for text in run.missing.values():
         console.print(text)
+    for name in run.rising:
+        console.print(f"{name}: the rate still rose after {WARM_UP_S:g} s")
 
 
 def _told(run: Run, medians: dict[str, dict[str, Figures]]) -> dict[str, object]:
@@ -363,6 +406,7 @@ def _told(run: Run, medians: dict[str, dict[str, Figures]]) -> dict[str, object]
         "cores": os.cpu_count(),
         "versions": run.versions,
         "missing": run.missing,
+        "rising": run.rising,
         "figures": {
             name: {each: asdict(figures) for each, figures in found.items()}
             for name, found in medians.items()

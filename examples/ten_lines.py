@@ -1,6 +1,7 @@
 """Writes a pair, reads it, and watches it."""
 
 import asyncio
+from contextlib import suppress
 
 from quorate.client import connect
 
@@ -15,4 +16,5 @@ async def main() -> None:
             print(event.kind, event.key, event.value)
 
 
-asyncio.run(main())
+with suppress(KeyboardInterrupt):
+    asyncio.run(main())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from collections.abc import Collection
 from contextlib import ExitStack
@@ -17,6 +16,7 @@ from quorate.testing.ports import HeldPort
 from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
+from systems.askers import askers
 from systems.closed_loop import calls, channel, closed_loop
 from systems.etcd_messages import KV, MAINTENANCE, MESSAGES
 from systems.system import (
@@ -33,6 +33,7 @@ from systems.system import (
     Took,
     values,
 )
+from tests.support import stock_etcd
 
 #: The most operations that its default settings allow in a transaction.
 BATCH: Final = 128
@@ -53,6 +54,7 @@ class Etcd:
         self._programs: Final[dict[str, Program]] = {}
         self._addresses: Final[dict[str, str]] = {}
         self._peers: Final[dict[str, str]] = {}
+        self._leader = ""
         self._channels: list[grpc.aio.Channel] = []
         self._calls: dict[str, Any] = {}
         self._writers: Any = None
@@ -60,8 +62,8 @@ class Etcd:
 
     def start(self) -> None:
         """Start the nodes, and wait until they serve."""
-        if shutil.which("etcd") is None:
-            raise MissingError("there is no etcd here; on Debian: apt-get install etcd-server")
+        if stock_etcd.program() is None:
+            raise MissingError("there is no etcd here: install Go, or Debian's etcd-server")
         for name in NODES:
             client, peer = (self._exit.enter_context(HeldPort()) for _ in range(2))
             self._addresses[name], self._peers[name] = client.address, f"http://{peer.address}"
@@ -105,6 +107,7 @@ class Etcd:
     async def connect(self) -> None:
         """Connect to the leader, and to all nodes for `write`."""
         leader = self._addresses[self.leader()]
+        self._leader = leader
         led = self._channel(leader)
         for method in ("Put", "Range", "Txn"):
             self._calls[method] = _method(led, KV, method)
@@ -133,6 +136,11 @@ class Etcd:
             case "read":
                 requests = [MESSAGES["RangeRequest"](key=_key(at)) for at in range(KEYS)]
                 return calls(self._calls["Range"], requests)
+            case "writes of many":
+                return askers(self._leader, f"{KV}Put", self._puts())
+            case "reads of many":
+                requests = [MESSAGES["RangeRequest"](key=_key(at)) for at in range(KEYS)]
+                return askers(self._leader, f"{KV}Range", requests)
             case "reads":
                 return calls(self._calls["Txn"], _ranges(), pairs=READS_A_CALL)
             case "sessions":
@@ -155,7 +163,7 @@ class Etcd:
         members = ",".join(f"{each}={url}" for each, url in self._peers.items())
         self._programs[name].start(
             [
-                "etcd",
+                str(stock_etcd.program()),
                 *("--name", name),
                 *("--data-dir", str(self._directory / name)),
                 *("--listen-client-urls", client, "--advertise-client-urls", client),

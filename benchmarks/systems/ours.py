@@ -22,6 +22,7 @@ from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_mqtt.client import Mqtt
 from quorate_mqtt.v1 import sessions_pb2
 
+from systems.askers import askers
 from systems.closed_loop import calls, channel, closed_loop
 from systems.system import (
     ATTEMPT_S,
@@ -69,6 +70,7 @@ class Quorate:
         self._exit: Final = ExitStack()
         self._channels: list[grpc.aio.Channel] = []
         self._client: AsyncClient | None = None
+        self._address = ""
         self._leader: Any = None
         self._writers: Any = None
         self._writer: Any = None
@@ -103,8 +105,9 @@ class Quorate:
     async def connect(self) -> None:
         """Connect to the leader, and to all nodes for `write`."""
         leader = await asyncio.to_thread(self.leader)
+        self._address = self._cluster.nodes[leader].address
         self._leader = Stub(
-            self._channel(self._cluster.nodes[leader].address),
+            self._channel(self._address),
             kv_pb2.DESCRIPTOR.services_by_name["KvService"],
         )
         self._client = connect(self._cluster.endpoints, tls=self._cluster.tls)
@@ -142,6 +145,11 @@ class Quorate:
             case "read":
                 requests = [kv_pb2.GetPairRequest(key=_key(at)) for at in range(KEYS)]
                 return calls(self._leader.Get, requests)
+            case "writes of many" if not self.encrypted:
+                return askers(self._address, "/quorate.v1.KvService/Put", _puts())
+            case "reads of many" if not self.encrypted:
+                requests = [kv_pb2.GetPairRequest(key=_key(at)) for at in range(KEYS)]
+                return askers(self._address, "/quorate.v1.KvService/Get", requests)
             case "reads":
                 many = [
                     kv_pb2.GetPairsRequest(

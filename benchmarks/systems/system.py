@@ -41,6 +41,8 @@ class Took:
     #: One an operation that succeeded.
     latencies_s: list[float]
     failures: int
+    #: Processor time of the processes that asked, beside the one that measures.
+    askers_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +89,7 @@ class System(Protocol):
         """End the connections."""
 
     def load(self, kind: str) -> Load | None:
-        """Return one of `write`, `batch`, `lanes`, `read`, `reads`, `sessions` and `conditional`.
-
-        None: there is no such.
-        """
+        """Return the load of a kind that `peers.py` names; None: there is no such."""
 
     async def write(self) -> None:
         """Write one value through some node; raises `AttemptFailedError` after `ATTEMPT_S`."""

@@ -18,11 +18,14 @@ from quorate.testing.program import Program
 from quorate.testing.waiting import until
 
 from systems.system import NODES, OF_SESSIONS, Load, MissingError
+from tests.support import maven
 
 if TYPE_CHECKING:
     from systems.zookeeper_session import Session
 
+#: Debian's, where Maven fetches no newer one.
 _JARS: Final = Path("/usr/share/java")
+_NEWEST: Final = Path(maven.__file__).parent / "zookeeper/server"
 _MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _SETTINGS: Final = """\
 tickTime=2000
@@ -56,11 +59,11 @@ class ZooKeeper:
         self._programs: Final[dict[str, Program]] = {}
         self._ports: Final[dict[str, int]] = {}
         self._session: Session | None = None
+        self._class_path = ""
 
     def start(self) -> None:
         """Start the nodes, and wait until they serve."""
-        if shutil.which("java") is None or not (_JARS / "zookeeper.jar").exists():
-            raise MissingError("there is no ZooKeeper here; on Debian: apt-get install zookeeper")
+        self._class_path = _class_path()
         if find_spec("kazoo") is None:
             raise MissingError("there is no kazoo here; pip install -r requirements/benchmarks.txt")
         held = {name: [self._exit.enter_context(HeldPort()) for _ in range(3)] for name in NODES}
@@ -143,11 +146,11 @@ class ZooKeeper:
         return self._session
 
     def _run(self, name: str) -> None:
-        jars = f"{_JARS / 'zookeeper.jar'}:{_JARS / 'slf4j-simple.jar'}"
         # Warnings only, among them those of slow syncs.
         log = "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"
         self._programs[name].start(
-            ["java", "-Xmx1g", log, "-cp", jars, _MAIN, str(self._file(name))], {**os.environ}
+            ["java", "-Xmx1g", log, "-cp", self._class_path, _MAIN, str(self._file(name))],
+            {**os.environ},
         )
 
     def _file(self, name: str) -> Path:
@@ -164,3 +167,14 @@ class ZooKeeper:
             return None
         self.version = told["Zookeeper version"].partition("-")[0]
         return told["Mode"]
+
+
+def _class_path() -> str:
+    """Return the class path of the newest server that can be had; raises `MissingError`."""
+    if not (missing := maven.missing(_NEWEST)):
+        return maven.class_path(_NEWEST)
+    if shutil.which("java") is None or not (_JARS / "zookeeper.jar").exists():
+        raise MissingError(
+            f"there is no ZooKeeper here: {missing}; on Debian: apt-get install zookeeper"
+        )
+    return f"{_JARS / 'zookeeper.jar'}:{_JARS / 'slf4j-simple.jar'}"

@@ -41,6 +41,10 @@ class Browser:
         """Return what a script returns on the page."""
         return self.ask("POST", "/execute/sync", script=script, args=arguments)
 
+    def awaited(self, script: str, *arguments: object) -> Any:
+        """Return what a script gives to the function that is its last argument."""
+        return self.ask("POST", "/execute/async", script=script, args=arguments)
+
     def element(self, xpath: str) -> str:
         found = self.ask("POST", "/element", using="xpath", value=xpath)
         return str(found[_ELEMENT])

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -28,6 +29,7 @@ PAGE = ROOT / "docs" / "reference" / "client.md"
 HOW_TO = ROOT / "docs" / "how-to" / "exactly-once-writes.md"
 SCRIPT = ROOT / "examples" / "ten_lines.py"
 TEXT = PAGE.read_text(encoding="utf-8")
+_HEARD = "signal.signal(signal.SIGINT, signal.default_int_handler)"
 #: It does not matter where lines end.
 PROSE = " ".join(TEXT.split())
 
@@ -97,13 +99,21 @@ def test_ten_lines_are_enough(cluster: Cluster) -> None:
     here = text.replace(DEFAULT, cluster.endpoints)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
-        [sys.executable, "-c", here], stdout=subprocess.PIPE, text=True, env=environment
+        # What a shell runs in the background ignores Ctrl-C, and so would this.
+        [sys.executable, "-c", f"import signal\n{_HEARD}\n{here}"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
     ) as script:
         try:
             assert script.stdout is not None
             row, event = script.stdout.readline(), script.stdout.readline()
+            script.send_signal(signal.SIGINT)
+            _, error = script.communicate(timeout=60)
         finally:
             script.kill()
+    assert (script.returncode, error) == (0, "")
     assert "value=b'hello'" in row
     assert event == "row b'greeting' b'hello'\n"
 

@@ -36,6 +36,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         ("lead", (b"10.0.0.1:7400", b"10.0.0.1:7401")),
         ("be_there", ([b"brokers/1"], [])),
         ("count", (1, b"hello")),
+        ("work_off", 0),
     ],
 )
 def test_the_examples_do_what_they_say(cluster: Cluster, example: str, result: object) -> None:

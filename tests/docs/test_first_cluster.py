@@ -61,6 +61,7 @@ def developing(directory: Path, port: int, environment: dict[str, str]) -> Itera
     try:
         until(lambda: not dev.runs or "\nready" in dev.said[before:] or None)
         assert dev.runs, dev.said
+        assert f"the console is at http://127.0.0.1:{port + 100}/console" in dev.said
         yield
         dev.send_signal(signal.SIGINT)
         assert dev.wait() == 0

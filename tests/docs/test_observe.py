@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from quorate.apply.entries import LoggedCommand
 from quorate.cli.console.site import ROOT
 from quorate.node.probes import LIVE_WITHIN_S, Probes
+from quorate.observe.history import History, Totals
 from quorate.observe.http import Answer
 from quorate.observe.logs import TextLines
 from quorate.plugin.shard_id import ShardId
@@ -48,10 +49,12 @@ async def test_the_paths_are_those_that_are_answered() -> None:
     probes = Probes(asyncio.get_running_loop(), CollectorRegistry(), list)
     told = re.findall(r"^\| `(/\w+)` \|", PAGE, re.MULTILINE)
 
-    port = probes.start("127.0.0.1", 0, sites={ROOT: lambda _: Answer(HTTPStatus.OK, b"")})
+    history = History(asyncio.get_running_loop(), Totals)
+    sites = {ROOT: lambda _: Answer(HTTPStatus.OK, b"")}
+    port = probes.start("127.0.0.1", 0, sites=sites, history=history)
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        writer.write(b"GET /none HTTP/1.0\r\n\r\n")
         body = (await asyncio.wait_for(reader.read(), 20)).partition(b"\r\n\r\n")[2]
         writer.close()
     finally:

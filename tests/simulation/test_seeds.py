@@ -38,8 +38,8 @@ def _saw_everything(covered: Coverage) -> bool:
     return all(covered.counts[what] >= 5 for what in seen) and covered.elections > 100
 
 
-def test_three_seeds_are_clean() -> None:
-    _all_clean(range(51, 54))
+def test_a_seed_is_clean() -> None:
+    _all_clean(range(51, 52))
 
 
 @pytest.mark.ci

@@ -14,6 +14,7 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf.message import Message
+from quorate.cli import tables
 from quorate.cli.main import main
 from quorate.plugin import generic_handler
 from quorate.v1 import admin_pb2, audit_pb2, kv_pb2, watch_pb2
@@ -107,6 +108,7 @@ def quiet_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("QUORATE_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     here = tmp_path / "here"
     here.mkdir()
     monkeypatch.chdir(here)
@@ -129,6 +131,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
         return Ran(code, written.out, written.err)
 
     return run
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a person read the output."""
+    monkeypatch.setattr(tables, "is_terminal", lambda: True)
 
 
 @pytest.fixture

@@ -155,3 +155,10 @@ def test_a_list_shows_on_one_line_what_would_steer_a_terminal(run: Run, node: Fa
 
     assert "1\\n\\x1b[31m2" in run("kv", "list").out
     assert json.loads(run("kv", "list", "--output", "json").out)[0]["value"] == "1\n\x1b[31m2"
+
+
+def test_a_list_without_pairs_says_so_beside_the_answer(run: Run, node: FakeNode) -> None:
+    ran = run("kv", "list")
+
+    assert (ran.code, ran.out, ran.err) == (0, "", "no pairs found\n")
+    assert run("kv", "list", "-o", "json").out == "[]\n"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -86,6 +87,34 @@ def test_the_version_is_told_without_heavy_imports() -> None:
     assert done.stdout.splitlines()[1] == "[]"
 
 
+def test_help_that_is_remembered_imports_nothing_of_a_cluster_or_a_plugin(run: Run) -> None:
+    assert run("--help").code == 0
+    heavy = {"asyncio", "google.protobuf", "grpc", "pydantic", "rich", "ssl"}
+    code = (
+        "import sys; from quorate.cli.main import main; assert main(['--help']) == 0; "
+        "print([each for each in sys.modules if each.startswith('quorate')]); "
+        f"print(sorted({heavy!r} & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    own, found = map(ast.literal_eval, done.stdout.splitlines()[-2:])
+    assert found == []
+    assert set(own) == {
+        "quorate",
+        "quorate.cli",
+        "quorate.cli.deferred",
+        "quorate.cli.encoding",
+        "quorate.cli.failures",
+        "quorate.cli.known",
+        "quorate.cli.main",
+        "quorate.cli.tables",
+        "quorate.cli.terminal",
+    }
+
+
 def test_the_console_script_ends_with_the_exit_code() -> None:
     script = Path(sys.executable).with_name("quorate")
 
@@ -159,12 +188,14 @@ def test_a_plugin_command_prints_rows_as_json(run: Run, install: Install) -> Non
     assert json.loads(run("notes", "deep", "look", "--output=json").out) == []
 
 
+@pytest.mark.usefixtures("on_a_terminal")
 def test_the_last_choice_of_output_counts(run: Run, install: Install) -> None:
     install("notes", commands=COMMANDS)
 
     assert "┃ name" in run("--output", "json", "notes", "show", "--output", "table").out
 
 
+@pytest.mark.usefixtures("on_a_terminal")
 def test_a_plugin_command_prints_rows_as_a_table(run: Run, install: Install) -> None:
     install("notes", commands=COMMANDS)
 
@@ -190,10 +221,12 @@ def test_what_a_command_returns_is_no_exit_code(run: Run, install: Install) -> N
     ("args", "message"),
     [
         (["bogus"], "error: No such command 'bogus'"),
+        (["statsu"], "error: No such command 'statsu'; did you mean status; see `quorate --help`"),
+        (["noets"], "error: No such command 'noets'; did you mean notes; see `quorate --help`"),
         (["plugin"], "error: Missing command; see `quorate plugin --help`"),
         (["notes"], "error: Missing command; see `quorate notes --help`"),
         (["plugin", "list", "--bogus"], "error: No such option"),
-        (["--output", "xml", "plugin", "list"], "error: Invalid value for '--output'"),
+        (["--output", "xml", "plugin", "list"], "error: Invalid value for '-o' / '--output'"),
         (["completion", "csh"], "error: Invalid value for"),
     ],
 )
@@ -323,34 +356,65 @@ def test_what_grpc_tells_of_connections_is_left_out_unless_it_is_asked_for(
     assert os.environ["GRPC_VERBOSITY"] == "DEBUG"
 
 
-def test_a_table_is_as_wide_as_its_terminal_or_120_columns(
+@pytest.mark.usefixtures("on_a_terminal")
+def test_a_table_is_as_wide_as_its_terminal(
     run: Run, install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install("notes", commands=COMMANDS.replace("milk", "x" * 300))
-    widths = []
-    for columns in ("60", None):
-        if columns is None:
-            monkeypatch.delenv("COLUMNS")
-        else:
-            monkeypatch.setenv("COLUMNS", columns)
-        out = run("notes", "show").out
-        assert out.count("x") >= 300
-        widths.append(max(map(len, out.splitlines())))
-    assert widths == [60, 120]
+    monkeypatch.setenv("COLUMNS", "60")
+
+    out = run("notes", "show").out
+
+    assert out.count("x") >= 300
+    assert max(map(len, out.splitlines())) == 60
 
 
-def test_a_row_of_more_columns_than_fit_is_a_block(
+def test_in_a_pipe_stand_plain_columns_that_no_width_breaks(run: Run, install: Install) -> None:
+    install("notes", commands=COMMANDS.replace("milk", "x" * 300))
+
+    assert run("notes", "show").out.splitlines() == [
+        "name" + " " * 298 + "raw   text  tags",
+        "x" * 300 + "  /wA=  two   a,b",
+    ]
+
+
+@pytest.mark.usefixtures("on_a_terminal")
+def test_a_terminal_shows_five_columns_where_not_all_fit_and_none_that_is_empty(
     run: Run, install: Install, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wide = ", ".join(f'"a_long_name_{number}": {number}' for number in range(20))
-    install("notes", commands=COMMANDS.replace('"name": "milk"', wide))
-    monkeypatch.delenv("COLUMNS")
+    wide = ", ".join(f'"column_{number}": {number}' for number in range(15))
+    install("notes", commands=COMMANDS.replace('"raw"', f'"none": "", {wide}, "raw"'))
+    monkeypatch.setenv("COLUMNS", "80")
 
-    lines = run("notes", "show").out.splitlines()
+    narrow, wide = run("notes", "show").out, run("notes", "show", "-o", "wide").out
 
-    assert max(map(len, lines)) <= 120
-    assert [line.strip("│ ").split() for line in lines if "a_long_name_1 " in line] == [
-        ["a_long_name_1", "│", "1"]
+    assert re.findall(r"name|none|raw|column_\d+", narrow) == [
+        "name",
+        *(f"column_{number}" for number in range(4)),
+    ]
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert [line.strip("│ ").split() for line in wide.splitlines() if "column_1 " in line] == [
+        ["column_1", "│", "1"]
+    ]
+
+
+def test_names_alone_are_what_another_command_takes(run: Run, install: Install) -> None:
+    install("notes", commands=COMMANDS)
+
+    assert run("notes", "show", "-o", "name").out == "milk\n"
+
+
+def test_yaml_holds_what_json_holds(run: Run, install: Install) -> None:
+    install("notes", commands=COMMANDS)
+
+    assert run("notes", "show", "-o", "yaml").out.splitlines() == [
+        '- "name": "milk"',
+        '  "raw":',
+        '    "base64": "/wA="',
+        '  "text": "two"',
+        '  "tags":',
+        '    - "a"',
+        '    - "b"',
     ]
 
 

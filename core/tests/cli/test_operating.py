@@ -230,7 +230,7 @@ def test_shards_are_listed_with_their_slots(run: Run, node: FakeNode) -> None:
     assert shown["problems"] == ["node1: is not open yet: it opens on demand"]
 
 
-def test_a_shard_is_shown_in_every_detail_numbers_as_numbers_and_ids_as_text(
+def test_a_shard_is_shown_in_every_detail_and_large_numbers_as_text(
     run: Run, node: FakeNode, nowhere: str
 ) -> None:
     node.know("node1", node2=nowhere)
@@ -240,6 +240,7 @@ def test_a_shard_is_shown_in_every_detail_numbers_as_numbers_and_ids_as_text(
                 shard="metadata/0",
                 role="leader",
                 applied_index=1 << 60,
+                term=(1 << 53) - 1,
                 members=[MemberReport(node="node1", replica=1 << 63, voter=True)],
             )
         ]
@@ -247,7 +248,8 @@ def test_a_shard_is_shown_in_every_detail_numbers_as_numbers_and_ids_as_text(
 
     rows = json.loads(run("shard", "debug", "metadata/0", "--output", "json").out)
 
-    assert rows[0]["applied_index"] == 1 << 60
+    assert rows[0]["applied_index"] == str(1 << 60)
+    assert rows[0]["term"] == (1 << 53) - 1
     assert rows[0]["members"] == [{"node": "node1", "replica": str(1 << 63), "voter": True}]
     assert {field.name for field in ReplicaReport.DESCRIPTOR.fields} - {"shard"} < set(rows[0])
     assert rows[1]["problem"].startswith("does not answer: ")

@@ -62,11 +62,12 @@ def test_list_tells_all_that_a_plugin_declares(run: Run, install: Install) -> No
     }
 
 
+@pytest.mark.usefixtures("on_a_terminal")
 def test_list_as_a_table_fits_a_terminal(run: Run, install: Install) -> None:
     install("notes")
     install("torn", TORN)
 
-    out = run("plugin", "list").out
+    out = run("plugin", "list", "-o", "wide").out
 
     assert max(map(len, out.splitlines())) <= 100
     assert "\\n" not in out

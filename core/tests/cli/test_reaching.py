@@ -146,7 +146,10 @@ def test_connections_are_encrypted_as_options_or_environment_say(
     )
 
 
-def test_a_node_that_one_may_not_talk_to_says_why(run: Run, encrypted: FakeNode) -> None:
+def test_a_node_that_one_may_not_talk_to_says_why(
+    run: Run, encrypted: FakeNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorate.cli.terminal._PATIENCE_S", 0.5)
     ran = run("--tls-ca", "ca.pem", "kv", "get", "a")
     assert ran.code == 5
     assert "it asks for a certificate, or refuses the one of this client" in ran.err

@@ -217,3 +217,32 @@ async def test_with_sessions_no_write_is_lost_or_done_twice_when_leaders_are_kil
                 for worker in range(20):
                     group.create_task(count(worker))
             assert [pair.value async for pair in q.kv.list("c/")] == [b"49"] * 20
+
+
+async def test_a_cache_follows_a_prefix(q: AsyncClient, at: str) -> None:
+    await q.kv.put(at + "a", "1")
+    async with q.kv.following(at) as cache:
+        assert dict(cache) == {(at + "a").encode(): b"1"}
+        await q.kv.put(at + "b", "2")
+        await q.kv.delete(at + "a")
+        await cache.until(lambda there: at + "b" in there and at + "a" not in there)
+        assert (cache[at + "b"], cache.get(at + "a"), len(cache)) == (b"2", None, 1)
+
+
+def test_a_cache_for_threads(node: Cluster) -> None:
+    with Client(node.endpoints) as q, q.kv.following("cached/") as cache:
+        q.kv.put("cached/a", "1")
+        cache.until(lambda there: "cached/a" in there)
+        assert (cache["cached/a"], cache.get("cached/b"), list(cache)) == (
+            b"1",
+            None,
+            [b"cached/a"],
+        )
+
+
+async def test_a_key_and_its_value_stand_for_a_pair(q: AsyncClient, at: str) -> None:
+    await q.kv.commit([(at + "a", "1"), (at + "b", "2")], expected={at + "a": 0})
+    assert [(each.name, each.text) async for each in q.kv.list(at)] == [
+        (at + "a", "1"),
+        (at + "b", "2"),
+    ]

@@ -169,7 +169,7 @@ async def test_a_client_sends_nothing_to_another_cluster_than_it_met_first(
         with pytest.raises(OtherClusterError, match="make another client"):
             await q.kv.get(cluster.first, timeout_s=0.5)
         with pytest.raises(OtherClusterError, match="make another client"):
-            await q.topology()
+            await q.topology(timeout_s=0.5)
     assert len(cluster.nodes["n1"].executed) == executed
     async with cluster.client() as q:
         await q.kv.put(cluster.first, b"x")

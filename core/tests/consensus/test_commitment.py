@@ -163,6 +163,25 @@ def test_news_of_a_commit_wait_no_longer_than_they_may(new_group: Callable[..., 
     assert [replica.commit for replica in group.replicas.values()] == [3, 3, 3]
 
 
+def test_news_wait_for_the_next_entry_where_entries_flow(new_group: Callable[..., Group]) -> None:
+    group = new_group("abc", timing=Timing(news_s=0.003, flow_s=0.005))
+    leader = group.elect("a")
+    group.advance(group.timing.heartbeat_s)
+    heard = len(group.bodies("a", Heartbeat))
+    for payload in (b"one", b"two", b"three"):
+        leader.propose(payload)
+        group.advance(0.004)
+    # The first came alone; those that followed it 4 ms later were waited for.
+    assert len(group.bodies("a", Heartbeat)) == heard + 2
+    assert [replica.commit for replica in group.replicas.values()] == [5, 4, 4]
+    group.advance(0.003)
+
+    assert [replica.commit for replica in group.replicas.values()] == [5, 5, 5]
+    leader.propose(b"late")
+    group.advance(0.003)
+    assert [replica.commit for replica in group.replicas.values()] == [6, 6, 6]
+
+
 def test_followers_may_commit_before_the_leader_is_durable_but_it_applies_later(
     group: Group,
 ) -> None:

@@ -253,7 +253,7 @@ async def test_requests_that_wait_are_bounded(site: Site) -> None:
         [connection] = server.connections
         client.writer.write(bytes(8 << 20))
         transport = connection._transport
-        while transport.is_reading():  # type: ignore[attr-defined]
+        while transport.is_reading():
             await asyncio.sleep(0.01)
 
 

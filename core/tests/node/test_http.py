@@ -18,6 +18,8 @@ from grpc_health.v1 import health_pb2
 from prometheus_client.parser import text_string_to_metric_families
 from quorate.config import load
 from quorate.node import probes
+from quorate.observe.history import History, Totals, decoded
+from quorate.observe.http import Answer, Request as WebRequest
 from quorate.plugin import NodeApi, Stub
 from quorate.rpc.server import ServingRefusedError
 
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
     from core.tests.node.conftest import Nodes
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+@pytest.fixture
+def nodes_history() -> Iterator[History]:
+    loop = asyncio.new_event_loop()
+    yield History(loop, Totals)
+    loop.close()
 
 
 def http_of(path: Path) -> int:
@@ -289,3 +298,22 @@ async def test_calls_are_counted(nodes: Nodes) -> None:
     assert value(samples, "quorate_rpc_calls_total", method=method, code="OK") == 1
     assert value(samples, "quorate_rpc_duration_seconds_count", method=method) == 1
     assert value(samples, "quorate_rpc_open_calls", method=method) == 0
+
+
+def test_the_history_is_for_as_long_as_is_asked(nodes_history: History) -> None:
+    def at(path: str, **query: str) -> Answer:
+        return probes._history(nodes_history, WebRequest(path, query, ""))
+
+    assert at("").body == b"[]"
+    nodes_history.take()
+    nodes_history.take()
+    assert len(decoded(at("", last_s="60").body)) == 1
+    assert at("", last_s="0").body == b"[]"
+    for refused in (at("", last_s="-1"), at("", last_s="9" * 20), at("more")):
+        assert refused.status == 400
+
+
+def test_the_first_page_leads_to_the_console() -> None:
+    found = probes._leads_to("/console")
+
+    assert (found.status, found.headers["Location"]) == (302, "/console")

@@ -165,7 +165,7 @@ async def test_what_is_not_served_is_named(port: OpenPort) -> None:
             ("/a.B/C", "unknown service a.B"),
             ("/grpc.health.v1.Health/C", "unknown method C for service grpc.health.v1.Health"),
         ):
-            assert await refused(channel.unary_unary(path)(b"", timeout=_S)) == (
+            assert await refused(channel.unary_unary(path, None, None)(b"", timeout=_S)) == (
                 "UNIMPLEMENTED",
                 text,
             )

@@ -121,6 +121,7 @@ def test_a_node_that_cannot_start_says_why_without_a_traceback(nodes: Nodes) -> 
     assert "Traceback" not in said
 
 
+@pytest.mark.ci
 def test_a_node_whose_disk_damages_everything_gives_up_its_directory_only_so_often(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

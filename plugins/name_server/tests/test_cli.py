@@ -96,6 +96,7 @@ def test_permissions_topics_and_members_are_changed(names: SyncNameServer, run: 
 def test_settings_are_kept_by_namespace(names: SyncNameServer, run: Run) -> None:
     run("name-server", "kv-configs", "put", "limits", "rate", "--value", "100")
     row = names.settings.get("limits", "rate")
+    assert row is not None
     assert row.value == "100"
     [listed] = run("name-server", "kv-configs", "list", "limits")
     assert listed["value"] == "100"

@@ -36,6 +36,7 @@ def founded(
         yield cluster.ready()
 
 
+@pytest.mark.ci
 def test_nodes_that_are_told_to_stop_end_in_order_and_keep_everything(tmp_path: Path) -> None:
     with founded(tmp_path) as cluster:
         with Client(cluster.endpoints) as client:

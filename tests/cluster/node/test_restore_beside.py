@@ -189,8 +189,11 @@ def test_what_is_said_by_several_rows_or_made_by_other_verbs_comes_back(
         assert code == 0, err
         assert not differs.keys() & plan(quorate, backup).keys()
         assert "schema.versions cannot be restored beside" in err
-        assert users.get("ada").description == "first"
-        assert connectors.get("cobb", "lost").definition.tasks_max == 1
+        ada, lost = users.get("ada"), connectors.get("cobb", "lost")
+        assert ada is not None
+        assert ada.description == "first"
+        assert lost is not None
+        assert lost.definition.tasks_max == 1
         assert [each.payload for each in retained.list(tenant="cobb")] == [b"first"] * 2
 
 

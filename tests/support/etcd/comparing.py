@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -18,15 +18,39 @@ from tests.support.etcd.scripts import Script, Step
 _OBSERVER: Final = 1
 
 
+class Expected:
+    """Counts the events that a watch gets, as far as the observer has seen them."""
+
+    def __init__(self, start: int, request: rpc.WatchCreateRequest) -> None:
+        self._start: Final = start
+        self._request: Final = request
+        self._seen = self._count = 0
+
+    def count(self, observed: Sequence[mvcc.Event]) -> int:
+        """Return how many of all events it gets."""
+        for event in observed[self._seen :]:
+            self._count += self._wants(event)
+        self._seen = len(observed)
+        return self._count
+
+    def _wants(self, event: mvcc.Event) -> bool:
+        key, end = event.kv.key, self._request.range_end
+        first = self._request.key or b"\0"
+        within = key == first if not end else first <= key and (end == b"\0" or key < end)
+        # Filters have the numbers of the types that they leave out.
+        left_out = int(event.type) in map(int, self._request.filters)
+        return within and event.kv.mod_revision >= self._start and not left_out
+
+
 class Side:
     """One of the servers."""
 
     def __init__(self, peer: Peer) -> None:
         self.peer: Final = peer
         self.watching: Final = peer.watching()
-        #: The first revision, and the request, of each watch that goes on; None: it began before
+        #: What each watch that goes on is to get; None: it began before
         #: the compacted revision, and will be cancelled.
-        self.expected: Final[dict[int, tuple[int, rpc.WatchCreateRequest] | None]] = {}
+        self.expected: Final[dict[int, Expected | None]] = {}
 
     async def begin(self) -> None:
         """Begin to observe every change."""
@@ -67,7 +91,7 @@ class Side:
         if not said:
             return refused[-1]
         start = request.start_revision or said[0].header.revision + 1
-        self.expected[request.watch_id] = None if start < compacted else (start, request)
+        self.expected[request.watch_id] = None if start < compacted else Expected(start, request)
         return said[0]
 
     async def settle(self, revision: int) -> None:
@@ -84,18 +108,8 @@ class Side:
                 await self.watching.until(partial(_canceled, said))
                 del self.expected[number]
             else:
-                wanted = sum(1 for _ in self._wanted(*expected))
+                wanted = expected.count(self._observed.events)
                 await self.watching.until(partial(_has, said, wanted))
-
-    def _wanted(self, start: int, request: rpc.WatchCreateRequest) -> Iterator[mvcc.Event]:
-        for event in self._observed.events:
-            key, end = event.kv.key, request.range_end
-            first = request.key or b"\0"
-            within = key == first if not end else first <= key and (end == b"\0" or key < end)
-            # Filters have the numbers of the types that they leave out.
-            left_out = int(event.type) in map(int, request.filters)
-            if within and event.kv.mod_revision >= start and not left_out:
-                yield event
 
 
 def _canceled(watched: Watched) -> bool:
@@ -113,6 +127,8 @@ class Comparison:
         self._script: Final = script
         self._ours: Final = Side(ours)
         self._stock: Final = Side(stock)
+        #: How much of what was said of each watch is the same.
+        self._agreed: Final[dict[int, int]] = {}
         #: The last calls, for a message.
         self._log: Final[list[str]] = []
 
@@ -156,10 +172,11 @@ class Comparison:
         numbers = sorted(set(self._ours.watching.watches) | set(self._stock.watching.watches))
         for number in numbers:
             self._log.append(f"the events of watch {number}")
-            ours, stock = (
-                events_of(side.watching.of(number)) for side in (self._ours, self._stock)
-            )
+            both = (self._ours.watching.of(number).lines, self._stock.watching.of(number).lines)
+            agreed = self._agreed.get(number, 0)
+            ours, stock = ("\n".join(lines[agreed:]) for lines in both)
             self._compare(ours, stock)
+            self._agreed[number] = len(both[0])
             del self._log[-1]
 
     def _compare(self, ours: str, stock: str) -> None:
@@ -211,23 +228,3 @@ def _normalise(request: Any, answer: Any) -> None:
             if kind in {"request_range", "request_txn"}:
                 name = kind.replace("request", "response")
                 _normalise(getattr(operation, kind), getattr(response, name))
-
-
-def events_of(watched: Watched) -> str:
-    """Return what was said of a watch, in whichever responses."""
-    said = []
-    last = 0
-    for response in watched.said:
-        flags = [name for name in ("created", "canceled") if getattr(response, name)]
-        if flags:
-            said.append(
-                f"{flags} {response.header.revision if response.created else ''} "
-                f"{response.compact_revision} {response.cancel_reason}"
-            )
-        for event in response.events:
-            said.append(text_format.MessageToString(event))
-        if response.events:
-            first = response.events[0].kv.mod_revision
-            assert first > last or response.fragment or watched.said[0].fragment or first == last
-            last = response.events[-1].kv.mod_revision
-    return "\n".join(said)

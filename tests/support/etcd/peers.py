@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import grpc.aio
+from google.protobuf import text_format
 from google.protobuf.message import Message
 from quorate.plugin import Stub
 from quorate.testing.waiting import PATIENCE_S
@@ -28,11 +29,28 @@ class Watched:
 
     def __init__(self) -> None:
         self.said: Final[list[rpc.WatchResponse]] = []
+        #: All events, in their order.
+        self.events: Final[list[mvcc.Event]] = []
+        #: The same, and what else was said, as text, in whichever responses.
+        self.lines: Final[list[str]] = []
+
+    def add(self, response: rpc.WatchResponse) -> None:
+        """Add a response; a revision is split over two of them only if they are fragments."""
+        if response.created or response.canceled:
+            revision = response.header.revision if response.created else ""
+            self.lines.append(
+                f"created {response.created} at {revision}, canceled {response.canceled} "
+                f"{response.compact_revision} {response.cancel_reason}"
+            )
+        if self.events and response.events and not self._fragments:
+            assert response.events[0].kv.mod_revision > self.events[-1].kv.mod_revision
+        self.said.append(response)
+        self.events.extend(response.events)
+        self.lines.extend(map(text_format.MessageToString, response.events))
 
     @property
-    def events(self) -> list[mvcc.Event]:
-        """All events, in their order."""
-        return [event for response in self.said for event in response.events]
+    def _fragments(self) -> bool:
+        return any(each.fragment for each in self.said[-1:])
 
 
 class Watching:
@@ -47,7 +65,7 @@ class Watching:
     async def _read(self) -> None:
         with suppress(grpc.aio.AioRpcError):
             async for response in self._call:
-                self.of(response.watch_id).said.append(response)
+                self.of(response.watch_id).add(response)
                 self._changed.set()
 
     def of(self, number: int) -> Watched:

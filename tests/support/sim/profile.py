@@ -13,7 +13,9 @@ from quorate.shards.snapshots.queue import SnapshotSettings
 from quorate.shards.watching.feeds import PageLimits
 from quorate.shards.watching.watches import WatchSettings
 
-QUICK: Final = Timing(heartbeat_s=0.03, election_min_s=0.15, election_max_s=0.3, news_s=0.0005)
+QUICK: Final = Timing(
+    heartbeat_s=0.03, election_min_s=0.15, election_max_s=0.3, news_s=0.0005, flow_s=0.005
+)
 #: Hardly more heartbeats than elections need.
 SPARING: Final = Timing(heartbeat_s=0.07, election_min_s=0.15, election_max_s=0.3)
 DOCUMENTS: Final = Timing(heartbeat_s=0.25, election_min_s=0.299, election_max_s=0.598)

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from quorate.cli.terminal import Terminal
 
-FORMS = ("table", "json", "ndjson")
+FORMS = ("table", "wide", "name", "json", "ndjson", "yaml")
 
 #: The largest number that every field for large numbers holds.
 _LARGEST: Final = (1 << 63) - 1
@@ -53,12 +53,12 @@ def adopt(command: click.Command, *, asks: bool = False) -> click.Command:
     _offer(
         command,
         click.Option(
-            ["--output"],
+            ["-o", "--output"],
             type=click.Choice(FORMS),
             callback=_choose_output,
             expose_value=False,
             is_eager=True,
-            help="Output format, also of errors; default: table.",
+            help="Output format, also of errors; default: table, in a pipe as plain columns.",
         ),
     )
     if asks:
@@ -100,7 +100,9 @@ class _Bounded:
 
 def _offer(command: click.Command, option: click.Option) -> None:
     """Add the option unless the command has one of that name."""
-    if not any(set(option.opts) & set(parameter.opts) for parameter in command.params):
+    taken = {each for parameter in command.params for each in parameter.opts}
+    if option.opts[-1] not in taken:
+        option.opts = [each for each in option.opts if each not in taken]
         command.params.append(option)
 
 

@@ -1,11 +1,12 @@
 """The installed plugins as the command line sees them: sound ones to use, broken ones to name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import click
 from pydantic import BaseModel, ConfigDict
 
+from quorate.cli.failures import ExitCode, failure, of_plugins
 from quorate.plugin import discovery
 from quorate.plugin.checks import HOST_CLI_COMMANDS, problems_of
 from quorate.plugin.declarations import CliCommand
@@ -71,6 +72,22 @@ def commands_of(plugin: Declared) -> Sequence[CliCommand]:
     help = f"Show and change the data of {name}." if own is None else own.help
     others = [each for each in plugin.cli_commands if each is not own]
     return [*others, CliCommand(name=name, help=help, load=load)]
+
+
+def command_of(plugin: str, name: str) -> tuple[str, Callable[[], click.Command]]:
+    """Return who owns a command of a sound plugin, and what loads it; no other one is imported."""
+    for found in map(declare, discovery.installed({plugin})):
+        for each in commands_of(found):
+            if each.name == name:
+                owner = f"{plugin} ({found.plugin.distribution} {found.plugin.version})"
+                return owner, each.load
+        if found.problems:
+            raise of_plugins(found.problems)
+    raise failure(
+        f"plugin {plugin} has no command {name} any more",
+        "run it again: what is remembered of the plugins is older than they are",
+        ExitCode.PLUGIN,
+    )
 
 
 def find() -> InstalledPlugins:

@@ -10,6 +10,7 @@ import click
 from google.protobuf.message import Message
 
 from quorate.cli.failures import ExitCode, failure
+from quorate.cli.tables import Keyed
 from quorate.cli.terminal import Terminal, bytes_of
 from quorate.v1 import kv_pb2 as pb
 
@@ -214,7 +215,8 @@ def list_pairs(
         return found, False
 
     pairs, more = terminal.ask(listed)
-    terminal.print(_row(pair, in_hex, with_value=not keys_only) for pair in pairs)
+    rows = (_row(pair, in_hex, with_value=not keys_only) for pair in pairs)
+    terminal.print(Keyed(rows, key=("key",), noun="pairs"))
     if more:
         last = pairs[-1].key
         last_key = last.hex() if in_hex else last.decode(errors="replace")

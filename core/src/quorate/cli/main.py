@@ -93,19 +93,17 @@ class RootGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the host's commands and of the plugins'."""
         self._warn_of_broken(ctx)
-        return sorted([*self.commands, *terminal_of(ctx).plugins.cli_commands()])
+        return sorted([*self.commands, *terminal_of(ctx).known.commands])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command, or a deferred command that loads it when it is called."""
         if cmd_name in self.commands:
             return self.commands[cmd_name]
-        found = terminal_of(ctx).plugins.cli_commands().get(cmd_name)
+        found = terminal_of(ctx).known.commands.get(cmd_name)
         if found is None:
             return None
-        plugin, declared = found
-        owner = f"{plugin.plugin.distribution} {plugin.plugin.version}"
-        load = partial(_load_from_plugin, f"{plugin.plugin.name} ({owner})", declared.load)
-        return DeferredCommand(declared.name, declared.help, load, asks=True)
+        load = partial(_load_from_plugin, found.plugin, cmd_name)
+        return DeferredCommand(cmd_name, found.help, load, asks=True)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -113,6 +111,8 @@ class RootGroup(click.Group):
         """Find the command that is called, and load it."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             self._refuse_broken(ctx, args[0])
+        if not ctx.resilient_parsing and self.get_command(ctx, args[0]) is None:
+            raise click.UsageError(_meant(args[0], self.list_commands(ctx)), ctx)
         name, command, rest = super().resolve_command(ctx, args)
         if isinstance(command, DeferredCommand):
             command = adopt(command.load(), asks=command.asks)
@@ -120,16 +120,17 @@ class RootGroup(click.Group):
 
     def _refuse_broken(self, ctx: click.Context, name: str) -> None:
         """Fail when a broken plugin would have had the command that is called."""
-        plugins = terminal_of(ctx).plugins
-        owners = {
-            plugin.plugin.name
-            for plugin in plugins.declared
-            if name.replace("-", "_") == plugin.plugin.name
-            or name in (command.name for command in plugin.cli_commands)
-        }
-        broken = [each for each in plugins.problems if each.plugin in owners]
-        if broken and name not in plugins.cli_commands():
-            raise of_plugins(broken)
+        terminal = terminal_of(ctx)
+        if terminal.known.broken and name not in terminal.known.commands:
+            owners = {
+                plugin.plugin.name
+                for plugin in terminal.plugins.declared
+                if name.replace("-", "_") == plugin.plugin.name
+                or name in (command.name for command in plugin.cli_commands)
+            }
+            broken = [each for each in terminal.plugins.problems if each.plugin in owners]
+            if broken:
+                raise of_plugins(broken)
         self._warn_of_broken(ctx)
 
     def _warn_of_broken(self, ctx: click.Context) -> None:
@@ -137,7 +138,18 @@ class RootGroup(click.Group):
             terminal_of(ctx).warn_of_broken()
 
 
-def _load_from_plugin(owner: str, load: Callable[[], click.Command]) -> click.Command:
+def _meant(name: str, known: Sequence[str]) -> str:
+    """Return that there is no such command, and which one may have been meant."""
+    import difflib
+
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"No such command {name[:_SHOWN]!r}" + (f"; did you mean {near[0]}" if near else "")
+
+
+def _load_from_plugin(plugin: str, name: str) -> click.Command:
+    from quorate.cli import installed
+
+    owner, load = installed.command_of(plugin, name)
     try:
         command: object = load()
     except Exception as error:
@@ -267,6 +279,7 @@ def _failure_of(error: Exception) -> Failure:
 
 def _asks_for_json(args: Sequence[str]) -> bool:
     """Return whether JSON was asked for on a command line that could not be read to its end."""
-    forms = ("json", "ndjson")
-    given = {*(f"--output={form}" for form in forms), *(("--output", form) for form in forms)}
+    forms, flags = ("json", "ndjson", "yaml"), ("-o", "--output")
+    given: set[str | tuple[str, str]] = {(flag, form) for flag in flags for form in forms}
+    given |= {f"{flag}{form}" for flag in ("-o", "--output=") for form in forms}
     return not given.isdisjoint((*args, *pairwise(args)))

@@ -10,17 +10,21 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from quorate.cli.failures import ExitCode, Failure, Problem, failure, problem
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.markers import PROJECT
+from quorate.plugin.rows import Misdeclared, Plugin as RowPlugin
+from quorate.plugin.rows.clients import clients_of
+from quorate.plugin.rows.files import file_of
 from quorate.plugin.wire import breaking_changes, golden_of
 
 #: Its code loads without a warning under every protobuf from 5.26 on; that of later ones does not.
@@ -33,17 +37,23 @@ NOT_CHECKED = f"not checked: {GENERATOR} is not installed"
 NO_SOURCES = "no sources here"
 
 #: Earlier versions made the last one; services are bound by their descriptors.
-_GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py")
+_GENERATED: Final = ("_pb2.py", "_pb2.pyi", "_pb2_grpc.py", "/rows_client.py")
+#: What sources with row classes import.
+_CLASSES: Final = "quorate.plugin.rows"
+#: The file that is written from them, without its ending.
+_ROWS: Final = "v1/rows"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A distribution that has `.proto` files."""
+    """A distribution that has `.proto` files, or row classes that one is written from."""
 
     folder: Path
     #: Paths of the `.proto` files below `root`, as they import each other.
     protos: tuple[str, ...]
     golden: Path
+    #: What is written from the classes, by path below the root.
+    written: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def root(self) -> Path:
@@ -79,26 +89,34 @@ def demand_generator() -> None:
 def source_of(folder: Path) -> Source:
     """Return the sources of the distribution in a folder."""
     root = folder / "src"
-    protos = tuple(sorted(path.relative_to(root).as_posix() for path in root.rglob("*.proto")))
+    written = written_from_classes(folder)
+    found = [path.relative_to(root).as_posix() for path in root.rglob("*.proto")]
+    protos = tuple(sorted({*found, *(each for each in written if each.endswith(".proto"))}))
     if not protos:
         raise failure(
             f"{root} contains no .proto file",
             "name the folder of a distribution, the one with pyproject.toml and src",
         )
-    return Source(folder, protos, folder / "tests" / "golden" / f"{_name(folder)}.binpb")
+    golden = folder / "tests" / "golden" / f"{_name(folder)}.binpb"
+    return Source(folder, protos, golden, written)
 
 
 def generate(source: Source) -> Generated:
     """Run the compiler in a temporary folder and return its output."""
     demand_generator()
     with tempfile.TemporaryDirectory() as temporary:
-        out = Path(temporary, "out")
+        out, written = Path(temporary, "out"), Path(temporary, "written")
         out.mkdir()
+        for name, text in source.written.items():
+            path = (written if name.endswith(".proto") else out) / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         descriptors = Path(temporary, "descriptors.binpb")
         _run_protoc(
-            source,
+            source.root,
             [f"--python_out={out}", f"--pyi_out={out}", f"--descriptor_set_out={descriptors}"],
             source.protos,
+            *([written] if written.is_dir() else []),
         )
         declared = FileDescriptorSet.FromString(descriptors.read_bytes())
         files = {
@@ -106,6 +124,7 @@ def generate(source: Source) -> Generated:
             for path in sorted(out.rglob("*"))
             if path.is_file()
         }
+    files |= {name: text.encode() for name, text in source.written.items()}
     return Generated(files, golden_of(declared.file))
 
 
@@ -113,6 +132,7 @@ def write(source: Source, generated: Generated) -> list[Path]:
     """Bring the generated code beside the sources up to date; return the paths that changed."""
     changed, stale = _outdated_files(source, generated), _stale(source, generated)
     for path in changed:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(generated.files[path.relative_to(source.root).as_posix()])
     for path in stale:
         path.unlink()
@@ -145,6 +165,68 @@ def differences(source: Source, generated: Generated) -> list[Problem]:
     return [*problems, *(problem(f"{each}, against {source.golden}", undo) for each in changes)]
 
 
+def written_from_classes(folder: Path) -> dict[str, str]:
+    """Return what is written from the row classes of a distribution, by path below its root.
+
+    Its plugins are imported only if some source of it has such classes.
+    """
+    root = folder / "src"
+    if not _has_classes(root):
+        return {}
+    written: dict[str, str] = {}
+    for module in _named(folder)[1].values():
+        package = module.partition(".")[0]
+        proto = f"{package}/{_ROWS}.proto"
+        for app in _apps_of(root, module):
+            if proto in written:
+                fix = "give each plugin with row classes a package of its own"
+                raise failure(f"{package} holds two plugins that both need {proto}", fix)
+            before = _file_before(root, proto) if (root / proto).is_file() else None
+            try:
+                written[proto] = file_of(app, f"{package}.v1", before)
+                written[f"{package}/{_ROWS}_client.py"] = clients_of(app, package)
+            except Misdeclared as wrong:
+                raise failure(wrong.what, wrong.fix) from None
+            begin = f"{package}/v1/__init__.py"
+            if not (root / begin).is_file():
+                written[begin] = '"""The messages of the plugin, generated from its classes."""\n'
+    return written
+
+
+def _has_classes(root: Path) -> bool:
+    return any(
+        _CLASSES in path.read_text(encoding="utf-8", errors="replace")
+        for path in root.rglob("*.py")
+        if not path.name.endswith(_GENERATED)
+    )
+
+
+def _apps_of(root: Path, module: str) -> list[RowPlugin]:
+    """Import the module of a plugin, and return its objects that hold declarations."""
+    before = list(sys.path)
+    sys.path.insert(0, str(root.resolve()))
+    try:
+        found = import_module(module)
+    except Misdeclared as wrong:
+        raise failure(wrong.what, wrong.fix) from wrong
+    except Exception as error:
+        raise failure(
+            f"importing {module} raised {type(error).__name__}: {error}", "repair the import"
+        ) from error
+    finally:
+        sys.path[:] = before
+    apps = [each for each in vars(found).values() if isinstance(each, RowPlugin)]
+    return [each for each in apps if each.module == module and each.resources]
+
+
+def _file_before(root: Path, proto: str) -> FileDescriptorProto:
+    """Return the descriptor of the file as it was written the last time."""
+    with tempfile.TemporaryDirectory() as temporary:
+        descriptors = Path(temporary, "descriptors.binpb")
+        _run_protoc(root, [f"--descriptor_set_out={descriptors}"], [proto])
+        return FileDescriptorSet.FromString(descriptors.read_bytes()).file[0]
+
+
 def _outdated(path: Path) -> str:
     return f"{path} differs from the code that its source generates"
 
@@ -168,9 +250,10 @@ def _stale(source: Source, generated: Generated) -> list[Path]:
     )
 
 
-def _run_protoc(source: Source, outputs: Iterable[str], protos: Iterable[str]) -> None:
+def _run_protoc(root: Path, outputs: Iterable[str], protos: Iterable[str], *before: Path) -> None:
+    """Run the compiler; files in `before` are taken in the place of those below the root."""
     command = [sys.executable, "-m", "grpc_tools.protoc"]
-    command += [f"-I{path}" for path in _include_paths(source.root)]
+    command += [f"-I{path}" for path in (*before, *_include_paths(root))]
     done = subprocess.run(
         [*command, *outputs, *protos], capture_output=True, text=True, check=False
     )
@@ -178,7 +261,7 @@ def _run_protoc(source: Source, outputs: Iterable[str], protos: Iterable[str]) -
         complaints = (done.stderr or done.stdout).strip().splitlines()
         raise Failure(
             ExitCode.FAILED,
-            [problem(line, f"fix the file under {source.root}") for line in complaints]
+            [problem(line, f"fix the file under {root}") for line in complaints]
             or [problem("the compiler failed without a message", "check the sources")],
         )
 
@@ -204,6 +287,12 @@ def _locations(package: str) -> list[Path]:
 
 def _name(folder: Path) -> str:
     """The plugin's name; the distribution's where it has no plugin, or several."""
+    name, points = _named(folder)
+    return next(iter(points)) if len(points) == 1 and name != PROJECT else name
+
+
+def _named(folder: Path) -> tuple[str, dict[str, str]]:
+    """Return the name of a distribution, and the modules of its plugins."""
     file = folder / "pyproject.toml"
     try:
         project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
@@ -214,7 +303,7 @@ def _name(folder: Path) -> str:
             f"{file} does not name the project: {type(error).__name__}: {error}",
             "name the folder of a distribution, the one with pyproject.toml and src",
         ) from error
-    return next(iter(points)) if len(points) == 1 and name != PROJECT else name
+    return name, points
 
 
 def _folder_of(plugin: Plugin) -> Path | None:
@@ -225,7 +314,7 @@ def _folder_of(plugin: Plugin) -> Path | None:
     if file is None:
         return None
     root = Path(file).resolve().parents[plugin.module.__name__.count(".")]
-    has_protos = root.name == "src" and any(root.rglob("*.proto"))
+    has_protos = root.name == "src" and (any(root.rglob("*.proto")) or _has_classes(root))
     return root.parent if has_protos and (root.parent / "pyproject.toml").is_file() else None
 
 
@@ -244,6 +333,7 @@ def check_plugin(plugin: Plugin) -> tuple[str, list[tuple[str, str]]]:
         source = source_of(folder)
         generated = generate(source)
     except Failure as failed:
-        return "broken", [(each.sentence, again) for each in failed.problems]
+        told = [(str(each.parts["what"]), str(each.parts["fix"])) for each in failed.problems]
+        return "broken", [(what, fix or again) for what, fix in told]
     stale = [(_outdated(path), again) for path in _outdated_files(source, generated)]
     return ("stale" if stale else UP_TO_DATE), stale

@@ -14,10 +14,12 @@ from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
 from quorate.cli.deferred import terminal_of
+from quorate.cli.tables import Keyed
 from quorate.plugin.console import columns_of, consent, consent_options, words_of
 from quorate.plugin.resource import Binding, Resource, bind
 from quorate.plugin.resource.binding import (
     CREATED,
+    DERIVED,
     EXPECTED,
     MISSING_OK,
     UPDATED,
@@ -41,6 +43,8 @@ _RANGES: Final = {
 _HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
 #: The field of a deletion that also deletes rows that belong to the row.
 CASCADE: Final = "cascade"
+_UPDATE: Final = "Update"
+_PUT: Final = "Put"
 PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
 
 
@@ -84,14 +88,27 @@ def _commands(binding: Binding) -> Iterator[click.Command]:
             continue
         if verb == "Delete":
             yield _delete(binding)
-        elif write.item is not None and not _says_more(write):
+        elif write.item is not None and _is_sayable(write):
             yield _change(binding, write)
 
 
-def _says_more(write: Write) -> bool:
-    """Return whether a command says more than its items: options could not."""
-    names = {each.name for each in write.command.DESCRIPTOR.fields}
-    return bool(names - {write.field, UPDATE_MASK, MISSING_OK})
+def _beside(write: Write) -> list[_Given]:
+    """Return the options for what a command says beside its items."""
+    told = {write.field, UPDATE_MASK, MISSING_OK}
+    fields = write.command.DESCRIPTOR.fields
+    return [_Given(each, ()) for each in fields if each.name not in told]
+
+
+def _is_sayable(write: Write) -> bool:
+    """Return whether options can say all that the command says, without two of one name."""
+    beside = {each.name for each in _beside(write)}
+    if not beside:
+        return True
+    assert write.item is not None
+    # Those go to methods without room for more, and a request with only the item has none either.
+    if write.verb in (_UPDATE, _PUT) or (write.spec.by_hand and "" in write.singles.values()):
+        return False
+    return beside.isdisjoint(each.name for each in write.item.DESCRIPTOR.fields)
 
 
 def _list(binding: Binding) -> click.Command:
@@ -207,9 +224,12 @@ def _delete(binding: Binding) -> click.Command:
 
 def _change(binding: Binding, write: Write) -> click.Command:
     assert write.item is not None
-    given = list(_settable(binding, write.item))
+    given = list(_settable(binding, write))
     replaces = write.verb == "Create" and "Put" in binding.writes
-    updates = write.verb == "Update"
+    updates = write.verb == _UPDATE
+    beside = _beside(write)
+    #: What a verb of the resource's own would empty if nothing were said of it.
+    emptied = [each.path for each in given if write.verb not in DERIVED and each.can_be_empty]
     more: list[click.Parameter] = []
     if replaces:
         help = f"Replace an existing {binding.noun}."
@@ -218,6 +238,9 @@ def _change(binding: Binding, write: Write) -> click.Command:
         names = [each.path for each in given]
         help = "Clear a field; may be repeated."
         more.append(click.Option(["--clear"], multiple=True, type=click.Choice(names), help=help))
+    elif emptied:
+        help = "Leave a field empty that must be given otherwise; may be repeated."
+        more.append(click.Option(["--clear"], multiple=True, type=click.Choice(emptied), help=help))
     item_type: type[Any] = write.item
 
     def run(replace: bool = False, clear: Sequence[str] = (), **values: Any) -> None:
@@ -229,13 +252,19 @@ def _change(binding: Binding, write: Write) -> click.Command:
             if value not in (None, ()):
                 each.write(item, value)
                 paths.append(each.path)
+        if silent := [each for each in emptied if each not in paths]:
+            raise _would_empty(verb, silent)
+        like = write.command() if beside else None
+        for each in beside:
+            if (value := values[each.name]) not in (None, ()):
+                each.write(like, value)
         records = _records(binding)
         if updates:
             answer: Any = records.update(item, fields=paths)
         elif replace:
             answer = records.put(item)
         else:
-            answer = records.do(write.verb, item)
+            answer = records.do(write.verb, item, like=like)
         if answer is not None:
             _show(binding, [answer])
 
@@ -243,8 +272,20 @@ def _change(binding: Binding, write: Write) -> click.Command:
     return click.Command(
         verb.replace(" ", "-"),
         callback=run,
-        params=[*_key_arguments(binding), *(each.option() for each in given), *more],
+        params=[
+            *_key_arguments(binding),
+            *(each.option() for each in (*given, *beside)),
+            *more,
+        ],
         help=f"{verb.capitalize()} one {binding.noun}.",
+    )
+
+
+def _would_empty(verb: str, fields: Sequence[str]) -> click.UsageError:
+    given = " and ".join(f"--{each.replace('.', '-').replace('_', '-')}" for each in fields)
+    return click.UsageError(
+        f"{verb} would empty {' and '.join(fields)}, of which nothing was said: give {given}, or "
+        f"empty it with {' '.join(f'--clear {each}' for each in fields)}"
     )
 
 
@@ -262,6 +303,11 @@ class _Given:
         self._map: Final = kind is not None and bool(kind.GetOptions().map_entry)
         self._many: Final = is_repeated(field) and (kind is None or self._map)
         self._json: Final = kind is not None and not self._map
+
+    @property
+    def can_be_empty(self) -> bool:
+        """Whether it is a list, a map or a message, which one that says nothing removes."""
+        return self._many or self._json
 
     def option(self) -> click.Option:
         """Return the click option; its value is None or () when it is omitted."""
@@ -338,9 +384,13 @@ def _type(field: Any) -> click.ParamType[Any]:
     return click.STRING
 
 
-def _settable(binding: Binding, item: type[Message]) -> Iterator[_Given]:
-    hidden = _HIDDEN.union(binding.resource.key, binding.resource.internal)
-    for field in item.DESCRIPTOR.fields:
+def _settable(binding: Binding, write: Write) -> Iterator[_Given]:
+    assert write.item is not None
+    hidden = _HIDDEN.union(binding.resource.key)
+    if write.verb in DERIVED:
+        # A verb of the resource's own may be what sets them.
+        hidden = hidden.union(binding.resource.internal)
+    for field in write.item.DESCRIPTOR.fields:
         if field.name in hidden:
             continue
         kind = field.message_type
@@ -391,7 +441,9 @@ def _records(binding: Binding) -> SyncRecords[Any]:
 
 def _show(binding: Binding, rows: Sequence[Message]) -> None:
     """Print rows, a column a field; those within a message stand beside the others."""
-    click.get_current_context().obj.print([dict(columns_of(row)) for row in rows])
+    columns = [dict(columns_of(row)) for row in rows]
+    noun = plural(binding.noun)
+    click.get_current_context().obj.print(Keyed(columns, key=binding.resource.key, noun=noun))
 
 
 def _seen(change: RecordChange[Any]) -> tuple[str, Mapping[str, object]]:

@@ -87,11 +87,16 @@ def _properties(
     yield "Group", f"`{resource.group}`"
     yield "Key", _code(resource.key)
     yield "Shard key", _code(resource.shard_by) or "constant: one shard has all rows"
+    if resource.parent is not None:
+        yield "Parent", f"`{resource.parent.family}`: its rows are deleted with it"
     if resource.tenant:
         ends = "are deleted with it" if resource.cascade else "are deleted by the plugin"
         yield "Tenant", f"`{resource.tenant}` has to be there, and its rows {ends}"
     if resource.limit:
-        yield "Limit", f"`{resource.limit}` of the tenant is the largest number of its rows"
+        if isinstance(resource.limit, str):
+            yield "Limit", f"`{resource.limit}` of the tenant is the largest number of its rows"
+        else:
+            yield "Limit", f"a parent has at most {resource.limit} rows"
     if resource.missing != "NOT_FOUND":
         yield "Not there", f"refused with `{resource.missing}`"
     if resource.mirrored:

@@ -75,12 +75,15 @@ def bucket_of(buckets: Sequence[tuple[float, float]], share: float) -> tuple[flo
 
 
 def _read(address: str, tls: Tls | None, names: Sequence[str]) -> str | OSError:
+    return fetched(address, tls, f"/metrics?names={','.join(names)}" if names else "/metrics")
+
+
+def fetched(address: str, tls: Tls | None, path: str) -> str | OSError:
+    """Return what a node answers over HTTP, or why it cannot be read."""
     context = ssl.create_default_context(cafile=str(tls.ca)) if tls else None
     if tls and tls.cert and tls.key and context:
         context.load_cert_chain(tls.cert, tls.key)
-    url = f"http{'s' if tls else ''}://{address}/metrics"
-    if names:
-        url += f"?names={','.join(names)}"
+    url = f"http{'s' if tls else ''}://{address}{path}"
     try:
         with urlopen(url, timeout=PATIENCE_S, context=context) as answer:
             text: str = answer.read().decode()

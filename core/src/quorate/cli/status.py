@@ -22,7 +22,8 @@ from quorate.cli.statuses import (
     name_of,
     report_of,
 )
-from quorate.cli.terminal import Terminal, show, table_of
+from quorate.cli.tables import show, table_of
+from quorate.cli.terminal import Terminal
 from quorate.observe.thresholds import FOLLOWER_LAG
 from quorate.v1 import admin_pb2 as pb
 

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import functools
-import json
 import os
-import socket
-import sys
-import traceback
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
+from quorate.cli.encoding import json_line, json_text, yaml_text
 from quorate.cli.failures import ExitCode, Failure, failure, of_configuration
+from quorate.cli.tables import Keyed, name_of, show, shown, width_of_terminal
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.table import Table
-
     from quorate.cli.installed import InstalledPlugins
+    from quorate.cli.known import KnownPlugins
     from quorate.client import AsyncClient, Client, Tls
     from quorate.config import Settings
 
@@ -32,8 +26,6 @@ T = TypeVar("T")
 ADMIN: Final = "/quorate.v1.AdminService"
 #: Read in the working directory when neither option nor environment names a file.
 DEFAULT_CONFIG = Path("quorate.toml")
-#: How wide a table is where there is no terminal: a program reads JSON.
-_PIPED_WIDTH: Final = 120
 #: How long a node may take to accept a connection.
 _LISTEN_S: Final = 1.0
 #: Timeout of a call that a user waits for; an election takes far less.
@@ -47,6 +39,8 @@ class Terminal:
     """
 
     def __init__(self) -> None:
+        #: The form of answers; `json` says whether a program reads them.
+        self.form = "table"
         self.json = False
         #: JSON has a line for each row.
         self.lines = False
@@ -68,12 +62,25 @@ class Terminal:
 
         return installed.find()
 
+    @functools.cached_property
+    def known(self) -> KnownPlugins:
+        """The names of the plugins' commands, without the plugins where they are remembered."""
+        from quorate.cli.known import known
+
+        return known(lambda: self.plugins)
+
     def client(self) -> Client:
         """Return a client of the cluster that the user means; it is closed with the command."""
         if self._client is None:
             from quorate.client import Client
+            from quorate.client.vocabulary import InstalledCommands
 
-            self._client = Client(self.reached(), tls=self.tls(), token=self.token_file)
+            self._client = Client(
+                self.reached(),
+                tls=self.tls(),
+                token=self.token_file,
+                vocabulary=InstalledCommands(),
+            )
             click.get_current_context().call_on_close(self._client.close)
         return self._client
 
@@ -109,13 +116,20 @@ class Terminal:
 
     def ask(self, work: Callable[[AsyncClient], Awaitable[T]]) -> T:
         """Return the result of `work` with a client of the cluster, which is closed afterwards."""
+        import asyncio
+
         from quorate.client import connect
+        from quorate.client.vocabulary import InstalledCommands
 
         endpoints = self.reached()
 
         async def asked() -> T:
             async with connect(
-                endpoints, timeout_s=_PATIENCE_S, tls=self.tls(), token=self.token_file
+                endpoints,
+                timeout_s=_PATIENCE_S,
+                tls=self.tls(),
+                token=self.token_file,
+                vocabulary=InstalledCommands(),
             ) as client:
                 return await work(client)
 
@@ -146,28 +160,36 @@ class Terminal:
         return self.config_file
 
     def show_as(self, form: str) -> None:
-        """Choose the form of answers: `table`, `json` or `ndjson`."""
-        self.json, self.lines = form != "table", form == "ndjson"
+        """Choose the form of answers, one of `FORMS`."""
+        self.form = form
+        self.json, self.lines = form in ("json", "ndjson", "yaml"), form == "ndjson"
 
     def print(self, rows: Iterable[Mapping[str, object]]) -> None:
-        """Write rows as a table, as a JSON array, or as JSON with a line for each."""
+        """Write rows as a table, as names, as an array, or as JSON with a line for each."""
         if self.lines:
             for row in rows:
                 self.report("", row)
-        elif self.json:
-            self.print_json(list(rows))
-        else:
-            shown = list(rows)
-            if shown:
-                show(table_of(shown, width=_screen().width))
+            return
+        found = list(rows)
+        if self.json:
+            self.print_json(found)
+            return
+        key, noun = (rows.key, rows.noun) if isinstance(rows, Keyed) else ((), "")
+        if self.form == "name":
+            for row in found:
+                click.echo(name_of(row, key))
+        elif found:
+            show(shown(found, key, width_of_terminal(), wide=self.form == "wide"))
+        elif noun:
+            click.echo(f"no {noun} found", err=True)
 
     def report(self, sentence: str, parts: Mapping[str, object]) -> None:
         """Write one event of a command that goes on: a sentence, or JSON on a line of its own."""
-        click.echo(json.dumps(parts, default=_plain, ensure_ascii=False) if self.json else sentence)
+        click.echo(json_line(parts) if self.json else sentence)
 
     def print_json(self, value: object) -> None:
-        """Write a value as JSON, regardless of the output format."""
-        click.echo(_encoded(value))
+        """Write a value as JSON, or as YAML where that was asked for."""
+        click.echo(yaml_text(value) if self.form == "yaml" else json_text(value))
 
     def warn(self, sentence: str) -> None:
         """Warn the user."""
@@ -175,7 +197,7 @@ class Terminal:
 
     def warn_of_broken(self) -> None:
         """Name the broken plugins, each once."""
-        broken = sorted(self.plugins.broken - self._warned)
+        broken = sorted(self.known.broken - self._warned)
         self._warned.update(broken)
         for name in broken:
             self.warn(
@@ -185,35 +207,27 @@ class Terminal:
     def fail(self, failure: Failure) -> None:
         """Show why the command failed; in debug mode with a traceback."""
         if self.debug:
+            import traceback
+
             click.echo("".join(traceback.format_exception(failure)), err=True, nl=False)
         if self.json:
             errors = [problem.parts for problem in failure.problems]
             body = {"exit_code": int(failure.exit_code), "errors": errors}
-            click.echo(_encoded(body), err=True)
+            click.echo(json_text(body), err=True)
         else:
             for problem in failure.problems:
                 click.echo(f"error: {problem.sentence}", err=True)
 
 
 def _listens(address: str) -> bool:
+    import socket
+
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _LISTEN_S).close()
     except OSError:
         return False
     return True
-
-
-def show(shown: RenderableType) -> None:
-    """Write a rich renderable as wide as the terminal."""
-    _screen().print(shown)
-
-
-def _screen() -> Console:
-    from rich.console import Console
-
-    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS")
-    return Console(width=None if is_known else _PIPED_WIDTH)
 
 
 @contextmanager
@@ -236,44 +250,6 @@ def progress(title: str, *, total: int | None = None) -> Iterator[Callable[[int]
         yield lambda count: bar.advance(task, count)
 
 
-def table_of(
-    rows: Sequence[Mapping[str, object]], *, title: str | None = None, width: int | None = None
-) -> Table:
-    """Return rows as a table; the columns are the keys in the order of their appearance.
-
-    Where not even their names fit into `width`, each row is a block with a line for each key.
-    """
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(title=title, title_justify="left")
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    if width is not None and sum(len(column) + 3 for column in columns) >= width:
-        table.show_header = False
-        for row in rows:
-            for column, value in row.items():
-                table.add_row(column, Text(_cell(value)))
-            table.add_section()
-        return table
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
-    return table
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bytes):
-        return line_of(value)
-    if isinstance(value, list | tuple):
-        return "\n".join(_cell(item) for item in value)
-    if isinstance(value, bool | Mapping):
-        return json.dumps(value, default=_plain, ensure_ascii=False)
-    return _visible(str(value))
-
-
 def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
     """Return an argument as bytes: its UTF-8, or its decoded hex digits."""
     if not in_hex:
@@ -286,38 +262,3 @@ def bytes_of(text: str, name: str, in_hex: bool) -> bytes:
             "write two of 0-9 and a-f for each byte, or omit --hex",
             ExitCode.USAGE,
         ) from None
-
-
-def line_of(value: bytes) -> str:
-    """Return bytes as one line for people: text, or base64 if they are not UTF-8."""
-    text = _text(value)
-    return base64.b64encode(value).decode() if text is None else _visible(text)
-
-
-def _visible(text: str) -> str:
-    """Return a text as one line that is safe on a terminal: unprintable characters are escaped."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
-
-
-def _encoded(value: object) -> str:
-    return json.dumps(value, indent=2, default=_plain, ensure_ascii=False)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, bytes):
-        text = _text(value)
-        # A text of the same letters is something else.
-        return {"base64": base64.b64encode(value).decode()} if text is None else text
-    if isinstance(value, Mapping):
-        return dict(value)
-    return str(value)
-
-
-def _text(value: bytes) -> str | None:
-    """Return bytes as text; None if they are not UTF-8."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return None

@@ -17,7 +17,8 @@ from quorate.cli.activity import NAMES, Activity
 from quorate.cli.samples import samples_in, texts_of
 from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import Statuses
-from quorate.cli.terminal import Terminal, show, table_of
+from quorate.cli.tables import show, table_of
+from quorate.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient

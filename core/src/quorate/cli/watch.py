@@ -15,7 +15,8 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError, Message
 
 from quorate.cli.failures import ExitCode, failure
-from quorate.cli.terminal import Terminal, bytes_of, line_of
+from quorate.cli.tables import line_of
+from quorate.cli.terminal import Terminal, bytes_of
 from quorate.client import ChangeKind
 from quorate.client.watching import ALIASES
 from quorate.plugin import keys

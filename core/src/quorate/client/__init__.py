@@ -14,6 +14,7 @@ from quorate.client.errors import (
     UnavailableError,
 )
 from quorate.client.fencing import Fencing
+from quorate.client.following import PrefixCache, SyncPrefixCache
 from quorate.client.kv import KeyValue, Page
 from quorate.client.records import RecordChange, Records, SyncRecords
 from quorate.client.sessions import NamedSession, NamedSessions
@@ -37,11 +38,13 @@ __all__ = [
     "OtherClusterError",
     "OutcomeUnknownError",
     "Page",
+    "PrefixCache",
     "QuorateError",
     "RecordChange",
     "Records",
     "Registration",
     "RejectedError",
+    "SyncPrefixCache",
     "SyncRecords",
     "Tls",
     "UnansweredError",

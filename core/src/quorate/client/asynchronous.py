@@ -45,6 +45,8 @@ R = TypeVar("R", bound=Message)
 
 #: Timeout of a call that gives none.
 TIMEOUT_S: Final = 30.0
+#: How long a client looks for the first node that it can reach.
+CONNECT_TIMEOUT_S: Final = 5.0
 
 
 class AsyncClient:
@@ -59,16 +61,17 @@ class AsyncClient:
         endpoints: str | None = None,
         *,
         timeout_s: float = TIMEOUT_S,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
         exactly_once: bool = False,
         tls: Tls | None = None,
         token: str | Path | None = None,
         vocabulary: Vocabulary | None = None,
         tracer_provider: TracerProvider | None = None,
     ) -> None:
-        if timeout_s <= 0:
-            raise InvalidError("timeout_s", f"must be more than 0, not {timeout_s}")
+        _check_seconds(timeout_s=timeout_s, connect_timeout_s=connect_timeout_s)
         self._home: Final = Home()
         self._timeout_s: Final = timeout_s
+        self._connect_timeout_s: Final = connect_timeout_s
         #: How connections are encrypted; None: they are not.
         self.tls: Final = Tls.of_environment(os.environ) if tls is None else tls
         #: The token that authenticates each call; None: no token.
@@ -99,6 +102,10 @@ class AsyncClient:
 
     async def __aenter__(self) -> Self:
         return self
+
+    def __repr__(self) -> str:
+        """Name the endpoints, and the cluster once a node of it has answered."""
+        return f"<{type(self).__name__} {self._topology}{', closed' if self._closed else ''}>"
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
@@ -310,7 +317,22 @@ class AsyncClient:
         await self._connections.close()
 
     async def _begin(self, deadline: float) -> None:
-        await self.topology(timeout_s=deadline - asyncio.get_running_loop().time())
+        """Learn the topology. If no node can be reached at all, give up early."""
+        loop = asyncio.get_running_loop()
+        reached_by = min(deadline, loop.time() + self._connect_timeout_s)
+        attempts = Attempts(self._topology, reached_by, "read")
+        while True:
+            try:
+                await self._topology.fresh(reached_by - loop.time())
+            except AttemptError as failure:
+                if not failure.unreachable and loop.time() < reached_by:
+                    # A node answers, so that the cluster is there: it may be about to begin.
+                    await self.topology(timeout_s=deadline - loop.time())
+                    return
+                await attempts.after(failure)
+            else:
+                self._began = True
+                return
 
     def _fenced_with(self, fence: Fencing | None) -> Commands:
         return self._commands if fence is None else self._commands.fenced(fence.fence)
@@ -321,6 +343,12 @@ class AsyncClient:
         if timeout_s is None:
             timeout_s = self._timeout_s
         return self._home.loop().time() + timeout_s
+
+
+def _check_seconds(**given: object) -> None:
+    for name, seconds in given.items():
+        if not isinstance(seconds, int | float) or not seconds > 0:
+            raise InvalidError(name, f"must be more than 0 seconds, not {seconds!r}")
 
 
 def _traces(provider: TracerProvider | None) -> Traces | None:
@@ -341,6 +369,7 @@ def connect(
     endpoints: str | None = None,
     *,
     timeout_s: float = TIMEOUT_S,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
     exactly_once: bool = False,
     tls: Tls | None = None,
     token: str | Path | None = None,
@@ -350,7 +379,8 @@ def connect(
     """Return a client of a cluster, for `async with`.
 
     `endpoints` is `host:port,host:port` of some nodes; without it, the variable QUORATE_ENDPOINTS
-    and then the addresses of `quorate dev` count. Nothing is asked before the first call.
+    and then the addresses of `quorate dev` count. Nothing is asked before the first call, which
+    raises `DeadlineError` if no node can be reached within `connect_timeout_s`.
     Without `tls` the variables QUORATE_TLS_CA, QUORATE_TLS_CERT and QUORATE_TLS_KEY count. `token`
     says who calls: the token itself, or the path of a file that holds it and is read again when it
     was replaced; without it QUORATE_TOKEN and QUORATE_TOKEN_FILE count. `vocabulary` has the
@@ -359,6 +389,7 @@ def connect(
     return AsyncClient(
         endpoints,
         timeout_s=timeout_s,
+        connect_timeout_s=connect_timeout_s,
         exactly_once=exactly_once,
         tls=tls,
         token=token,

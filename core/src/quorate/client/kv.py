@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Final, TypedDict, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
+from quorate.client.errors import InvalidError
 from quorate.client.fencing import Fencing
-from quorate.client.twins import Blocking, blocking, iterating
+from quorate.client.following import PrefixCache, SyncPrefixCache, following
+from quorate.client.twins import Blocking, blocking, entering, iterating
+from quorate.client.values import Text, as_bytes, as_text, check_whole
 from quorate.client.vocabulary import parts_of
 from quorate.plugin.batches import in_parts
 from quorate.v1 import kv_pb2 as pb
@@ -19,7 +23,11 @@ if TYPE_CHECKING:
     from quorate.client.asynchronous import AsyncClient
 
 #: A key; a text stands for its UTF-8.
-Key = str | bytes
+Key = Text
+#: A value; a text stands for its UTF-8.
+Value = Text
+#: A step of a transaction; a key with a value is a pair to write.
+Operation = pb.PutPair | pb.DeletePair | pb.TouchPair | tuple[Key, Value]
 
 M = TypeVar("M", bound=Message)
 
@@ -45,6 +53,16 @@ class KeyValue:
     ttl_ms: int
     #: How old this may be; 0 unless a stale read was asked for, and -1 when that is not known.
     age_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        """The key as a text; raises `InvalidError` if it is no UTF-8."""
+        return as_text("key", self.key)
+
+    @property
+    def text(self) -> str:
+        """The value as a text; raises `InvalidError` if it is no UTF-8."""
+        return as_text("value", self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +102,7 @@ class Kv:
     async def put(
         self,
         key: Key,
-        value: bytes,
+        value: Value,
         *,
         ttl_ms: int = 0,
         expected_revision: int | None = None,
@@ -96,8 +114,12 @@ class Kv:
         With `expected_revision` it is refused with REVISION_MISMATCH unless the pair has that
         revision; 0: unless there is none.
         """
+        check_whole(ttl_ms=ttl_ms, expected_revision=expected_revision)
         command = pb.PutPair(
-            key=_bytes(key), value=value, ttl_ms=ttl_ms, expected_revision=expected_revision
+            key=_bytes(key),
+            value=as_bytes("value", value),
+            ttl_ms=ttl_ms,
+            expected_revision=expected_revision,
         )
         return await self._q.execute(command, pb.PutPairReply, fence=fence, timeout_s=timeout_s)
 
@@ -110,6 +132,7 @@ class Kv:
         timeout_s: float | None = None,
     ) -> bool:
         """Delete a pair; return whether there was one."""
+        check_whole(expected_revision=expected_revision)
         command = pb.DeletePair(key=_bytes(key), expected_revision=expected_revision)
         return (
             await self._q.execute(command, pb.DeletePairReply, fence=fence, timeout_s=timeout_s)
@@ -124,6 +147,7 @@ class Kv:
         timeout_s: float | None = None,
     ) -> int:
         """Start a pair's time to live anew; return when it ends, in the shard's logical time."""
+        check_whole(expected_revision=expected_revision)
         command = pb.TouchPair(key=_bytes(key), expected_revision=expected_revision)
         return (
             await self._q.execute(command, pb.TouchPairReply, fence=fence, timeout_s=timeout_s)
@@ -131,7 +155,7 @@ class Kv:
 
     async def commit(
         self,
-        operations: Sequence[pb.PutPair | pb.DeletePair | pb.TouchPair],
+        operations: Sequence[Operation],
         *,
         expected: Mapping[str, int] | Mapping[bytes, int] | None = None,
         fence: Fencing | None = None,
@@ -139,15 +163,16 @@ class Kv:
     ) -> int:
         """Apply all operations or none, and return the revision of the written pairs.
 
-        `expected` has the required revisions of pairs; 0: the pair must be absent. All keys share
-        the part before their first `/`.
+        A key with a value, `("jobs/1", "open")`, stands for the `PutPair` of them. `expected`
+        has the required revisions of pairs; 0: the pair must be absent. All keys share the part
+        before their first `/`.
         """
         command = pb.CommitPairs(
             comparisons=[
-                pb.PairComparison(key=_bytes(key), expected_revision=revision)
+                pb.PairComparison(key=as_bytes("expected", key), expected_revision=revision)
                 for key, revision in (expected or {}).items()
             ],
-            operations=[_operation(each) for each in operations],
+            operations=[_operation(position, each) for position, each in enumerate(operations)],
         )
         return (
             await self._q.execute(command, pb.CommitPairsReply, fence=fence, timeout_s=timeout_s)
@@ -155,9 +180,9 @@ class Kv:
 
     async def put_many(
         self,
-        pairs: Mapping[str, bytes]
-        | Mapping[bytes, bytes]
-        | Iterable[pb.PutPair | tuple[Key, bytes]],
+        pairs: Mapping[str, Value]
+        | Mapping[bytes, Value]
+        | Iterable[pb.PutPair | tuple[Key, Value]],
         *,
         ttl_ms: int = 0,
         fence: Fencing | None = None,
@@ -169,11 +194,10 @@ class Kv:
         `ttl_ms` is that of pairs given as a mapping, or as a key and a value.
         """
         given = pairs.items() if isinstance(pairs, Mapping) else pairs
+        check_whole(ttl_ms=ttl_ms)
         puts = (
-            each
-            if isinstance(each, pb.PutPair)
-            else pb.PutPair(key=_bytes(each[0]), value=each[1], ttl_ms=ttl_ms)
-            for each in given
+            each if isinstance(each, pb.PutPair) else _put(f"pairs[{position}]", each, ttl_ms)
+            for position, each in enumerate(given)
         )
         batches = [pb.PutPairs(pairs=part) for part in parts_of(puts)]
         return await self._q.execute_all(batches, fence=fence, timeout_s=timeout_s)
@@ -276,6 +300,10 @@ class Kv:
                 return
             request.page_token = response.next_page_token
 
+    def following(self, prefix: Key) -> AbstractAsyncContextManager[PrefixCache]:
+        """Keep a cache of the pairs with a prefix: a mapping that is read without a call."""
+        return following(self._q, prefix)
+
     def _read(
         self, method: str, request: Message, response: type[M], key: bytes, timeout_s: float | None
     ) -> Awaitable[M]:
@@ -304,16 +332,38 @@ class SyncKv(Blocking[Kv]):
     get_many = blocking(Kv.get_many)
     list = iterating(Kv.list)
     scan = iterating(Kv.scan)
+    _following = entering(Kv.following)
+
+    @contextmanager
+    def following(self, prefix: Key) -> Iterator[SyncPrefixCache]:
+        """Keep a cache of the pairs with a prefix, as `Kv.following` does."""
+        with self._following(prefix) as cache:
+            yield SyncPrefixCache(self.thread, cache)
 
 
 def _bytes(key: Key) -> bytes:
-    return key.encode() if isinstance(key, str) else key
+    return as_bytes("key", key)
 
 
-def _operation(step: pb.PutPair | pb.DeletePair | pb.TouchPair) -> pb.PairOperation:
-    names = {pb.PutPair: "put", pb.DeletePair: "delete", pb.TouchPair: "touch"}
-    fields: Any = {names[type(step)]: step}
-    return pb.PairOperation(**fields)
+def _put(field: str, pair: object, ttl_ms: int = 0) -> pb.PutPair:
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise InvalidError(field, f"must be a key and its value, not {pair!r:.60}")
+    key, value = pair
+    return pb.PutPair(
+        key=as_bytes(f"{field}.key", key), value=as_bytes(f"{field}.value", value), ttl_ms=ttl_ms
+    )
+
+
+def _operation(position: int, step: Operation) -> pb.PairOperation:
+    match step:
+        case pb.DeletePair():
+            return pb.PairOperation(delete=step)
+        case pb.TouchPair():
+            return pb.PairOperation(touch=step)
+        case pb.PutPair():
+            return pb.PairOperation(put=step)
+        case _:
+            return pb.PairOperation(put=_put(f"operations[{position}]", step))
 
 
 def _found(response: pb.GetPairResponse, age_ms: int) -> KeyValue | None:

@@ -197,6 +197,25 @@ class Records(Generic[R]):
             return answer()
         raise TypeError(f"{verb} answers {type(answered).__name__}, not {answer.__name__}")
 
+    @overload
+    async def get(
+        self,
+        keys: list[Key] | list[str] | list[int] | list[tuple[str, ...]] | list[R],
+        /,
+        *,
+        stale: bool = False,
+        timeout_s: float | None = None,
+        **more: Any,
+    ) -> list[R | None]: ...
+    @overload
+    async def get(
+        self,
+        /,
+        *key: str | int | tuple[str | int, ...] | Message,
+        stale: bool = False,
+        timeout_s: float | None = None,
+        **more: Any,
+    ) -> R | None: ...
     async def get(
         self, /, *key: Any, stale: bool = False, timeout_s: float | None = None, **more: Any
     ) -> Any:
@@ -292,6 +311,10 @@ class Records(Generic[R]):
             shard_key=None if resource.shard_by else resource.shard_key,
             read=read,
         )
+
+    def _item_of(self, verb: str) -> type[Message] | None:
+        """Return the message of an item of a verb; None: text or bytes."""
+        return self._write(verb).item
 
     def _write(self, verb: str) -> Write:
         found = self._binding.writes.get(verb)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self, TypeVar, Unpack
 
 from google.protobuf.message import Message
 
-from quorate.client.asynchronous import TIMEOUT_S, AsyncClient
+from quorate.client.asynchronous import CONNECT_TIMEOUT_S, TIMEOUT_S, AsyncClient
 from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
 from quorate.client.fencing import Fencing
@@ -70,6 +70,7 @@ class Client(Blocking[AsyncClient]):
         endpoints: str | None = None,
         *,
         timeout_s: float = TIMEOUT_S,
+        connect_timeout_s: float = CONNECT_TIMEOUT_S,
         exactly_once: bool = False,
         tls: Tls | None = None,
         token: str | Path | None = None,
@@ -79,6 +80,7 @@ class Client(Blocking[AsyncClient]):
         q = AsyncClient(
             endpoints,
             timeout_s=timeout_s,
+            connect_timeout_s=connect_timeout_s,
             exactly_once=exactly_once,
             tls=tls,
             token=token,
@@ -92,6 +94,10 @@ class Client(Blocking[AsyncClient]):
         self.brokers: Final = SyncBrokers(self.thread, q.brokers)
         #: Exactly-once sessions that outlive this client, by their names.
         self.sessions: Final = SyncNamedSessions(self.thread, q.sessions)
+
+    def __repr__(self) -> str:
+        """Name the endpoints, and the cluster once a node of it has answered."""
+        return repr(self.asynchronous).replace("AsyncClient", "Client", 1)
 
     def __enter__(self) -> Self:
         return self

@@ -113,6 +113,11 @@ class Topology:
 
     # What is known.
 
+    def __repr__(self) -> str:
+        """Name the endpoints, and the cluster once a node of it has answered."""
+        known = f"cluster {self._cluster_id.hex()}" if self._cluster_id else "not connected"
+        return f"{','.join(self._endpoints)}, {known}"
+
     async def fresh(self, timeout_s: float) -> TopologyResponse:
         """Ask a node for the topology; raises `AttemptError` when no node answers in time."""
         asking = self._ask()

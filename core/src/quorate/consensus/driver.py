@@ -166,16 +166,21 @@ class Driver:
 
     def _apply(self) -> None:
         replica = self.replica
-        # A snapshot may have replaced some of the entries.
-        entries = [entry for entry in self._left if entry.index > replica.applied]
+        entries = self._left
+        if entries:
+            # A snapshot may have replaced some of them.
+            entries = [entry for entry in entries if entry.index > replica.applied]
         entries = entries or replica.take_committed(APPLY_BYTES)
-        count = self._host.apply(entries) if entries else 0
-        self._left = entries[count:]
-        if count:
-            replica.applied_to(entries[count - 1].index)
-            if self._left or replica.has_committed():
-                self.wake()
-        if not self._left and not replica.has_committed():
+        if entries:
+            count = self._host.apply(entries)
+            self._left = entries[count:]
+            if count:
+                replica.applied_to(entries[count - 1].index)
+                if self._left or replica.has_committed():
+                    self.wake()
+        else:
+            self._left = entries
+        if not self._left and (not entries or not replica.has_committed()):
             self._applied_at = replica.log.synced_sequence
 
     def _acknowledges_first(self) -> bool:

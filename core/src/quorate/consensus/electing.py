@@ -46,6 +46,8 @@ class Electing(Following):
             self.set_hard_state(term, None)
             self._verified = 0
         was_follower = self.role == FOLLOWER
+        if self.role == LEADER:
+            self._note_agreed()
         self.set_role(FOLLOWER)
         self.leader = leader
         self._ballot = None

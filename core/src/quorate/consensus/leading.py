@@ -34,11 +34,16 @@ class Leading(Hibernation):
 
     #: When this leader last woke: it could not hear of a majority before.
     _woke_at = float("-inf")
+    #: When this leader last appended an entry of its own, and how long after the one before.
+    _appended_at = float("-inf")
+    _gap = float("inf")
 
     # Replication (section 5.3).
 
     def _append_own(self, kind: EntryKind, payload: bytes) -> Proposed:
         self._be_active()
+        now = self.clock()
+        self._gap, self._appended_at = now - self._appended_at, now
         entry = Entry(self.log.last.index + 1, self.term, kind, payload)
         self.log.append([entry])
         if kind is EntryKind.CONFIG:
@@ -49,27 +54,33 @@ class Leading(Hibernation):
     def send_appends(self) -> None:
         """Send each follower the entries that it can take, and every follower the commit index."""
         untold: list[Progress] = []
+        commit, last_index = self.commit, self.log.last.index
         for follower in self._followers.values():
-            sent = self._send_to(follower)
-            if not sent and follower.sent_commit < self._commit_for(follower):
+            if follower.mode is Mode.REPLICATE and follower.next > last_index:
+                sent = False
+            else:
+                sent = self._send_to(follower)
+            if not sent and follower.sent_commit < commit and follower.sent_commit < follower.match:
                 untold.append(follower)
         self._tell_commit(untold)
 
     def _tell_commit(self, untold: list[Progress]) -> None:
-        """Schedule a heartbeat for the commit index, unless entries carry it first."""
+        """Schedule a heartbeat for the commit index, unless entries carry it first.
+
+        Where entries flow, the next one is awaited for as long as the last one was.
+        """
         if not untold:
             self._news_due = float("inf")
             return
         now = self.clock()
-        self._news_due = min(self._news_due, now + self.timing.news_s)
+        flowing = self._gap if self._gap <= self.timing.flow_s else 0.0
+        self._news_due = min(self._news_due, now + self.timing.news_s + flowing)
         if now >= self._news_due:
             self._news_due = float("inf")
             for follower in untold:
                 self._send_heartbeat(follower)
 
     def _send_to(self, follower: Progress) -> bool:
-        if follower.mode is Mode.REPLICATE and follower.next > self.log.last.index:
-            return False
         if follower.mode is Mode.SNAPSHOT:
             return False
         if self.log.term_of(follower.next - 1) is None:
@@ -212,6 +223,11 @@ class Leading(Hibernation):
             now if peer == self.me else self._heard(peer) for peer in configuration.voters
         )
         return heard[-configuration.majority]
+
+    def _note_agreed(self) -> None:
+        """Note until when a majority was heard, which nobody can tell once this leads no more."""
+        if self._knows_commit():
+            self._agreed = self._majority_seen_at(), self.commit
 
     def _heard(self, peer: Peer) -> float:
         follower = self._followers.get(peer)

@@ -197,8 +197,8 @@ class Replica(Electing):
 
         The moment is minus infinity while it is unknown.
         """
-        if self.role == LEADER and self._knows_commit():
-            self._agreed = self._majority_seen_at(), self.commit
+        if self.role == LEADER:
+            self._note_agreed()
         elif self.resting:
             self._agreed = self.leader_seen_at, self.commit
         return self._agreed

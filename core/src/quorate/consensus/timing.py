@@ -17,6 +17,8 @@ class Timing:
     election_max_s: float = 1.0
     #: How long a commit index waits for entries to carry it.
     news_s: float = 0.0
+    #: Entries that follow each other within this time flow: the next one is waited for longer.
+    flow_s: float = 0.0
     #: A shard rests after this time without traffic; infinite: never.
     rest_s: float = 0.2
 

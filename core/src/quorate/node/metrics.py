@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -21,10 +23,14 @@ from quorate.node.recordings import Recordings
 from quorate.node.replicas import Replicas
 from quorate.node.serving import Serving
 from quorate.node.watching import Watching
+from quorate.observe.history import Totals, summed
 from quorate.observe.metrics import Kind, Metric, MetricCollector, Reading
 from quorate.shards.shard.capacity import FairShare, free_bytes_of
 from quorate.shards.shard.shard import Shard, ShardStatus
 from quorate.storage.engine.port import Engine
+
+#: The methods of clients that read and end.
+_READS: Final = re.compile(r"/(Get|List|Count|Find|Lookup|Range|Read)[A-Za-z]*$")
 
 
 class Replica(NamedTuple):
@@ -61,6 +67,21 @@ def expose(registry: CollectorRegistry, parts: Parts) -> None:
     ProcessCollector(registry=registry)
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
+
+
+def totals(parts: Parts) -> Totals:
+    """Return what the history of a node is made of."""
+    shards = list(parts.replicas.shards.all())
+    calls = parts.serving.calls.durations.items()
+    place = os.statvfs(parts.replicas.directory.path)
+    return Totals(
+        commands=sum(each.counters.entry_commands.total for each in shards),
+        writes=summed(each.counters.durations for each in shards),
+        reads=summed(took for path, took in calls if _READS.search(path)),
+        syncs=summed([parts.replicas.syncs.durations]),
+        disk_free=place.f_bavail * place.f_frsize,
+        disk_size=place.f_blocks * place.f_frsize,
+    )
 
 
 def declared() -> Sequence[plugin.Metric]:

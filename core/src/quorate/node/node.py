@@ -26,7 +26,7 @@ from quorate.node.ground import Ground
 from quorate.node.healing import Healing
 from quorate.node.leader_tasks import LeaderTasks, hand_over
 from quorate.node.members import is_being_removed
-from quorate.node.metrics import Parts, expose
+from quorate.node.metrics import Parts, expose, totals
 from quorate.node.operations import Operations
 from quorate.node.peers import Peers
 from quorate.node.plugin_metrics import PluginMetrics
@@ -41,6 +41,7 @@ from quorate.node.standpoint import Standpoint
 from quorate.node.starts import Starts
 from quorate.node.usage import TenantUsage
 from quorate.node.watching import Watching
+from quorate.observe.history import History
 from quorate.observe.http import Site
 from quorate.plugin.access import Authority
 from quorate.plugin.catalog import Catalog
@@ -174,7 +175,9 @@ class Node:
         self._lifecycle.refusal = lambda: self._serving.gate.closed
         self.peers.on_misplaced = lambda why: self._lifecycle.end(OtherClusterError(why))
         self.peers.on_outdated = self._outdated
-        expose(self.metrics, self._parts())
+        parts = self._parts()
+        expose(self.metrics, parts)
+        self._history: Final = History(self._loop, partial(totals, parts))
         _log_configured(settings, catalog, first_members)
 
     async def start(self) -> None:
@@ -188,7 +191,7 @@ class Node:
         if (certificates := self._ground.certificates) is not None:
             certificates.follow(self._loop)
         self._trust.identities.follow(self._loop)
-        await self._serving.start()
+        await self._serving.start(self._history)
         _log.info(
             "2/5 listening on %s, for other nodes on port %d, metrics and probes on %s, data in %s",
             node.address,
@@ -281,6 +284,7 @@ class Node:
         await self._trust.identities.stop()
         if (certificates := self._ground.certificates) is not None:
             await certificates.stop()
+        self._history.stop()
         await self._replicas.close()
         await self._recordings.close()
         _log.info("stopped")

@@ -3,8 +3,9 @@
 import asyncio
 import ssl
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
-from time import perf_counter
+from time import perf_counter, time
 from types import SimpleNamespace
 from typing import Final, TypeVar
 
@@ -12,6 +13,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
 
+from quorate.observe.history import KEPT_S, History, encoded
 from quorate.observe.http import Answer, HttpServer, Request, Site
 
 T = TypeVar("T")
@@ -48,10 +50,16 @@ class Probes:
         port: int,
         tls: ssl.SSLContext | None = None,
         sites: Mapping[str, Site] | None = None,
+        history: History | None = None,
     ) -> int:
         """Listen, and return the port; raises `OSError` if it cannot."""
         paths = {"/livez": self._livez, "/readyz": self._readyz}
+        if sites:
+            # The first one is for people.
+            paths["/"] = partial(_leads_to, next(iter(sites)))
         sites = {"/metrics": self._metrics, **(sites or {})}
+        if history is not None:
+            sites["/history"] = partial(_history, history)
         self._server = HttpServer(host, port, paths, tls, sites)
         return self._server.port
 
@@ -127,6 +135,20 @@ class Probes:
 
     async def _waited_for(self) -> Sequence[str]:
         return self._missing()
+
+
+def _leads_to(path: str) -> Answer:
+    return Answer(HTTPStatus.FOUND, f"see {path}\n".encode(), headers={"Location": path})
+
+
+def _history(history: History, asked: Request) -> Answer:
+    """Answer with the samples of the last seconds, `last_s` of them, the oldest first."""
+    last = asked.query.get("last_s", f"{KEPT_S:.0f}")
+    if asked.path or not last.isdecimal() or len(last) > 9:
+        text = b"there is /history?last_s=SECONDS\n"
+        return Answer(HTTPStatus.BAD_REQUEST, text)
+    samples = history.since(round(1e3 * (time() - int(last))))
+    return Answer(HTTPStatus.OK, encoded(samples), "application/json")
 
 
 def _is_named(family: str, names: tuple[str, ...]) -> bool:

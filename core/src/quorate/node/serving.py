@@ -20,6 +20,7 @@ from quorate.node.operations import Operations
 from quorate.node.probes import Probes
 from quorate.node.rooms import Rooms
 from quorate.node.watching import Watching
+from quorate.observe.history import History
 from quorate.observe.http import Site
 from quorate.observe.loop_lag import LoopLag
 from quorate.plugin import NodeApi
@@ -171,7 +172,7 @@ class Serving:
             self._watch_service,
         )
 
-    async def start(self) -> None:
+    async def start(self, history: History) -> None:
         """Listen; raises `ServingRefusedError`."""
         node = self._settings.node
         for service in self._services:
@@ -195,10 +196,11 @@ class Serving:
             ) from None
         await self._server.start(reflection=node.reflection)
         self.lag.start()
+        history.start()
         try:
             # The gRPC server comes first: it refuses a host that must not be listened on.
             http_tls = None if certificates is None else certificates.http
-            self._probes.start(node.host, node.http_port, http_tls, self._sites)
+            self._probes.start(node.host, node.http_port, http_tls, self._sites, history)
         except OSError as error:
             raise ServingRefusedError(
                 f"cannot listen on {node.http_address} for metrics and probes: stop the process"

@@ -14,6 +14,9 @@ from quorate.shards.shard.settings import ShardSettings
 #: Room in an entry besides the effects of its largest command and the recorded answer.
 _ENTRY_SLACK: Final = 1 << 20
 _S: Final = 0.001
+#: One caller that writes again as soon as it is answered writes within this time, and one that
+#: waits for a follower to apply does not: its writes come no sooner than news do.
+_FLOW_S: Final = 0.005
 
 
 def entry_bytes(limits: LimitsSection) -> int:
@@ -30,6 +33,7 @@ def shard_settings(settings: Settings) -> ShardSettings:
             election_min_s=timing.election_min_ms * _S,
             election_max_s=timing.election_max_ms * _S,
             news_s=timing.max_linger_ms * _S,
+            flow_s=_FLOW_S,
             rest_s=timing.rest_ms * _S if timing.rest_ms else float("inf"),
         ),
         limits=Limits(entry_bytes=entry_bytes(settings.limits)),

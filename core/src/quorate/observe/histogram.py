@@ -46,6 +46,11 @@ class Histogram:
             self._exemplars[bound] = Exemplar(trace, value, time.time())
 
     @property
+    def counts(self) -> Sequence[int]:
+        """The number of values in each bucket."""
+        return self._counts
+
+    @property
     def exemplars(self) -> Mapping[float, Exemplar]:
         """The newest value with a trace of each bucket that has one, by its upper bound."""
         return self._exemplars

@@ -320,7 +320,8 @@ class _Caller(BaseHTTPRequestHandler):
         fixed = self.server.paths.get(path)
         answer = fixed or self._of_site(path, query, form)
         if answer is None:
-            known = ", ".join([*self.server.paths, *self.server.sites])
+            names = [*self.server.paths, *self.server.sites]
+            known = ", ".join(each for each in names if each != "/")
             self._send(Answer(HTTPStatus.NOT_FOUND, f"there are {known}\n".encode()))
             return
         places = self.server.of_sites if fixed is None else self.server.of_paths

@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 
 from google.protobuf.message import Message
-from pydantic import BaseModel
 
 from quorate.plugin.access import Access, Place
 from quorate.plugin.node import CacheView, Caller, NodeApi, ShardRef
@@ -17,6 +16,7 @@ from quorate.plugin.transaction import Reader, Txn
 if TYPE_CHECKING:
     import click
     from google.protobuf.descriptor import ServiceDescriptor
+    from pydantic import BaseModel
 
 M = TypeVar("M", bound=Message)
 I = TypeVar("I")  # noqa: E741 - the item of a batch, named as in the plugin reference
@@ -113,6 +113,12 @@ class Command(Generic[M]):
     group: str
     #: At least one; the conformance kit executes them.
     examples: tuple[M, ...]
+    #: Its synchronous, deterministic handler, which runs on the leader alone; the result is the
+    #: reply, None an empty one. None: a `DataRoute` has it.
+    apply: Callable[[Txn, M], Message | None] | None = None
+    #: Families that the handler reads and its plugin does not own in the group: families of other
+    #: plugins in the same group, and mirrored ones.
+    reads: tuple[str, ...] = ()
     #: Exactly one of `shard_key` and `items` is set.
     shard_key: Callable[[M], bytes] | None = None
     #: Set for a batch, which the host splits over shards.
@@ -142,14 +148,13 @@ class Command(Generic[M]):
 
 @dataclass(frozen=True, kw_only=True)
 class DataRoute(Generic[M]):
-    """Binds a command to its synchronous, deterministic handler, which runs on the leader alone."""
+    """Binds a command to its handler, where the command does not name it itself."""
 
     #: That of the command.
     message: type[M]
-    #: The handler; its result is the reply, None an empty one.
+    #: As in `Command`.
     apply: Callable[[Txn, M], Message | None]
-    #: Families that the handler reads and its plugin does not own in the group: families of other
-    #: plugins in the same group, and mirrored ones.
+    #: As in `Command`.
     reads: tuple[str, ...] = ()
 
 

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 
 import pluggy
 from google.protobuf.message import Message
-from pydantic import BaseModel
 
 from quorate.plugin import hookspecs
 from quorate.plugin.declarations import (
@@ -34,12 +33,13 @@ from quorate.plugin.markers import PROJECT
 from quorate.plugin.node import NodeApi
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.resource import Derived, Resource, derive
+from quorate.plugin.rows.plugin import Plugin as RowPlugin
+from quorate.plugin.rows.shapes import Misdeclared
 
 _VALUES: Final[dict[str, type[object]]] = {"str": str, "int": int, "bool": bool}
 _CLASSES: Final[dict[str, type[object]]] = {
     "type[M]": Message,
     "type[Message]": Message,
-    "type[BaseModel]": BaseModel,
     "type[object]": object,
 }
 
@@ -64,6 +64,11 @@ def _fits(wanted: str, value: object) -> bool:
         return callable(value)
     if wanted.startswith("tuple["):
         return isinstance(value, tuple)
+    if wanted == "type[BaseModel]":
+        # A client starts without it.
+        from pydantic import BaseModel
+
+        return isinstance(value, type) and issubclass(value, BaseModel)
     if wanted in _CLASSES:
         if not isinstance(value, type) or not issubclass(value, _CLASSES[wanted]):
             return False
@@ -153,17 +158,18 @@ def declare(plugin: Plugin) -> Declared:
     found = [item for hook, kinds in _KINDS.items() for item in hooks.ask(hook, *kinds)]
     resources = _only(Resource, found)
     derived = hooks.derived(resources)
+    commands = (*_only(Command, found), *derived.commands)
     return Declared(
         plugin=plugin,
         groups=_only(RaftGroup, found),
         resources=resources,
         families=(*_only(ColumnFamily, found), *derived.families),
-        commands=(*_only(Command, found), *derived.commands),
-        routes=(*_only(DataRoute, found), *derived.routes),
+        commands=commands,
+        routes=(*_only(DataRoute, found), *_routes(commands)),
         queries=(*_only(Query, found), *derived.queries),
         caches=_only(Cache, found),
         controllers=(*_only(Controller, found), *derived.controllers),
-        timers=_only(Timer, found),
+        timers=(*_only(Timer, found), *derived.timers),
         services=(*_only(GrpcService, found), *derived.services),
         metrics=_only(Metric, found),
         sections=_only(ConfigSection, found),
@@ -174,6 +180,12 @@ def declare(plugin: Plugin) -> Declared:
         problems=(*plugin.problems, *hooks.problems),
         failed=frozenset(hooks.failed),
     )
+
+
+def _routes(commands: Sequence[Command[Any]]) -> Iterator[DataRoute[Any]]:
+    for each in commands:
+        if each.apply is not None:
+            yield DataRoute(message=each.message, apply=each.apply, reads=each.reads)
 
 
 def hook_names() -> tuple[str, ...]:
@@ -193,6 +205,9 @@ class _Hooks:
         self._host.add_hookspecs(hookspecs)
         for name in dir(module):
             self._take(module, name)
+        for app in vars(module).values():
+            if isinstance(app, RowPlugin) and app.module == module.__name__:
+                self._take_all(app)
 
     def ask(self, hook: str, *kinds: type[object]) -> tuple[object, ...]:
         """Call one hook and return those items of its answer that are usable."""
@@ -200,6 +215,9 @@ class _Hooks:
             return ()
         try:
             answer = self._call(hook)
+        except Misdeclared as found:
+            self._fail(hook, found.what, found.fix, found)
+            return ()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a hook raises is reported
             self._fail(
                 hook, f"{hook} raised {type(error).__name__}: {error}", "repair the hook", error
@@ -239,7 +257,19 @@ class _Hooks:
             )
         return answer
 
-    def _take(self, module: ModuleType, name: str) -> None:
+    def _take_all(self, app: RowPlugin) -> None:
+        """Register the hooks of an object that holds a plugin's declarations."""
+        if app.name != self.plugin.name:
+            fix = f"write Plugin({self.plugin.name!r})"
+            self._fail(_ANY, f"its Plugin is named {app.name!r}, and its entry point is not", fix)
+        for name in (_ANY, _LIFESPAN):
+            if name in self.implemented:
+                fix = "leave it to Plugin: app.include(...), @app.lifespan"
+                self._fail(name, f"{name} is declared by the module and by its Plugin", fix)
+            else:
+                self._take(app, name)
+
+    def _take(self, module: object, name: str) -> None:
         """Register an attribute of the module, if it is or was meant to be a hook."""
         function = getattr(module, name)
         options = self._host.parse_hookimpl_opts(module, name)
@@ -263,7 +293,7 @@ class _Hooks:
             self._fail(name, f"{name} is an async function", fix)
         else:
             # Registered alone: pluggy stops at the first implementation that it refuses.
-            alone = ModuleType(module.__name__)
+            alone = ModuleType(self.plugin.name)
             setattr(alone, name, function)
             try:
                 self._host.register(alone, name=name)

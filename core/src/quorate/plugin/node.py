@@ -5,10 +5,18 @@ from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
-from typing import Final, Generic, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeVar,
+    runtime_checkable,
+)
 
 from google.protobuf.message import Message
-from pydantic import BaseModel
 
 from quorate.plugin.access import Access
 from quorate.plugin.outcomes import Rejected
@@ -16,10 +24,14 @@ from quorate.plugin.ports import OpenPort, ServicePort
 from quorate.plugin.transaction import Event
 from quorate.v1.command_pb2 import Command
 
+if TYPE_CHECKING:
+    # A client starts without it.
+    from pydantic import BaseModel
+
 R = TypeVar("R", bound=Message)
 A = TypeVar("A", bound=Message | bytes)
 T = TypeVar("T")
-ModelT = TypeVar("ModelT", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound="BaseModel")
 CacheT = TypeVar("CacheT", bound="CacheView")
 
 #: How new a read is: `linearizable` holds every write that was answered before it, from any node;

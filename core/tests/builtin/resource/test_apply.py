@@ -15,7 +15,9 @@ from quorate.v1.resource_pb2 import (
 )
 
 FAMILY = RESOURCES.family
-HANDLERS = {route.message: route.apply for route in derive("resource", [RESOURCES]).routes}
+HANDLERS = {
+    each.message: each.apply for each in derive("resource", [RESOURCES]).commands if each.apply
+}
 
 
 def put_resources(txn: MemoryTxn, command: PutResources) -> BatchReply:

@@ -19,7 +19,9 @@ from quorate.v1.tenant_pb2 import (
     UpdateTenants,
 )
 
-HANDLERS = {route.message: route.apply for route in derive("tenant", [RESOURCE]).routes}
+HANDLERS = {
+    each.message: each.apply for each in derive("tenant", [RESOURCE]).commands if each.apply
+}
 
 
 def apply_all(txn: MemoryTxn, command: Message) -> BatchReply:

@@ -18,7 +18,7 @@ from quorate.observe.http import Answer, Request
 from quorate.plugin import CliCommand, ConsoleAction, ConsolePage
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import installed
-from quorate.v1 import auth_pb2
+from quorate.v1 import admin_pb2, auth_pb2
 
 TOY = ConsolePage(
     title="Toys",
@@ -86,7 +86,10 @@ def of(toys: Toys, monkeypatch: pytest.MonkeyPatch, auth: Any, section: ConsoleS
         extensions={"cluster.console_pages": {"toy": TOY}},
     )
     status = auth_pb2.AuthStatus(enabled=auth.is_on, caller="ada")
-    asked = SimpleNamespace(call=lambda *_, **__: status, close=lambda: None)
+    topology = admin_pb2.TopologyResponse
+    asked = SimpleNamespace(
+        call=lambda *_, **__: status, close=lambda: None, topology=lambda: topology()
+    )
     monkeypatch.setattr("quorate.client.Client", lambda *_, **__: asked)
     return ConsoleSite(declared, "127.0.0.1:1", None, section)  # type: ignore[arg-type]
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from quorate.cli.console.html import Bad, Link, Page, Share, Trend, document, form, note
+from quorate.cli.console.html import Bad, Link, Page, Share, Trend, form, note
+from quorate.cli.console.layout import Frame, Menu, document
 
 HOSTILE = "<script>alert('x')</script>\"&"
 
 
+def framed(page: Page, menu: Menu = ()) -> str:
+    return document(page, Frame("/console", "", {}, HOSTILE, HOSTILE, menu))
+
+
 def shown(value: object, name: str = "column") -> str:
     page = Page(title="t", tables=[("", [{name: value}])])
-    found = document(page, [], "/console", "")
+    found = framed(page)
     return found[found.index("<tbody>") + len("<tbody><tr>") : found.index("</tr></tbody>")]
 
 
@@ -36,7 +41,7 @@ def test_nothing_of_a_name_is_markup() -> None:
     page = Page(title=HOSTILE, tables=[(HOSTILE, [{HOSTILE: 1}])], head=form({HOSTILE: HOSTILE}))
     menu = [(HOSTILE, [Link(HOSTILE, HOSTILE)])]
 
-    assert document(page, menu, "/console", "").count("<script") == 1
+    assert framed(page, menu).count("<script") == 1
     assert "<script" not in note(HOSTILE)
 
 
@@ -47,12 +52,26 @@ def test_nothing_of_a_name_is_markup() -> None:
         ("n", True, "<td>yes</td>"),
         ("n", None, "<td></td>"),
         ("n", b"\xff", "<td>/w==</td>"),
-        ("at_ms", 1_700_000_000_000, "<td class=number>2023-11-14T22:13:20.000+00:00</td>"),
         ("n", Share(3, 0), "<td>3</td>"),
     ],
 )
 def test_values_are_shown_for_people(name: str, value: object, expected: str) -> None:
     assert shown(value, name) == expected
+
+
+def test_times_have_the_moment_behind_them() -> None:
+    found = shown(1_700_000_000_000, "at_ms")
+
+    assert found.startswith('<td class=number><time datetime="2023-11-14T22:13:20.000+00:00"')
+    assert found.endswith(" ago</time></td>")
+
+
+def test_long_values_are_shown_by_their_beginning() -> None:
+    found = shown("k" * 4_096)
+
+    assert f"<summary>{'k' * 120}…</summary>" in found
+    assert f"<code>{'k' * 4_096}</code>" in found
+    assert len(shown("v" * 1_000_000)) < 20_000
 
 
 def test_shares_and_trends_are_drawn() -> None:

@@ -15,6 +15,7 @@ from quorate.client import RejectedError
 from quorate.observe.http import Request
 from quorate.plugin.catalog import build
 from quorate.plugin.discovery import installed
+from quorate.v1 import admin_pb2
 
 
 class Connection:
@@ -27,8 +28,11 @@ class Connection:
     def close(self) -> None:
         self.closed = True
 
+    def topology(self) -> admin_pb2.TopologyResponse:
+        return admin_pb2.TopologyResponse(cluster_id=b"\x01")
 
-def overview(_: Cluster, client: Connection) -> Page:
+
+def overview(_: Cluster, client: Connection, query: object) -> Page:
     assert not client.closed
     if client.token != "right":
         raise RejectedError("UNAUTHENTICATED", "the token is not known")
@@ -53,7 +57,7 @@ def test_passwords_that_are_wrong_end_no_connection_of_others(
 def test_a_connection_in_use_is_not_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     busy, let = threading.Event(), threading.Event()
 
-    def slow(_: Cluster, client: Connection) -> Page:
+    def slow(_: Cluster, client: Connection, query: object) -> Page:
         if client.token == "operator":
             if busy.is_set():
                 raise RejectedError("UNAUTHENTICATED", "a node does not know the token yet")

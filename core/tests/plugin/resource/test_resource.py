@@ -520,7 +520,9 @@ rpc List(List) Page
         return [(each.id.tenant, each.id.name) async for each in found]
 
     assert run(named()) == ids
-    assert run(records.get("acme", "b1")).id.name == "b1"
+    found = run(records.get("acme", "b1"))
+    assert found is not None
+    assert found.id.name == "b1"
     assert [each and each.id.name for each in run(records.get([ids[2], ("x", "y")]))] == [
         "a1",
         None,

@@ -59,7 +59,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         *families.FAMILIES,
         *resources.RESOURCES,
         resources.REPORT,
-        resources.REPORTING,
         *resources.QUERIES,
         *resources.CONTROLLERS,
         *METRICS,
@@ -72,4 +71,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         ExtensionPoint(name=TYPES, type=ConnectorType),
         *(each.extension for each in SHIPPED),
         Extension(point="cluster.console_pages", name="connector", value=_PAGE),
+        Extension(point="cluster.console_groups", name="connector", value="Connectors"),
     ]

@@ -7,7 +7,6 @@ from quorate.plugin import (
     Access,
     Command,
     Controller,
-    DataRoute,
     Query,
     Remake,
     Resource,
@@ -259,6 +258,8 @@ RESOURCES: Final = (CONNECTOR, TASK, WORKER)
 REPORT: Final = Command(
     message=pb.ReportTasks,
     group=families.GROUP,
+    apply=tasks.report,
+    reads=(BROKERS,),
     shard_key=families.shard_key,
     keys=lambda command: [families.key_of(each.task) for each in command.reports],
     validate=validation.check_reports,
@@ -272,7 +273,6 @@ REPORT: Final = Command(
         ),
     ),
 )
-REPORTING: Final = DataRoute(message=pb.ReportTasks, apply=tasks.report, reads=(BROKERS,))
 
 
 def _query(message: Any, run: Any, *reads: str) -> Query[Any]:

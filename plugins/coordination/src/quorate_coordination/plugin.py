@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quorate.plugin import CliCommand, Declaration, hookimpl
+from quorate.plugin import CliCommand, Declaration, Extension, hookimpl
 
 from quorate_coordination.attachments import ATTACHMENT, ENDED_ONES, ENDING
 from quorate_coordination.families import INDEXES
@@ -35,6 +35,7 @@ def quorate_declarations() -> Sequence[Declaration]:
                 ("lease", "See leases, and end them."),
             )
         ),
+        Extension(point="cluster.console_groups", name="coordination", value="Coordination"),
     ]
 
 

@@ -11,7 +11,6 @@ from quorate.plugin import (
     ColumnFamily,
     Command,
     Controller,
-    DataRoute,
     Items,
     Metric,
     NodeApi,
@@ -144,10 +143,10 @@ COLLECTING: Final = Controller(
 COLLECT_ACTIVITY: Final = Command(
     message=CollectActivity,
     group=GROUP,
+    apply=collect_activity,
     items=Items.of("probes", shard_key=bytes, key=bytes),
     examples=(CollectActivity(probes=[b"probe 1"]),),
 )
-ROUTE: Final = DataRoute(message=CollectActivity, apply=collect_activity)
 LIST_ACTIVITY: Final = Query(
     message=ListActivity, group=GROUP, run=list_activity, order=lambda activity: activity.probe
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from quorate.plugin import CliCommand, Declaration, RaftGroup, hookimpl
+from quorate.plugin import CliCommand, Declaration, Extension, RaftGroup, hookimpl
 
 from quorate_mqtt import activity, resources
 from quorate_mqtt.authorisation import service as authorisation
@@ -36,7 +36,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         *(CREDENTIALS, DELETIONS, LEADERSHIPS, CONNECTION_COUNTS, HEAD_ROWS),
         *(index.FAMILY, activity.FAMILY, *QUOTAS),
         *(duties.HAND_OVER_DUTIES, *quotas.COMMANDS, activity.COLLECT_ACTIVITY),
-        *(duties.ROUTE, *quotas.ROUTES, activity.ROUTE),
         *(authorisation.CHECK_ACCESS, FIND_LOGINS, deletion.FIND_DELETIONS, *session.QUERIES),
         *(FIND_SUBSCRIPTIONS, index.FIND_DUTIES, *quotas.QUERIES, activity.LIST_ACTIVITY),
         *(BLACKLIST_END, RETAINED_EXPIRY, WILL_DELAY, sessions.EXPIRY),
@@ -50,4 +49,8 @@ def quorate_declarations() -> Sequence[Declaration]:
             load=lambda: import_module("quorate_mqtt.cli").mqtt,
         ),
         *(FINALIZERS, deletion.RETAINED),
+        Extension(point="cluster.console_groups", name="mqtt", value="Messaging"),
+        Extension(point="cluster.console_groups", name="mqtt.users", value="Access"),
+        Extension(point="cluster.console_groups", name="mqtt.acl_rules", value="Access"),
+        Extension(point="cluster.console_groups", name="mqtt.blacklist_entries", value="Access"),
     ]

@@ -195,6 +195,13 @@ def test_clients(console: Asking) -> None:
         assert column(
             console.run("shared-group-members", "list", "north", "crew"), "client_id"
         ) == ["lamp"]
+        beside = ("--broker", "b1", "--broker-epoch", str(epoch), "--connection-id", "2")
+        console.run("sessions", "connect", "north", "bell", *beside)
+        assert column(console.run("sessions", "list", "--broker", "b1"), "client_id") == [
+            "bell",
+            "lamp",
+        ]
+        console.run("sessions", "delete", "north", "bell")
         client.sessions.disconnect("north", "lamp", connected.generation)
         wills = until(
             lambda: console.run("will-deliveries", "list", "north", "--assignee", "b1") or None

@@ -66,6 +66,7 @@ def quorate_declarations() -> Sequence[Declaration]:
             load=lambda: import_module("quorate_name_server.cli.rocketmq").rocketmq,
         ),
         Extension(point="cluster.console_pages", name="name_server", value=_PAGE),
+        Extension(point="cluster.console_groups", name="name_server", value="Brokers"),
     ]
 
 

@@ -38,7 +38,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         *families.FAMILIES,
         resources.SUBSCRIPTION_GROUP,
         *resources.COMMANDS,
-        *resources.ROUTES,
         *resources.QUERIES,
         expiry.EXPIRY,
         *tenants.DELETION.queries,
@@ -54,4 +53,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         ),
         tables.EXTENSION,
         Extension(point="cluster.console_pages", name="offset", value=_PAGE),
+        Extension(point="cluster.console_groups", name="offset", value="Messaging"),
     ]

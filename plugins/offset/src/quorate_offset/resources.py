@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any, Final
 
 from google.protobuf.message import Message
-from quorate.plugin import Command, DataRoute, Items, Query, Resource, Verb, keys
+from quorate.plugin import Command, Items, Query, Resource, Verb, keys
 from quorate.plugin.resource import TENANTS
 
 from quorate_offset import expiry
@@ -80,11 +80,14 @@ def _items(field: str, key: Any = None) -> Items[Any, Any]:
     return Items.of(field, shard_key=shard_of, key=key, tenant=attrgetter("tenant"))
 
 
-def _batch(message: Any, field: str, validate: Any, *examples: Message) -> Command[Any]:
+def _batch(message: Any, apply: Any, field: str, validate: Any, *examples: Message) -> Command[Any]:
     """Return the command of a request whose items each name a group."""
     return Command(
         message=message,
         group=GROUP,
+        apply=apply,
+        # What creates rows reads whether their tenant exists.
+        reads=() if message is _DELETE else (TENANTS,),
         items=_items(field),
         validate=validate,
         public=True,
@@ -113,6 +116,7 @@ _LIST: Final = pb.OffsetList(offsets=[pb.PartitionOffset(topic="orders", partiti
 COMMANDS: Final[Sequence[Command[Any]]] = (
     _batch(
         _COMMIT,
+        offsets.commit_offsets,
         "groups",
         validation.check_commits,
         _COMMIT(
@@ -134,12 +138,14 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
     ),
     _batch(
         _FENCE,
+        offsets.fence_groups,
         "fences",
         validation.count_of("fences"),
         _FENCE(fences=[pb.GroupFence(**_BILLING, generation=3)]),
     ),
     _batch(
         pb.SetOffsets,
+        offsets.reset_offsets,
         "resets",
         validation.check_resets,
         pb.SetOffsets(
@@ -155,6 +161,7 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
     ),
     _batch(
         _DELETE,
+        offsets.delete_offsets,
         "deletions",
         validation.count_of("deletions"),
         _DELETE(
@@ -167,18 +174,10 @@ COMMANDS: Final[Sequence[Command[Any]]] = (
     Command(
         message=pb.ExpireGroups,
         group=GROUP,
+        apply=expiry.expire_groups,
         items=_items("groups", key=shard_of),
         examples=(pb.ExpireGroups(groups=[pb.GroupExpiry(**_AUDIT, revision=1 << 20)]),),
     ),
-)
-
-#: A command that creates rows reads whether its tenant exists.
-ROUTES: Final[Sequence[DataRoute[Any]]] = (
-    DataRoute(message=_COMMIT, apply=offsets.commit_offsets, reads=(TENANTS,)),
-    DataRoute(message=_FENCE, apply=offsets.fence_groups, reads=(TENANTS,)),
-    DataRoute(message=pb.SetOffsets, apply=offsets.reset_offsets, reads=(TENANTS,)),
-    DataRoute(message=_DELETE, apply=offsets.delete_offsets),
-    DataRoute(message=pb.ExpireGroups, apply=expiry.expire_groups),
 )
 
 QUERIES: Final[Sequence[Query[Any]]] = (

@@ -66,4 +66,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         ),
         api.TABLES,
         Extension(point="cluster.console_pages", name="loads", value=_PAGE),
+        Extension(point="cluster.console_groups", name="loads", value="Cluster"),
     ]

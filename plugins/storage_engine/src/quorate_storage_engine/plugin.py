@@ -69,4 +69,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         tenants.FINALIZER,
         tenants.TAKES_PART,
         Extension(point="cluster.console_pages", name="engine", value=_PAGE),
+        Extension(point="cluster.console_groups", name="storage_engine", value="Brokers"),
+        Extension(point="cluster.console_groups", name="engine", value="Brokers"),
     ]

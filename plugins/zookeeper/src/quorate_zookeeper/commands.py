@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quorate.plugin import Command, DataRoute, Query, Timer, constant_key
+from quorate.plugin import Command, Query, Timer, constant_key
 
 from quorate_zookeeper.families import GROUP, LIVENESS, REAPING, session_key
 from quorate_zookeeper.sessions import apply as sessions
@@ -35,10 +35,9 @@ _HANDLERS: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
 )
 
 COMMANDS: Final = tuple(
-    Command(message=message, group=GROUP, examples=examples, shard_key=constant_key)
-    for message, _, examples in _HANDLERS
+    Command(message=message, group=GROUP, apply=apply, examples=examples, shard_key=constant_key)
+    for message, apply, examples in _HANDLERS
 )
-ROUTES: Final = tuple(DataRoute(message=message, apply=apply) for message, apply, _ in _HANDLERS)
 QUERIES: Final[tuple[Query[Any], ...]] = (
     Query(message=asked.Find, group=GROUP, run=find, shard_key=constant_key),
     Query(message=asked.CountTree, group=GROUP, run=count_tree, shard_key=constant_key),

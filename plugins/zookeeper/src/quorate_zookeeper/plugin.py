@@ -17,7 +17,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         RaftGroup(name=families.GROUP),
         *families.FAMILIES,
         *commands.COMMANDS,
-        *commands.ROUTES,
         *commands.QUERIES,
         *commands.TIMERS,
         *metrics.METRICS,

@@ -16,8 +16,8 @@ from quorate.plugin import (
     CliCommand,
     ColumnFamily,
     Command,
-    DataRoute,
     Declaration,
+    Extension,
     GrpcService,
     Invalid,
     Reader,
@@ -288,11 +288,11 @@ def quorate_declarations() -> Sequence[Declaration]:
         Command(
             message=pb.SwitchAuth,
             group=GROUP,
+            apply=switch,
             shard_key=lambda _: b"",
             validate=check_switch,
             examples=(_ENABLE, pb.SwitchAuth()),
         ),
-        DataRoute(message=pb.SwitchAuth, apply=switch),
         Cache(
             name="auth.rows",
             group=GROUP,
@@ -312,4 +312,5 @@ def quorate_declarations() -> Sequence[Declaration]:
             help="Manage users, tokens and roles.",
             load=lambda: import_module("quorate.builtin.auth.cli").command,
         ),
+        Extension(point="cluster.console_groups", name="auth", value="Access"),
     ]

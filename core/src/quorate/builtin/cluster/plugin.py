@@ -14,6 +14,7 @@ from quorate.plugin import (
     ColumnFamily,
     ConsolePage,
     Declaration,
+    Extension,
     ExtensionPoint,
     FenceNames,
     hookimpl,
@@ -28,5 +29,8 @@ def quorate_declarations() -> Sequence[Declaration]:
         *(brokers.LIST, *coordinators.QUERIES),
         *(brokers.LIFE, MOVING),
         ExtensionPoint(name="cluster.console_pages", type=ConsolePage),
+        # The group of the menu by the name of a plugin, of a family or of a page.
+        ExtensionPoint(name="cluster.console_groups", type=str),
         ExtensionPoint(name=FENCE_NAMES, type=FenceNames),
+        Extension(point="cluster.console_groups", name="cluster", value="Brokers"),
     ]

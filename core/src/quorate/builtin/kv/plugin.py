@@ -13,7 +13,6 @@ def quorate_declarations() -> Sequence[Declaration]:
     return [
         families.FAMILY,
         *vocabulary.COMMANDS,
-        *vocabulary.ROUTES,
         *vocabulary.QUERIES,
         families.EXPIRY,
         service.KV,

@@ -16,7 +16,7 @@ from quorate.builtin.kv.validation import (
     check_put,
     check_puts,
 )
-from quorate.plugin import Access, Command, DataRoute, Items, Query
+from quorate.plugin import Access, Command, Items, Query
 from quorate.plugin.access import Place
 from quorate.v1 import kv_pb2 as pb
 
@@ -79,10 +79,13 @@ _WRITE: Final = Access(right="write", key="key")
 _COMMITS: Final = Access(right="write", places=_touched)
 
 
-def _single(message: type[Message], shard_key: Any, validate: Any, *examples: Message) -> Any:
+def _single(
+    message: type[Message], apply: Any, shard_key: Any, validate: Any, *examples: Message
+) -> Any:
     return Command(
         message=message,
         group=GROUP,
+        apply=apply,
         shard_key=shard_key,
         keys=_keys_of_commit if message is pb.CommitPairs else _key_of,
         validate=validate,
@@ -92,11 +95,14 @@ def _single(message: type[Message], shard_key: Any, validate: Any, *examples: Me
     )
 
 
-def _batch(message: Any, field: str, shard_key: Any, validate: Any, *examples: Any) -> Any:
+def _batch(
+    message: Any, apply: Any, field: str, shard_key: Any, validate: Any, *examples: Any
+) -> Any:
     """Return a command of many items; one of pairs names each key once."""
     return Command(
         message=message,
         group=GROUP,
+        apply=apply,
         items=Items.of(
             field, shard_key=shard_key, key=attrgetter("key") if field == "pairs" else None
         ),
@@ -109,44 +115,45 @@ def _batch(message: Any, field: str, shard_key: Any, validate: Any, *examples: A
 
 
 COMMANDS: Final[Sequence[Command[Any]]] = (
-    _single(pb.PutPair, _shard_of, check_put, _PUT, _LEASE, _ABSENT),
-    _batch(pb.PutPairs, "pairs", _shard_of, check_puts, _LEASE, _PUT, _ABSENT),
-    _single(pb.TouchPair, _shard_of, check_named, _TOUCH),
+    _single(pb.PutPair, apply.put_pair, _shard_of, check_put, _PUT, _LEASE, _ABSENT),
+    _batch(pb.PutPairs, apply.put_pairs, "pairs", _shard_of, check_puts, _LEASE, _PUT, _ABSENT),
+    _single(pb.TouchPair, apply.touch_pair, _shard_of, check_named, _TOUCH),
     _batch(
-        pb.TouchPairs, "pairs", _shard_of, check_all_named, pb.TouchPair(key=b"brokers/1"), _TOUCH
+        pb.TouchPairs,
+        apply.touch_pairs,
+        "pairs",
+        _shard_of,
+        check_all_named,
+        pb.TouchPair(key=b"brokers/1"),
+        _TOUCH,
     ),
-    _single(pb.DeletePair, _shard_of, check_named, _DELETE),
+    _single(pb.DeletePair, apply.delete_pair, _shard_of, check_named, _DELETE),
     _batch(
         pb.DeletePairs,
+        apply.delete_pairs,
         "pairs",
         _shard_of,
         check_all_named,
         _DELETE,
         pb.DeletePair(key=b"brokers/9"),
     ),
-    _single(pb.CommitPairs, _shard_of_commit, check_commit, _COMMIT, _RENEWAL),
-    _batch(pb.CommitPairsBatch, "transactions", _shard_of_commit, check_commits, _COMMIT, _RENEWAL),
+    _single(pb.CommitPairs, apply.commit_pairs, _shard_of_commit, check_commit, _COMMIT, _RENEWAL),
+    _batch(
+        pb.CommitPairsBatch,
+        apply.commit_pairs_batch,
+        "transactions",
+        _shard_of_commit,
+        check_commits,
+        _COMMIT,
+        _RENEWAL,
+    ),
     Command(
         message=pb.ExpirePairs,
         group=GROUP,
+        apply=apply.expire_pairs,
         items=Items.of("keys", shard_key=shard_of, key=bytes),
         examples=(pb.ExpirePairs(keys=[b"locks/leader"]),),
     ),
-)
-
-ROUTES: Final[Sequence[DataRoute[Any]]] = tuple(
-    DataRoute(message=message, apply=handler)
-    for message, handler in (
-        (pb.PutPair, apply.put_pair),
-        (pb.PutPairs, apply.put_pairs),
-        (pb.DeletePair, apply.delete_pair),
-        (pb.DeletePairs, apply.delete_pairs),
-        (pb.TouchPair, apply.touch_pair),
-        (pb.TouchPairs, apply.touch_pairs),
-        (pb.CommitPairs, apply.commit_pairs),
-        (pb.CommitPairsBatch, apply.commit_pairs_batch),
-        (pb.ExpirePairs, apply.expire_pairs),
-    )
 )
 
 QUERIES: Final[Sequence[Query[Any]]] = (

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from quorate.plugin import Declaration, Invalid, Resource, Verb, hookimpl
+from quorate.plugin import Declaration, Extension, Invalid, Resource, Verb, hookimpl
 from quorate.plugin.checking import check_bytes, check_longest
 from quorate.v1 import resource_pb2 as pb
 
@@ -60,4 +60,7 @@ RESOURCES: Final = Resource(
 
 @hookimpl
 def quorate_declarations() -> Sequence[Declaration]:
-    return [RESOURCES]
+    return [
+        RESOURCES,
+        Extension(point="cluster.console_groups", name="resource", value="Tenants"),
+    ]

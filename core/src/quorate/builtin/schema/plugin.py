@@ -11,6 +11,7 @@ from quorate.plugin import (
     Access,
     ColumnFamily,
     Declaration,
+    Extension,
     Invalid,
     NodeApi,
     Remake,
@@ -147,4 +148,5 @@ def quorate_declarations() -> Sequence[Declaration]:
         ColumnFamily(name=VERSIONS, group=GROUP, row=pb.SchemaVersion),
         ColumnFamily(name=BOUND, group=GROUP),
         *QUERIES,
+        Extension(point="cluster.console_groups", name="schema", value="Messaging"),
     ]

@@ -9,6 +9,7 @@ from quorate.plugin import (
     Access,
     CliCommand,
     Declaration,
+    Extension,
     ExtensionPoint,
     Invalid,
     NodeApi,
@@ -205,4 +206,5 @@ def quorate_declarations() -> Sequence[Declaration]:
             load=lambda: import_module("quorate.builtin.tenant.cli").tenant,
         ),
         ExtensionPoint(name=CASCADES, type=TenantCascade),
+        Extension(point="cluster.console_groups", name="tenant", value="Tenants"),
     ]

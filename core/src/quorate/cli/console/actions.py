@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from quorate.cli.console.html import Link, Links, Page, anchor, confirmation_form, form, note
 from quorate.cli.console.printed import Commands, Words, line_of
-from quorate.cli.terminal import line_of as one_line
+from quorate.cli.console.tables import plain
+from quorate.cli.tables import line_of as one_line
 from quorate.observe.http import Request
 from quorate.plugin import ConsoleAction
 from quorate.v1 import auth_pb2
@@ -267,5 +268,5 @@ def _values(words: Words, query: Mapping[str, str]) -> dict[str, str]:
 def _link(verb: str, path: str, action: ConsoleAction, row: Row) -> Link:
     """Return a link to the page of an action, filled in with the columns of a row."""
     words = Words(action.command)
-    named = {name: row[name] for name in words.names if row.get(name)}
-    return Link(verb.replace("-", " "), path, {name: str(each) for name, each in named.items()})
+    named = {name: plain(row[name]) for name in words.names if row.get(name)}
+    return Link(verb.replace("-", " "), path, named)

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, MutableSequence, Sequence
+from collections.abc import Container, Iterator, Mapping, MutableSequence, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.cli.console.actions import Actions
-from quorate.cli.console.html import Bad, Link, Page, Share, Strong, Trend, note
-from quorate.cli.doctor import NAMES, gather, of_cluster
+from quorate.cli.console.html import Bad, Link, Moment, Page, Share, Strong, Trend, anchor, note
+from quorate.cli.console.samples import (
+    RANGES,
+    Samples,
+    charts,
+    disk_rows,
+    disk_text,
+    range_of,
+    ranges,
+    samples_of,
+)
+from quorate.cli.console.words import titled
+from quorate.cli.doctor import NAMES, Finding, gather, of_cluster
+from quorate.cli.placements import placement
 from quorate.cli.samples import samples_in, texts_of
 from quorate.cli.status import ClusterView, view_of
 from quorate.cli.statuses import (
+    Silent,
+    Status,
     controller_rows,
     look,
     name_of,
@@ -36,8 +51,9 @@ _RECENT_S: Final = 60.0
 #: A map of more nodes would be too wide.
 _COLUMNS: Final = 12
 _TIMERS: Final = "quorate_timer_next_seconds"
-#: An alarm is about what has failed.
-_MORE: Final = "What to do lists quotas, certificates, disks and settings that want attention, too."
+_LEADER: Final = "leader"
+#: Maximum number of shards of a node that the map shows.
+_CHIPS: Final = 120
 #: The fields of a replica's report, by the columns of its table.
 _REPLICA_COLUMNS: Final = {
     "role": "role",
@@ -55,32 +71,145 @@ _LATE_S: Final = 5.0
 class Cluster:
     """The pages about the cluster; keeps the last view, so that they can show rates."""
 
-    def __init__(self, actions: Actions) -> None:
+    def __init__(self, actions: Actions, root: str) -> None:
         self._actions: Final = actions
+        self._root: Final = root
         self._before: ClusterView | None = None
         self._rates: Final[defaultdict[str, MutableSequence[float]]] = defaultdict(
             lambda: deque(maxlen=_TREND)
         )
 
-    def overview(self, client: Client) -> Page:
-        """Show alarms, shards on a map of the nodes, and the nodes."""
-        view = self._look(client)
-        nodes = [
-            {**row, "state": row["state"] if row["state"] == "ready" else Bad(row["state"])}
-            for row in view.rows["nodes"]
-        ]
+    def overview(self, client: Client, query: Mapping[str, str]) -> Page:
+        """Show whether the cluster is well, what it does, and its nodes and shards."""
+        chosen = range_of(query)
+        view, statuses = self._look(client)
+        ask = client.asynchronous
+        samples = client.thread.run(samples_of(ask, statuses, RANGES[chosen]))
+        findings = list(of_cluster(client.thread.run(gather(ask, NAMES))))
+        nodes = self._nodes(view, samples)
         ready = {str(row["node"]): row["state"] == "ready" for row in view.rows["nodes"]}
         shards = [self._shard(row, ready) for row in view.rows["shards"]]
-        alarms = [{**row, "alarm": Bad(row["alarm"])} for row in view.rows["alarms"]]
-        foot = "" if alarms else note(f"There are no alarms. {_MORE}")
         tables: Tables = [
-            ("Alarms", alarms),
-            ("Shards", shards),
+            ("What to do", [_finding(each, ready) for each in findings]),
             ("Nodes", self._actions.offered(nodes, "drain", "undrain")),
+            ("Shards", shards),
         ]
-        return Page(title="Cluster", tables=tables, foot=foot)
+        lead = (
+            _verdict(view, len(findings)) + ranges(chosen, "", self._root) + charts(samples, chosen)
+        )
+        return Page(title="Overview", tables=tables, lead=lead)
 
-    def _look(self, client: Client) -> ClusterView:
+    def _nodes(self, view: ClusterView, samples: Samples) -> list[Row]:
+        disks = {node: (used, size) for node, used, size in disk_rows(samples)}
+        rows: list[Row] = []
+        for row in view.rows["nodes"]:
+            name = str(row["node"])
+            used, size = disks.get(name, (0, 0))
+            rows.append(
+                {
+                    "node": Link(name, f"nodes/{name}"),
+                    "state": row["state"] if row["state"] == "ready" else Bad(row["state"]),
+                    "disk_gb": Share(round(used / 1e9, 1), round(size / 1e9, 1)) if size else "",
+                    **{each: row[each] for each in ("hosts", "leads", "machine", "version")},
+                    "address": row["address"],
+                }
+            )
+        return rows
+
+    def map(self, client: Client) -> Page:
+        """Show the nodes by their zones, each with the replicas that it holds."""
+        view, _ = self._look(client)
+        placed = client.thread.run(placement(client.asynchronous))
+        zones: defaultdict[str, list[str]] = defaultdict(list)
+        zone_of = {each.node: each.zone for each in placed.nodes}
+        for row in view.rows["nodes"]:
+            zones[zone_of.get(str(row["node"]), "")].append(self._on_map(row, view))
+        lead = "".join(
+            f"<h2>{escape(f'Zone {zone}' if zone else 'No zone')}</h2>"
+            f'<div class="nodes">{"".join(nodes)}</div>'
+            for zone, nodes in sorted(zones.items())
+        )
+        text = "A shard with a thick border is led by that node; one in red is behind."
+        return Page(title="Map", tables=[], lead=note(text) + lead)
+
+    def _on_map(self, row: Row, view: ClusterView) -> str:
+        node, well = str(row["node"]), row["state"] == "ready"
+        chips = []
+        for shard in view.rows["shards"]:
+            place = _place(shard, node, well=well)
+            if place == "":
+                continue
+            kind = "bad" if isinstance(place, Bad) else "leads" if place == Strong(_LEADER) else ""
+            name = str(shard["shard"])
+            chips.append(f'<li class="{kind}">{anchor(Link(name, f"shards/{name}"), self._root)}')
+        more = f"<li>and {len(chips) - _CHIPS:,} more" if len(chips) > _CHIPS else ""
+        state = escape(str(row["state"]))
+        said = f"<p>{state}</p>" if well else f'<p class="verdict bad">⚠ {state}</p>'
+        return (
+            f"<section><h3>{anchor(Link(node, f'nodes/{node}'), self._root)}</h3>{said}"
+            f'<ul class="chips">{"".join(chips[:_CHIPS])}{more}</ul></section>'
+        )
+
+    def node(self, client: Client, name: str, query: Mapping[str, str]) -> Page | None:
+        """Show what a node is, does and holds, if there is one of that name."""
+        chosen = range_of(query)
+        topology, statuses = client.thread.run(look(client.asynchronous))
+        if name not in statuses:
+            return None
+        status = statuses[name]
+        view = view_of(topology, statuses, at_s=time.monotonic())
+        alarms = [
+            {"alarm": Bad(row["alarm"])} for row in view.rows["alarms"] if row["node"] == name
+        ]
+        row: Any = next(each for each in view.rows["nodes"] if each["node"] == name)
+        if isinstance(status, Silent):
+            text = f"{name} {status}. What it holds is known from the others alone."
+            held = [
+                {"shard": Link(each, f"shards/{each}")}
+                for each in (name_of(place) for place in topology.shards if name in place.nodes)
+            ]
+            tables: Tables = [("Alarms", alarms), ("Shards", held)]
+            return Page(
+                title=f"Node {name}",
+                tables=tables,
+                lead=f'<p class="verdict bad">{escape(text)}</p>',
+            )
+        one = {name: status}
+        samples = client.thread.run(samples_of(client.asynchronous, one, RANGES[chosen]))
+        facts: Row = {
+            "state": row["state"] if row["state"] == "ready" else Bad(row["state"]),
+            "started": Moment(status.started_at_ms),
+            "version": status.version,
+            "address": status.address,
+            "HTTP": status.http_address,
+            "machine": status.machine,
+            "disk": next((disk_text(*each[1:]) for each in disk_rows(samples)), ""),
+            "plugins": ", ".join(f"{each.name} {each.version}" for each in status.plugins),
+        }
+        replicas = [
+            {
+                "shard": Link(each.shard, f"shards/{each.shard}"),
+                "role": Strong(each.role) if each.role == _LEADER else each.role,
+                "problem": Bad(each.stopped) if each.stopped else "",
+                "term": each.term,
+                "applied": each.applied_index,
+                "queued": each.queued,
+                "log_bytes": each.log_bytes,
+            }
+            for each in status.shards
+        ]
+        broken = [{"shard": each.shard, "error": Bad(each.error)} for each in status.broken]
+        lead = ranges(chosen, f"nodes/{name}", self._root) + charts(samples, chosen)
+        tables = [
+            ("Alarms", alarms),
+            ("The node", [{"what": titled(each), "value": value} for each, value in facts.items()]),
+            ("Broken replicas", broken),
+            ("Replicas", replicas),
+            ("Controllers", list(controller_rows(one))),
+        ]
+        return Page(title=f"Node {name}", tables=tables, lead=lead)
+
+    def _look(self, client: Client) -> tuple[ClusterView, Mapping[str, Status]]:
         topology, statuses = client.thread.run(look(client.asynchronous))
         now, before = time.monotonic(), self._before
         if before is not None and now - before.at_s > _RECENT_S:
@@ -93,7 +222,7 @@ class Cluster:
                 rate: Any = row["commands_per_s"]
                 if rate is not None:
                     self._rates[str(row["shard"])].append(rate)
-        return view
+        return view, statuses
 
     def _shard(self, row: Mapping[str, Any], ready: Mapping[str, bool]) -> Row:
         name = str(row["shard"])
@@ -138,7 +267,7 @@ class Cluster:
             shown = "?" if lag is None else lag
             rows.append(
                 {
-                    "node": each.node,
+                    "node": Link(each.node, f"nodes/{each.node}"),
                     **{
                         name: "?" if report is None else getattr(report, field)
                         for name, field in _REPLICA_COLUMNS.items()
@@ -158,11 +287,11 @@ class Cluster:
     def alarms(client: Client) -> Page:
         """Show the problems of the cluster and their fixes."""
         found = [
-            {"where": each.where, "found": Bad(each.found), "what to do": each.advice}
+            _finding(each, {node.node for node in client.topology().nodes})
             for each in of_cluster(client.thread.run(gather(client.asynchronous, NAMES)))
         ]
-        foot = "" if found else note("Nothing to do.")
-        return Page(title="What to do", tables=[("", found)], foot=foot)
+        text = "Nothing to do: no replica lags, no disk, quota or certificate nears its end."
+        return Page(title="What to do", tables=[("", found)], empty=note(text))
 
     def controllers(self, client: Client) -> Page:
         """Show controllers, failing ones first, and when timers are due."""
@@ -203,13 +332,37 @@ class Cluster:
             }
             for (full, row), more in zip(rows, offered, strict=True)
         ]
-        return Page(title="Quotas", tables=[("", shown)])
+        text = "No tenant and no user has a quota."
+        how = "<p><code>quorate tenant quotas put --help</code> tells how to set one.</p>"
+        return Page(title="Quotas in use", tables=[("", shown)], empty=note(text) + how)
+
+
+def _verdict(view: ClusterView, findings: int) -> str:
+    """Say in a sentence whether the cluster is well."""
+    nodes, shards = view.rows["nodes"], view.rows["shards"]
+    ready = sum(row["state"] == "ready" for row in nodes)
+    led = sum(row["leader"] is not None for row in shards)
+    counts = f"{ready} of {len(nodes)} nodes are ready, {led} of {len(shards)} shards have a leader"
+    alarms = len(view.rows["alarms"])
+    if ready == len(nodes) and not alarms and not findings:
+        return f'<p class="verdict">All is well: {counts}.</p>'
+    things = "1 thing wants" if findings == 1 else f"{findings} things want"
+    failing = ready < len(nodes) or bool(alarms)
+    kind, word = (" bad", "⚠ Not well") if failing else ("", "Well, but")
+    return f'<p class="verdict{kind}">{word}: {things} attention; {counts}.</p>'
+
+
+def _finding(found: Finding, nodes: Container[str]) -> Row:
+    where: object = found.where
+    if found.where in nodes:
+        where = Link(found.where, f"nodes/{found.where}")
+    return {"where": where, "found": Bad(found.found), "what to do": found.advice}
 
 
 def _place(row: Mapping[str, Any], node: str, *, well: bool) -> object:
     """Return the role of a node in a shard: leader, the lag of a follower, or ""."""
     if node == row["leader"]:
-        return Strong("leader")
+        return Strong(_LEADER)
     if node not in row["nodes"]:
         return ""
     lag = row["lag"].get(node)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from urllib.parse import quote, urlencode
 
+from quorate.cli.console.words import ago, titled
 from quorate.observe.thresholds import FULL
 from quorate.plugin.console import time_text
 
 #: How much of a value a cell shows.
-_SHOWN = 400
+_SHOWN = 120
+#: How much of it is behind that.
+_WHOLE = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,13 @@ class Strong:
     value: object
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time, in ms since 1970."""
+
+    ms: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """A page; its part above the tables is not refreshed while it is open."""
@@ -70,36 +80,11 @@ class Page:
     title: str
     tables: Sequence[tuple[str, Sequence[Mapping[str, object]]]]
     head: str = ""
+    #: Refreshed, above and below the tables.
+    lead: str = ""
     foot: str = ""
-
-
-def document(page: Page, menu: Iterable[tuple[str, Iterable[Link]]], root: str, here: str) -> str:
-    """Return a whole document with a menu of titles and links."""
-    tables = "".join(_table(title, rows, root) for title, rows in page.tables)
-    script = f'<script src="{root}/renew.js" defer></script>' if page.renewed else ""
-    nothing = "" if page.head or page.foot else "<p>Nothing.</p>"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{escape(page.title)} - Quorate</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="{root}/style.css">
-{script}
-</head>
-<body>
-<a class="skip" href="#main">Skip to the page</a>
-<a class="menu" href="#menu">All pages</a>
-<nav id="menu" aria-label="Pages">{"".join(_menu(menu, root, here))}</nav>
-<main id="main" tabindex="-1">
-<h1>{escape(page.title)}</h1>
-{page.head}
-<div id="live" aria-live="off">{tables or nothing}{page.foot}</div>
-</main>
-</body>
-</html>
-"""
+    #: What would be here, and how to get it.
+    empty: str = ""
 
 
 def note(text: str) -> str:
@@ -107,14 +92,37 @@ def note(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def form(fields: Mapping[str, str], required: Container[str] = (), button: str = "Show") -> str:
-    """Return a form that requests the same page with the values of its fields."""
+def form(
+    fields: Mapping[str, str],
+    required: Container[str] = (),
+    button: str = "Show",
+    choices: Mapping[str, Iterable[str]] | None = None,
+) -> str:
+    """Return a form that requests the same page with the values of its fields.
+
+    A field with choices is a list to choose from.
+    """
     inputs = "".join(
-        f'<label>{escape(name.replace("_", " "))} <input name="{escape(name)}"'
-        f' value="{escape(value)}"{" required" if name in required else ""}></label> '
+        f"<label>{escape(titled(name))} "
+        + (
+            _select(name, value, choices[name])
+            if choices and name in choices
+            else f'<input name="{escape(name)}" value="{escape(value)}"'
+            f"{' required' if name in required else ''}>"
+        )
+        + "</label> "
         for name, value in fields.items()
     )
     return f'<form method="get">{inputs}<button>{escape(button)}</button></form>' if inputs else ""
+
+
+def _select(name: str, value: str, choices: Iterable[str]) -> str:
+    options = "".join(
+        f'<option value="{escape(each)}"{" selected" if each == value else ""}>'
+        f"{escape(titled(each)) or 'Any'}</option>"
+        for each in ("", *choices)
+    )
+    return f'<select name="{escape(name)}">{options}</select>'
 
 
 def confirmation_form(fields: Mapping[str, str], button: str = "Do it") -> str:
@@ -134,30 +142,8 @@ def anchor(link: Link, root: str, *, current: bool = False) -> str:
     return f'<a href="{href}"{mark}>{escape(link.text)}</a>'
 
 
-def _menu(menu: Iterable[tuple[str, Iterable[Link]]], root: str, here: str) -> Iterator[str]:
-    for title, links in menu:
-        items = "".join(
-            f"<li>{anchor(link, root, current=link.path == here)}</li>" for link in links
-        )
-        yield f"<h2>{escape(title)}</h2><ul>{items}</ul>"
-
-
-def _table(title: str, rows: Sequence[Mapping[str, object]], root: str) -> str:
-    if not rows:
-        return ""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    head = "".join(f'<th scope="col">{escape(name.replace("_", " "))}</th>' for name in columns)
-    body = "".join(
-        f"<tr>{''.join(_cell(name, row.get(name), root) for name in columns)}</tr>" for row in rows
-    )
-    caption = f"<caption>{escape(title)}</caption>" if title else ""
-    return (
-        f'<div class="wide"><table>{caption}<thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _cell(name: str, value: object, root: str) -> str:
+def cell(name: str, value: object, root: str) -> str:
+    """Return a cell of a table."""
     bad = isinstance(value, Bad)
     kind = "bad" if bad else "number" if isinstance(value, (int, float)) else ""
     if isinstance(value, bool):
@@ -170,22 +156,46 @@ def _cell(name: str, value: object, root: str) -> str:
 def _shown(name: str, value: object, root: str) -> str:
     match value:
         case Bad(inner):
-            return f'<span aria-label="look at this">⚠</span> {_shown(name, inner, root)}'
+            return (
+                f'<span role="img" aria-label="look at this">⚠</span> {_shown(name, inner, root)}'
+            )
         case Strong(inner):
             return f"<strong>{_shown(name, inner, root)}</strong>"
         case Link():
-            return anchor(value, root)
+            return anchor(value, root) if len(value.text) <= _SHOWN else _long(value, root)
         case Links(links):
             return " · ".join(anchor(each, root) for each in links)
         case Share(used, of):
             text = f"{used:,.10g} of {of:,.10g}" if of else f"{used:,.10g}"
-            return f"{_meter(used / of)} {text}" if of else text
+            return f"{meter(used / of, text)} {text}" if of else text
         case Trend(values):
             return f"{_line(values)} {values[-1]:,.10g}" if values else ""
+        case Moment(ms):
+            return moment(ms)
         case int() if name.endswith("_ms") and value > 1 << 40:
-            return escape(time_text(value))
+            return moment(value)
     text = text_of(value)
-    return escape(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    if len(text) <= _SHOWN:
+        return escape(text)
+    # The whole is behind its beginning.
+    more = f" and {len(text) - _WHOLE:,} more characters" if len(text) > _WHOLE else ""
+    return (
+        f"<details><summary>{escape(text[:_SHOWN])}…</summary>"
+        f"<code>{escape(text[:_WHOLE])}</code>{more}</details>"
+    )
+
+
+def _long(link: Link, root: str) -> str:
+    """Return a link with a long name: its beginning, and the whole behind it."""
+    short = anchor(Link(f"{link.text[:_SHOWN]}…", link.path, link.query), root)
+    whole = f"<details><summary>all</summary><code>{escape(link.text[:_WHOLE])}</code></details>"
+    return f'<div class="long">{short}{whole}</div>'
+
+
+def moment(ms: float) -> str:
+    """Return how long ago a moment was, with the moment behind it."""
+    exact = escape(time_text(round(ms)))
+    return f'<time datetime="{exact}" title="{exact}">{escape(ago(ms))}</time>'
 
 
 def text_of(value: object) -> str:
@@ -214,8 +224,12 @@ def text_of(value: object) -> str:
     return str(value)
 
 
-def _meter(share: float) -> str:
-    return f'<meter max="1" high="{FULL}" optimum="0" value="{min(share, 1):.3f}"></meter>'
+def meter(share: float, text: str) -> str:
+    """Return a bar that shows a share."""
+    return (
+        f'<meter max="1" high="{FULL}" optimum="0" value="{min(share, 1):.3f}"'
+        f' aria-label="{escape(text)}"></meter>'
+    )
 
 
 def _line(values: Sequence[float]) -> str:
@@ -224,4 +238,5 @@ def _line(values: Sequence[float]) -> str:
     points = " ".join(
         f"{place * step:.1f},{18 - 16 * value / most:.1f}" for place, value in enumerate(values)
     )
-    return f'<svg viewBox="0 0 80 20" aria-hidden="true"><polyline points="{points}"/></svg>'
+    line = f'<polyline points="{points}"/>'
+    return f'<svg class="line" viewBox="0 0 80 20" aria-hidden="true">{line}</svg>'

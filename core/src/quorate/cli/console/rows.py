@@ -1,8 +1,8 @@
-"""The pages of resources: their rows, found by the fields that their services filter by."""
+"""The pages of resources: lists, found by the fields that their services filter by, and rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +10,10 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from quorate.cli.console.activity import query_of
 from quorate.cli.console.html import Bad, Link, Page, anchor, form, note
+from quorate.cli.console.links import Kind, References
+from quorate.cli.console.words import titled
 from quorate.cli.records import PAGING
+from quorate.client.errors import QuorateError, RejectedError
 from quorate.plugin.console import columns_of, words_of
 from quorate.plugin.resource import Resource, bind
 from quorate.plugin.resource.binding import TOKEN, Binding, plural, spaced
@@ -18,8 +21,12 @@ from quorate.plugin.resource.binding import TOKEN, Binding, plural, spaced
 if TYPE_CHECKING:
     from quorate.client import Client
 
+Row = Mapping[str, object]
+
 #: How many rows a page has.
 ROWS: Final = 100
+#: How many rows of each kind the page of a row shows of those that belong to it.
+_BELOW: Final = 5
 #: The field of a query that says where a page begins.
 _PAGE: Final = "page"
 #: Values of states that need an operator's attention.
@@ -28,43 +35,179 @@ _BAD: Final = frozenset({"failed", "error", "fenced", "offline", "unavailable", 
 
 def title_of(resource: Resource[Any]) -> str:
     """Return the plural name of the rows of a resource."""
-    return spaced(plural(resource.row.DESCRIPTOR.name))
+    return titled(spaced(plural(resource.row.DESCRIPTOR.name)))
 
 
-def rows_page(client: Client, resource: Resource[Any], query: Mapping[str, str], root: str) -> Page:
-    """Show a page of the rows that a query asks for."""
-    binding = bind(resource)
-    title = title_of(resource).capitalize()
-    if "List" not in binding.asked:
-        return Page(title=title, tables=[], head=note("They are not listed."))
-    [read, *_] = binding.asked["List"]
-    assert read.rows is not None
-    fields = {each.name: each for each in read.request.DESCRIPTOR.fields if _is_plain(each)}
-    head = form({name: query.get(name, "") for name in fields})
-    request: Any = read.request()
-    for name, field in fields.items():
-        if text := query.get(name):
-            try:
-                setattr(request, name, _value(field, text))
-            except ValueError:
-                return Page(title=title, tables=[], head=head + note(f"{name} is not {text!r}."))
-    missing = [name for name in resource.key[:1] if name in fields and not query.get(name)]
-    paged = "page_size" in request.DESCRIPTOR.fields_by_name
-    if paged:
-        request.page_size = ROWS
-        if token := query.get(_PAGE):
-            request.page_token = _token(request, token)
-    path = f"/{resource.service.full_name}/{read.method}"
-    found: Any = client.call(path, request, read.response, read=True)
-    rows = [_row(binding, each) for each in islice(getattr(found, read.rows.name), ROWS)]
-    foot = ""
-    if paged and (token := getattr(found, TOKEN)):
-        text = token.hex() if isinstance(token, bytes) else token
-        more = Link("More", resource.family.replace(".", "/"), {**query, _PAGE: text})
-        foot = f"<p>{anchor(more, root)}</p>"
-    elif not rows and missing:
-        foot = note(f"Give a {missing[0]} to look for.")
-    return Page(title=title, tables=[("", rows)], head=head, foot=foot)
+class RowPages:
+    """The lists and the rows of all resources, which lead to each other."""
+
+    def __init__(self, references: References, root: str) -> None:
+        self._references: Final = references
+        self._root: Final = root
+
+    def list(self, client: Client, resource: Resource[Any], query: Mapping[str, str]) -> Page:
+        """Show a page of the rows that a query asks for."""
+        binding, title = bind(resource), title_of(resource)
+        if "List" not in binding.asked:
+            return Page(title=title, tables=[], head=note("They are not listed."))
+        fields = _fields(binding)
+        head = form(
+            {name: query.get(name, "") for name in fields},
+            choices={name: each for name, field in fields.items() if (each := _choices(field))},
+        )
+        given = {name: text for name in fields if (text := query.get(name))}
+        try:
+            rows, token = self.rows(client, binding, given, ROWS, query.get(_PAGE, ""))
+        except ValueError as error:
+            return Page(title=title, tables=[], head=head + note(str(error)))
+        except RejectedError as error:
+            missing = [each for each in binding.parts[:1] if each in fields and not query.get(each)]
+            if error.code != "INVALID_ARGUMENT" or not missing:
+                raise
+            rows, token = [], ""
+        foot = ""
+        if token:
+            more = Link("More", resource.family.replace(".", "/"), {**query, _PAGE: token})
+            foot = f"<p>{anchor(more, self._root)}</p>"
+        empty = self._empty(binding, title, query, fields)
+        return Page(title=title, tables=[("", rows)], head=head, foot=foot, empty=empty)
+
+    def rows(
+        self, client: Client, binding: Binding, given: Mapping[str, str], most: int, page: str = ""
+    ) -> tuple[Sequence[Row], str]:
+        """Return rows, and where the next page begins; raises `ValueError` for a condition."""
+        [read, *_] = binding.asked["List"]
+        assert read.rows is not None
+        request: Any = read.request()
+        fields = read.request.DESCRIPTOR.fields_by_name
+        for name, text in given.items():
+            _set(request, fields[name], text)
+        paged = "page_size" in fields
+        if paged:
+            request.page_size = most
+            if page:
+                request.page_token = _token(request, page)
+        path = f"/{binding.resource.service.full_name}/{read.method}"
+        found: Any = client.call(path, request, read.response, read=True)
+        rows = [self._row(binding, each) for each in islice(getattr(found, read.rows.name), most)]
+        token = getattr(found, TOKEN) if paged else ""
+        return rows, token.hex() if isinstance(token, bytes) else token
+
+    def row(self, client: Client, kind: Kind, query: Mapping[str, str]) -> Page | None:
+        """Show a row, what it belongs to, and what belongs to it; None: there is none."""
+        binding = kind.binding
+        parts = {name: query.get(name, "") for name in binding.parts}
+        if not all(parts.values()):
+            return None
+        found = self.found(client, kind, tuple(parts.values()))
+        name = " / ".join(parts.values())
+        title = f"{titled(binding.noun)} {name if len(name) <= 80 else name[:80] + '…'}"
+        if found is None:
+            text = f"There is no {binding.noun} {name}: it was deleted, or never created."
+            back = anchor(Link(f"All {title_of(binding.resource)}", kind.path), self._root)
+            return Page(title=title, tables=[], head=note(text) + f"<p>{back}</p>")
+        shown = dict(self._row(binding, found, own=True))
+        changes = shown.pop("", None)
+        facts = [{"what": titled(each), "value": value} for each, value in shown.items()]
+        tables: list[tuple[str, Sequence[Row]]] = [("", facts)]
+        links = [f"<li>{anchor(changes, self._root)}</li>"] if isinstance(changes, Link) else []
+        for below, named in self._references.below(kind, parts):
+            others = self._below(client, below, named)
+            if others:
+                tables.append((title_of(below.resource), others))
+            path = below.resource.family.replace(".", "/")
+            link = Link(f"All {title_of(below.resource)} of it", path, named)
+            links.append(f"<li>{anchor(link, self._root)}</li>")
+        return Page(title=title, tables=tables, foot=f"<ul>{''.join(links)}</ul>")
+
+    def found(self, client: Client, kind: Kind, parts: Sequence[str]) -> Any:
+        """Return the row of a key, or None; raises `ValueError` for a key that cannot be."""
+        known = kind.binding.keyed.DESCRIPTOR
+        key = [
+            _value(_field(known, name), text)
+            for name, text in zip(kind.binding.resource.key, parts, strict=True)
+        ]
+        try:
+            return client.records(kind.binding.resource).get(*key)
+        except RejectedError as error:
+            if error.code in (kind.binding.resource.missing, "NOT_FOUND", "INVALID_ARGUMENT"):
+                return None
+            raise
+
+    def _below(self, client: Client, binding: Binding, named: Mapping[str, str]) -> Sequence[Row]:
+        """Return some rows that name another; none where they cannot be read."""
+        try:
+            return self.rows(client, binding, named, _BELOW)[0]
+        except (QuorateError, ValueError):
+            return []
+
+    def _row(self, binding: Binding, message: Any, *, own: bool = False) -> Row:
+        told = dict(_columns(binding, message))
+        # The key first: it says which row this is.
+        parts = [each for each in binding.parts if each in told]
+        row: dict[str, object] = {each: told[each] for each in parts} | told
+        row |= self._references.of(binding, row)
+        kind = self._references.kinds.get(binding.resource.family)
+        if kind is not None and not own and len(parts) == len(binding.parts):
+            last = parts[-1]
+            row[last] = kind.link({each: told[each] for each in parts}, str(told[last]))
+        if isinstance(message, binding.keyed) and binding.resource.key:
+            query = {"family": binding.resource.family, **query_of(binding.key_of(message))}
+            row[""] = Link("changes", "changes", query)
+        return row
+
+    def _empty(
+        self, binding: Binding, title: str, query: Mapping[str, str], fields: Mapping[str, Any]
+    ) -> str:
+        """Say what would be here, and how to get it."""
+        missing = [name for name in binding.parts[:1] if name in fields and not query.get(name)]
+        if missing:
+            kind = next(
+                (each for each in self._references.kinds.values() if each.names == (missing[0],)),
+                None,
+            )
+            text = f"Give a {titled(missing[0]).lower()} to see its {title}."
+            if kind is None:
+                return note(text)
+            every = Link(f"All {title_of(kind.binding.resource)}", kind.path)
+            return f"{note(text)}<p>{anchor(every, self._root)}</p>"
+        if any(query.get(name) for name in fields):
+            return note(f"No {title} meet these conditions.")
+        plugin, _, noun = binding.resource.family.partition(".")
+        how = [each for each in ("Create", "Put") if each in binding.writes]
+        text = f"There are no {title} yet."
+        if how and binding.resource.cli:
+            return (
+                f"<p>{text} Clients write them, and <code>quorate {plugin.replace('_', '-')}"
+                f" {noun.replace('_', '-')} --help</code> tells how to do it by hand.</p>"
+            )
+        return note(f"{text} They appear when clients make them.")
+
+
+def _fields(binding: Binding) -> Mapping[str, Any]:
+    """Return the conditions of a list, by their names."""
+    request = binding.asked["List"][0].request
+    return {each.name: each for each in request.DESCRIPTOR.fields if _is_plain(each)}
+
+
+def _choices(field: Any) -> Sequence[str]:
+    if field.enum_type is not None:
+        return [*words_of(field.enum_type)]
+    return ["yes", "no"] if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL else []
+
+
+def _set(request: Any, field: Any, text: str) -> None:
+    try:
+        setattr(request, field.name, _value(field, text))
+    except (ValueError, TypeError):
+        raise ValueError(f"{field.name} is not {text!r}") from None
+
+
+def _field(descriptor: Any, path: str) -> Any:
+    *outer, last = path.split(".")
+    for name in outer:
+        descriptor = descriptor.fields_by_name[name].message_type
+    return descriptor.fields_by_name[last]
 
 
 def _token(request: Any, text: str) -> Any:
@@ -85,14 +228,6 @@ def _value(field: Any, text: str) -> Any:
     if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
         return text in ("yes", "true", "1")
     return int(text)
-
-
-def _row(binding: Binding, message: Any) -> Mapping[str, object]:
-    row = dict(_columns(binding, message))
-    if isinstance(message, binding.keyed) and binding.resource.key:
-        query = {"family": binding.resource.family, **query_of(binding.key_of(message))}
-        row[""] = Link("changes", "changes", query)
-    return row
 
 
 def _columns(binding: Binding, message: Any) -> Iterator[tuple[str, object]]:

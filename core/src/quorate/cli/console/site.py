@@ -6,21 +6,26 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Self, cast
+from urllib.parse import quote
 
 import click
 
-from quorate.cli.console import activity
+from quorate.cli.console import activity, menu, tables
 from quorate.cli.console.actions import OF_CLUSTER, Actions, backup_into
 from quorate.cli.console.activity import ActivityPages
 from quorate.cli.console.cluster import Cluster
-from quorate.cli.console.html import Link, Page, document, form, note
+from quorate.cli.console.html import Link, Page, anchor, form, note
+from quorate.cli.console.layout import Frame, document
+from quorate.cli.console.links import ROW, References
+from quorate.cli.console.pairs import pairs
 from quorate.cli.console.printed import Commands, Words
-from quorate.cli.console.rows import rows_page, title_of
+from quorate.cli.console.rows import RowPages
+from quorate.cli.console.search import search
 from quorate.cli.failures import Failure
 from quorate.observe.http import Answer, Request
 from quorate.plugin import ConsoleAction, ConsolePage
@@ -45,7 +50,7 @@ _HEADERS: Final = {
     # A browser says which page has sent a form only if it may.
     "Referrer-Policy": "same-origin",
 }
-_FILES: Final = {"style.css": "text/css", "renew.js": "text/javascript"}
+_FILES: Final = {"style.css": "text/css", "console.js": "text/javascript"}
 #: Who is nobody: where callers are asked for a token, this is none.
 _NOBODY: Final = "nobody"
 #: For how many callers connections are kept.
@@ -57,12 +62,21 @@ class ConsoleSite:
     """The console of one node, which asks the cluster through it."""
 
     def __init__(
-        self, catalog: Catalog, address: str, tls: Tls | None, section: ConsoleSection | None = None
+        self,
+        catalog: Catalog,
+        address: str,
+        tls: Tls | None,
+        section: ConsoleSection | None = None,
+        *,
+        node: str = "",
     ) -> None:
+        self._node: Final = node or address
         self._address: Final = address
         self._tls: Final = tls
         self._activity: Final = ActivityPages()
         self._commands: Final = Commands(catalog)
+        #: The id of the cluster, once it is known.
+        self._named = ""
         #: By their tokens, the most recently used one last.
         self._clients: Final[dict[str, Client]] = {}
         #: How many requests use each of them.
@@ -81,7 +95,14 @@ class ConsoleSite:
         self._actions: Final = Actions(
             self._commands, dict(_actions(self._pages, section)) if acts else {}
         )
-        self._cluster: Final = Cluster(self._actions)
+        self._cluster: Final = Cluster(self._actions, ROOT)
+        references = References(self._resources.values())
+        self._references: Final = references
+        self._rows: Final = RowPages(references, ROOT)
+        groups = catalog.extensions.get(menu.POINT, {})
+        self._menu: Final = menu.of(
+            self._pages, self._resources, groups, actions=bool(self._actions)
+        )
 
     @classmethod
     def of(cls, catalog: Catalog, settings: Settings) -> Self:
@@ -90,7 +111,7 @@ class ConsoleSite:
 
         ca = settings.tls.ca_file
         tls = Tls(ca=ca) if settings.tls.enabled and ca is not None else None
-        return cls(catalog, settings.node.address, tls, settings.console)
+        return cls(catalog, settings.node.address, tls, settings.console, node=settings.node.name)
 
     def close(self) -> None:
         """End the connections."""
@@ -111,7 +132,7 @@ class ConsoleSite:
             page = self._page(path, request)
             if page is None:
                 status = HTTPStatus.NOT_FOUND
-                page = Page(title="There is no such page", tables=[])
+                page = _no_page(path)
         except RejectedError as error:
             if error.code == "UNAUTHENTICATED":
                 if request.password:
@@ -136,12 +157,26 @@ class ConsoleSite:
         if request.form is not None:
             # A refresh must not submit the form again.
             page = replace(page, renewed=False)
-        text = document(page, self._menu(), ROOT, path)
+        page = replace(page, tables=tables.arranged(page.tables, request.query))
+        if request.query.get(tables.CSV) and status is HTTPStatus.OK:
+            name = path.replace("/", "-") or "overview"
+            headers = {"Content-Disposition": f'attachment; filename="{quote(name)}.csv"'}
+            content = tables.csv_of(page.tables)
+            return Answer(status, content, "text/csv; charset=utf-8", headers)
+        frame = Frame(ROOT, path, request.query, self._named, self._node, self._menu)
+        text = document(page, frame)
         return Answer(status, text.encode(), "text/html; charset=utf-8", _HEADERS)
 
     def _page(self, path: str, request: Request) -> Page | None:
+        from quorate.client import QuorateError
+
         with self._client(request.password) as client:
-            return self._asked(client, path, request)
+            page = self._asked(client, path, request)
+            if not self._named:
+                # It never changes; a page does not depend on it.
+                with suppress(QuorateError):
+                    self._named = client.topology().cluster_id.hex()
+            return page
 
     def _asked(self, client: Client, path: str, request: Request) -> Page | None:
         if path.startswith("actions/"):
@@ -150,7 +185,15 @@ class ConsoleSite:
             return None
         match path.split("/"):
             case [""]:
-                return self._cluster.overview(client)
+                return self._cluster.overview(client, request.query)
+            case ["map"]:
+                return self._cluster.map(client)
+            case ["nodes", name]:
+                return self._cluster.node(client, name, request.query)
+            case ["search"]:
+                return search(client, self._references, self._rows, request.query.get("q", ""))
+            case ["pairs"]:
+                return pairs(client, request.query, ROOT)
             case ["alarms"]:
                 return self._cluster.alarms(client)
             case ["rates"]:
@@ -170,7 +213,11 @@ class ConsoleSite:
         if (page := self._pages.get(path)) is not None:
             return self._of_plugin(client, path, page, request.query)
         if (resource := self._resources.get(path)) is not None:
-            return rows_page(client, resource, request.query, ROOT)
+            return self._rows.list(client, resource, request.query)
+        above, _, last = path.rpartition("/")
+        if last == ROW and (resource := self._resources.get(above)) is not None:
+            kind = self._references.kinds.get(resource.family)
+            return None if kind is None else self._rows.row(client, kind, request.query)
         return None
 
     def _of_plugin(
@@ -190,29 +237,6 @@ class ConsoleSite:
                 tables.append((title, self._actions.offered_by_columns(rows, prefix)))
         foot = self._actions.links(ROOT, prefix)
         return Page(title=page.title, tables=tables, head=form(given), foot=foot)
-
-    def _menu(self) -> Iterator[tuple[str, Sequence[Link]]]:
-        yield (
-            "Operations",
-            [
-                Link("Nodes and shards", ""),
-                Link("What to do", "alarms"),
-                Link("Rates and latencies", "rates"),
-                Link("Slow writes", "slow-writes"),
-                Link("Controllers and timers", "controllers"),
-                Link("Quotas", "quotas"),
-                Link("Changes of a row", "changes"),
-                *([Link("Actions", "actions")] if self._actions else []),
-            ],
-        )
-        if self._pages:
-            yield "Views", [Link(page.title, path) for path, page in self._pages.items()]
-        by_plugin: dict[str, list[Link]] = {}
-        for path, resource in sorted(self._resources.items()):
-            by_plugin.setdefault(path.partition("/")[0], []).append(
-                Link(title_of(resource).capitalize(), path)
-            )
-        yield from ((name.replace("_", " "), links) for name, links in by_plugin.items())
 
     def _forget(self, token: str) -> None:
         """Keep no connection for a token that is not accepted."""
@@ -244,6 +268,15 @@ class ConsoleSite:
                 self._uses[token] -= 1
                 if not self._uses[token]:
                     del self._uses[token]
+
+
+def _no_page(path: str) -> Page:
+    """Return the page that leads back to those that there are."""
+    text = f"Nothing is at {path[:80]}: it was deleted, or the address is mistyped."
+    back = anchor(Link("Back to the overview", ""), ROOT)
+    return Page(
+        title="There is no such page", tables=[], head=f"{note(text)}<p>{back}</p>", renewed=False
+    )
 
 
 def _actions(

@@ -194,16 +194,23 @@ class _Development:
                 "node": node.name,
                 "address": node.address,
                 "http": node.http_address,
+                "pid": process.pid,
+                "log": str(node.log.absolute()),
                 "shards led": look.led_by(node.name),
             }
-            for node in self._nodes
+            for node, process in zip(self._nodes, self._processes, strict=True)
         ]
         self._ready = True
         if not self._terminal.json:
-            self._terminal.print(rows)
+            self._terminal.print(
+                {"node": row["node"], "address": row["address"], "pid": row["pid"]} for row in rows
+            )
+        first = self._nodes[0]
+        console = f"http{'' if first.ca is None else 's'}://{first.http_address}/console"
         self._terminal.report(
+            f"the console is at {console}, the logs are {first.log.parent.absolute()}/*.log\n"
             f"ready; Ctrl-C stops it, and `{self._elsewhere()}` in another terminal shows it",
-            {"event": "ready", "nodes": rows},
+            {"event": "ready", "nodes": rows, "console": console},
         )
         for event in alarms(None, look):
             self._terminal.report(*event)

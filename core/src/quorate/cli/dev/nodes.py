@@ -258,6 +258,11 @@ class NodeProcess:
             )
         return cls(node, process, begin)
 
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
+
     async def ended(self) -> int:
         """Wait until the process ends, and return its exit code; that of a signal is negative."""
         return await self._process.wait()

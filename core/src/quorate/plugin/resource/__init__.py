@@ -1,7 +1,7 @@
 """Resources: rows that are created, updated, deleted, read, listed and watched, by declaration."""
 
 from quorate.plugin.resource.binding import Binding, bind
-from quorate.plugin.resource.declaration import Remake, Resource, Stored, Verb
+from quorate.plugin.resource.declaration import History, Remake, Resource, Stored, Ttl, Verb
 from quorate.plugin.resource.deriving import Derived, derive, tenant_deletion, tenant_rows_of
 from quorate.plugin.resource.handlers import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.reading import read_family, read_rows
@@ -20,11 +20,13 @@ __all__ = [
     "TENANTS",
     "Binding",
     "Derived",
+    "History",
     "Remake",
     "Resource",
     "Stored",
     "TenantCascade",
     "TenantRows",
+    "Ttl",
     "Verb",
     "bind",
     "column_of",

@@ -28,11 +28,15 @@ if TYPE_CHECKING:
 
 #: The verbs whose handlers are derived.
 DERIVED: Final = ("Create", "Update", "Put", "Delete")
+#: Derived as well, of resources that say their messages; no client sends them.
+SWEEP: Final = "Sweep"
+EXPIRE: Final = "Expire"
 _READS: Final = ("Get", "List", "Stream", "Count")
 _ALIASES: Final = {"StreamList": "Stream"}
 _BATCH: Final = "Batch"
 #: The fields that the host sets.
 CREATED: Final = "created_at_ms"
+DELETING: Final = "deleting_at_ms"
 UPDATED: Final = "updated_at_ms"
 MISSING_OK: Final = "missing_ok"
 EXPECTED: Final = "expected_revision"
@@ -141,7 +145,7 @@ class Binding:
         fields = self.resource.key
         if not fields:
             return lambda _: b""
-        return _packer(fields)
+        return packer(fields)
 
     def key_of_item(self, write: Write) -> Callable[[Any], bytes]:
         """Return a function that finds the key of a verb's item: bytes are keys, text is a name."""
@@ -175,7 +179,7 @@ class Binding:
         if shard_of is not None or not all(map(write.has, fields)):
             shard_of = self.shard_of
             return lambda item: shard_of(key_of(item))
-        return _packer(fields)
+        return packer(fields)
 
     @property
     def tenant(self) -> str:
@@ -232,7 +236,8 @@ class Binding:
         return frozenset({*resource.key, *resource.internal, CREATED, UPDATED, EXPECTED})
 
 
-def _packer(fields: Sequence[str]) -> KeyOf:
+def packer(fields: Sequence[str]) -> KeyOf:
+    """Return the function that packs these fields of a message."""
     get: Callable[[Any], Any] = attrgetter(*fields)
     if len(fields) > 1:
         return lambda item: keys.pack(*get(item))
@@ -250,6 +255,16 @@ def bind(resource: Resource[Any]) -> Binding:
 _cache: Final[dict[int, Binding]] = {}
 
 
+def _internal_verbs(resource: Resource[Any]) -> dict[str, Verb]:
+    """Return the verbs that no client sends: they end rows."""
+    found = {}
+    if resource.sweep is not None:
+        found[SWEEP] = Verb(message=resource.sweep)
+    if resource.ttl is not None:
+        found[EXPIRE] = Verb(message=resource.ttl.expire)
+    return found
+
+
 class _Binder:
     """Looks at one service."""
 
@@ -257,6 +272,7 @@ class _Binder:
         self._resource: Final = resource
         self._problems: Final[list[tuple[str, str]]] = []
         self._row: Final = resource.row.DESCRIPTOR
+        self._verbs: Final = {**resource.verbs, **_internal_verbs(resource)}
         names = resource.serves or tuple(each.name for each in resource.service.methods)
         self._methods: Final = {
             name: resource.service.methods_by_name[name]
@@ -282,11 +298,11 @@ class _Binder:
                     continue
             by_verb.setdefault(self._verb(method.name), []).append(method)
         writes, reads = {}, {}
-        for verb in dict.fromkeys([*by_verb, *resource.verbs]):
+        for verb in dict.fromkeys([*by_verb, *self._verbs]):
             methods = by_verb.get(verb, [])
             if verb in _READS and verb not in resource.verbs:
                 reads[verb] = tuple(filter(None, map(self._read, methods)))
-            elif verb in DERIVED or verb in resource.verbs:
+            elif verb in DERIVED or verb in self._verbs:
                 write = self._write(verb, methods)
                 if write is not None:
                     writes[verb] = write
@@ -342,8 +358,33 @@ class _Binder:
             self._problem("has a shard_by that does not begin its key", "begin the key with it")
         if resource.tenant and resource.key[:1] != (resource.tenant,):
             self._problem("has a tenant that does not begin its key", "begin the key with it")
-        if resource.limit and not resource.tenant:
-            self._problem("has a limit and no tenant", "name the field of the tenant")
+        if isinstance(resource.limit, str):
+            if resource.limit and not resource.tenant:
+                self._problem("has a limit and no tenant", "name the field of the tenant")
+        elif resource.limit and resource.parent is None:
+            self._problem("has a limit and no parent", "name the parent")
+        if resource.parent is not None:
+            self._check_parent(resource.parent)
+
+    def _check_parent(self, parent: Resource[Any]) -> None:
+        resource, count = self._resource, len(parent.key)
+        if count >= len(resource.key):
+            self._problem(
+                f"has a key of {len(resource.key)} parts, and its parent {parent.family} one of "
+                f"{count}",
+                f"begin the key with the {count} parts of the parent's, and add one",
+            )
+        same = (resource.group, len(resource.shard_by)) == (parent.group, len(parent.shard_by))
+        if not same or len(resource.shard_by) > count or resource.shard_of or parent.shard_of:
+            self._problem(
+                f"does not lie in the shards of its parent {parent.family}",
+                "give both the same group, and a shard_by of as many first parts of the key",
+            )
+        if parent.sweep is None or DELETING not in parent.internal:
+            self._problem(
+                f"has the parent {parent.family}, which cannot be deleted in steps",
+                f"give the parent a sweep, and its row an internal field `int64 {DELETING}`",
+            )
 
     def _verb(self, name: str) -> str:
         """Return the verb of a method: its name without `Batch`, the row's name and its plural.
@@ -364,9 +405,9 @@ class _Binder:
         return _ALIASES.get(name, name)
 
     def _write(self, verb: str, methods: Sequence[MethodDescriptor]) -> Write | None:
-        spec = self._resource.verbs.get(verb, Verb())
+        spec = self._verbs.get(verb, Verb())
         if (
-            verb not in DERIVED
+            verb not in (*DERIVED, SWEEP, EXPIRE)
             and not spec.by_hand
             and (spec.apply is None) == (spec.apply_all is None)
         ):

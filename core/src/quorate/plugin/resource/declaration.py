@@ -68,6 +68,8 @@ class Verb:
     access: Access | None = None
     #: The rows that a deletion removes besides its own: the command line names them and asks first.
     takes_along: str = ""
+    #: As in `Command`.
+    level: int = 1
 
 
 #: Finds the value of a row of a moment by its family and key.
@@ -83,6 +85,30 @@ class Remake:
     #: Takes the row and a finder of others of the same moment, and returns the item of the verb;
     #: raises `Invalid` for a row that cannot be made.
     item: Callable[[Any, Stored], Message]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ttl:
+    """How long rows live: each from its last write."""
+
+    #: The field with the milliseconds; 0 is for ever.
+    field: str
+    #: The internal command that ends rows: `message ExpireX { repeated bytes keys = 1; }`.
+    expire: type[Message]
+    #: The event of a row that has ended, in its field `row`; None: only that of the deletion.
+    expired: type[Message] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """Where the states of rows are kept: in a resource whose parent is that of the rows."""
+
+    #: The family of that resource.
+    family: str
+    #: A state: the fields of the row's key, `number`, `written_at_ms`, and the row as `state`.
+    row: type[Message]
+    #: How many states of a row are kept.
+    keep: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +141,18 @@ class Resource(Generic[R]):
     noun: str = ""
     #: The field that names the tenant: it must exist, and its rows are deleted with it.
     tenant: str = ""
-    #: The name of the limit that bounds the rows of a tenant.
-    limit: str = ""
+    #: The resource whose rows these belong to, by the first parts of the key: they lie in one
+    #: shard. A parent must exist and is not being deleted; its rows are deleted with it.
+    parent: Resource[Any] | None = None
+    #: The name of the limit that bounds the rows of a tenant; or how many rows a parent has.
+    limit: str | int = ""
+    #: The internal command that deletes in steps what belongs to a row which is being deleted:
+    #: `message SweepX { repeated bytes keys = 1; }`. The row has a field `deleting_at_ms`.
+    sweep: type[Message] | None = None
+    #: How long rows live.
+    ttl: Ttl | None = None
+    #: Where the former states of rows are kept.
+    history: History | None = None
     #: Refuses an invalid row regardless of stored rows, and gets the path of the row.
     check: Callable[[Any, str], None] | None = None
     #: Checks of parts of the key; text without a check must be a name.

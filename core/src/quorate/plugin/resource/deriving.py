@@ -14,26 +14,30 @@ from quorate.plugin.declarations import (
     ColumnFamily,
     Command,
     Controller,
-    DataRoute,
     Extension,
     GrpcService,
     Items,
     Query,
+    Timer,
 )
 from quorate.plugin.node import NodeApi
 from quorate.plugin.resource.binding import (
     DERIVED,
     EXPECTED,
+    EXPIRE,
     MISSING_OK,
+    SWEEP,
     Binding,
     Write,
     bind,
 )
 from quorate.plugin.resource.declaration import Resource
-from quorate.plugin.resource.handlers import counts_family, handler_of
+from quorate.plugin.resource.handlers import handler_of
 from quorate.plugin.resource.messages import derived_message
 from quorate.plugin.resource.needs import access_of_write, place_of
+from quorate.plugin.resource.owners import counts_family
 from quorate.plugin.resource.reading import Reads
+from quorate.plugin.resource.removing import beneath, deletion_timer, life_timer
 from quorate.plugin.resource.serving import service_of, validate_of
 from quorate.plugin.resource.tables import table_of
 from quorate.plugin.resource.tenants import (
@@ -57,10 +61,10 @@ class Derived:
 
     families: tuple[ColumnFamily, ...] = ()
     commands: tuple[Command[Any], ...] = ()
-    routes: tuple[DataRoute[Any], ...] = ()
     queries: tuple[Query[Any], ...] = ()
     services: tuple[GrpcService, ...] = ()
     controllers: tuple[Controller, ...] = ()
+    timers: tuple[Timer, ...] = ()
     extensions: tuple[Extension, ...] = ()
     problems: tuple[tuple[str, str], ...] = ()
 
@@ -71,18 +75,21 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
     problems = [*(each for binding in bindings for each in binding.problems), *_shared(bindings)]
     if problems:
         return Derived(families=tuple(_families(bindings)), problems=tuple(problems))
-    commands = [_command(binding, write) for binding, write in _writes(bindings)]
+    below = beneath(bindings)
     deletion = tenant_deletion(plugin, bindings)
     return Derived(
         families=tuple(_families(bindings)),
-        commands=tuple(commands),
-        routes=tuple(_route(binding, write) for binding, write in _writes(bindings)),
+        commands=tuple(
+            _command(binding, write, below.get(binding.resource.family, ()))
+            for binding, write in _writes(bindings)
+        ),
         queries=(
             *(query for binding in bindings for query in Reads(binding).queries()),
             *deletion.queries,
         ),
         services=tuple(service_of(found) for found in _by_service(bindings).values()),
         controllers=deletion.controllers,
+        timers=tuple(_timers(bindings)),
         extensions=(*deletion.extensions, *_tables(bindings)),
     )
 
@@ -184,17 +191,31 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
             yield ColumnFamily(
                 name=counts_family(resource.family),
                 group=resource.group,
-                shard_key=bytes if resource.shard_by else shard_key,
+                shard_key=_shard_key_of_counts(binding) if resource.shard_by else shard_key,
             )
 
 
+def _shard_key_of_counts(binding: Binding) -> Any:
+    """Counts of a parent lie in its shard; those of a tenant in the shard of its rows."""
+    return bytes if isinstance(binding.resource.limit, str) else binding.shard_of
+
+
 def _writes(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, Write]]:
+    below = beneath(bindings)
+    last: list[tuple[Binding, Write]] = []
     for binding in bindings:
         # What deletes comes last, so that the examples of the others find their rows.
         for write in sorted(binding.writes.values(), key=_order):
             spec = write.spec
-            if not spec.by_hand or spec.apply is not None or spec.apply_all is not None:
+            if spec.by_hand and spec.apply is None and spec.apply_all is None:
+                continue
+            if write.verb == "Delete" and (
+                binding.resource.family in below or (below and binding.resource.parent)
+            ):
+                last.insert(0, (binding, write))
+            else:
                 yield binding, write
+    yield from last
 
 
 def _order(write: Write) -> int:
@@ -204,7 +225,7 @@ def _order(write: Write) -> int:
     return DERIVED.index(write.verb) if write.verb in DERIVED else own
 
 
-def _command(binding: Binding, write: Write) -> Command[Any]:
+def _command(binding: Binding, write: Write, below: Sequence[Binding]) -> Command[Any]:
     key_of = binding.key_of_item(write)
     spec = write.spec
     named = write.item is None or spec.key is not None or all(map(write.has, binding.resource.key))
@@ -212,6 +233,8 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
     return Command(
         message=write.command,
         group=binding.resource.group,
+        apply=handler_of(binding, write, below),
+        reads=_reads(binding, write),
         items=Items(
             get=write.items,
             shard_key=binding.shard_of_item(write),
@@ -225,15 +248,29 @@ def _command(binding: Binding, write: Write) -> Command[Any]:
         public=called if spec.public is None else spec.public,
         access=access_of_write(binding, write),
         frees=write.verb == "Delete",
+        level=spec.level,
         examples=tuple(_examples(binding, write)),
     )
 
 
-def _route(binding: Binding, write: Write) -> DataRoute[Any]:
-    reads = list(write.spec.reads)
+def _reads(binding: Binding, write: Write) -> tuple[str, ...]:
+    reads = write.spec.reads
     if binding.resource.tenant and write.verb != "Delete" and TENANTS not in reads:
-        reads.append(TENANTS)
-    return DataRoute(message=write.command, apply=handler_of(binding, write), reads=tuple(reads))
+        return (*reads, TENANTS)
+    return reads
+
+
+def _timers(bindings: Sequence[Binding]) -> Iterator[Timer]:
+    for binding in bindings:
+        resource = binding.resource
+        if resource.sweep is not None:
+            yield _timer(deletion_timer(resource.family), resource.group, resource.sweep)
+        if resource.ttl is not None:
+            yield _timer(life_timer(resource.family), resource.group, resource.ttl.expire)
+
+
+def _timer(name: str, group: str, due: Any) -> Timer:
+    return Timer(name=name, group=group, due=lambda keys: due(keys=keys))
 
 
 def _examples(binding: Binding, write: Write) -> Iterator[Message]:
@@ -244,6 +281,8 @@ def _examples(binding: Binding, write: Write) -> Iterator[Message]:
         yield write.of(list(write.spec.examples))
         return
     resource = binding.resource
+    if write.verb in (SWEEP, EXPIRE) and resource.examples:
+        yield write.of([binding.key_of(resource.examples[0])])
     if write.verb not in DERIVED or not resource.examples:
         return
     if write.item is None:

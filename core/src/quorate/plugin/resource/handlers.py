@@ -14,48 +14,44 @@ from quorate.plugin.outcomes import Rejected
 from quorate.plugin.resource.binding import (
     CREATED,
     EXPECTED,
+    EXPIRE,
     MISSING_OK,
+    SWEEP,
     UPDATED,
     Binding,
     Write,
     bind,
 )
 from quorate.plugin.resource.declaration import Resource
-from quorate.plugin.resource.tenants import TENANTS, limit_of, tenant_there
+from quorate.plugin.resource.owners import Owners, deleting, refuse_deleting
+from quorate.plugin.resource.removing import Remover, expire_of, keep_row, sweep_of
 from quorate.plugin.splicing import embedded, number
 from quorate.plugin.transaction import Reader, Row, Txn
 from quorate.plugin.updates import Updates, updated
 from quorate.v1.batch_pb2 import BatchReply
-from quorate.v1.rows_pb2 import RowCount
-
-#: The field of rows that wait for others before they go.
-_DELETING: Final = "deleting_at_ms"
 
 R = TypeVar("R", bound=Message)
 
 Handler = Callable[[Txn, Any], BatchReply]
 
-#: The reason for exceeding a tenant's limit of rows.
-LIMIT_REACHED: Final = "LIMIT_REACHED"
 #: Compare-and-set found another revision.
 REVISION_MISMATCH: Final = "REVISION_MISMATCH"
 
 
-def handler_of(binding: Binding, write: Write) -> Handler:
-    """Return the handler of a verb's command."""
+def handler_of(binding: Binding, write: Write, below: Sequence[Binding] = ()) -> Handler:
+    """Return the handler of a verb's command; rows of `below` belong to those of the resource."""
     spec = write.spec
     if spec.apply_all is not None:
         return spec.apply_all
     if spec.apply is not None:
         apply = spec.apply
         return lambda txn, command: answer_each(txn, write.items(command), apply)
-    derived = {"Create": _create, "Update": _update, "Put": _put, "Delete": _delete}
+    if write.verb == "Delete":
+        return _delete(binding, write, below)
+    if write.verb in (SWEEP, EXPIRE):
+        return (sweep_of if write.verb == SWEEP else expire_of)(binding, below)
+    derived = {"Create": _create, "Update": _update, "Put": _put}
     return derived[write.verb](binding, write)
-
-
-def counts_family(family: str) -> str:
-    """Return the private family that holds how many rows each tenant has."""
-    return f"{family}_of_tenants"
 
 
 def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
@@ -81,69 +77,10 @@ def shown(binding: Binding) -> Callable[[bytes, bytes, int], bytes]:
     return show
 
 
-class _Tenants:
-    """The tenants of one command's items, each looked at once, and how many rows they have."""
-
-    def __init__(self, binding: Binding, txn: Txn) -> None:
-        self._resource: Final = binding.resource
-        self._counts: Final = counts_family(binding.resource.family)
-        self._txn: Final = txn
-        self._known: Final[dict[str, Any]] = {}
-        self._rows: Final[dict[str, int]] = {}
-
-    def accept(self, name: str) -> None:
-        """Refuse a row of a tenant that is not there or is being deleted."""
-        found = self._known.get(name)
-        if found is None:
-            try:
-                found = tenant_there(self._txn, name)
-            except Rejected as refusal:
-                found = refusal
-            self._known[name] = found
-        if isinstance(found, Rejected):
-            raise Rejected(found.code, found.message)
-
-    def add(self, name: str, noun: str) -> None:
-        """Count a new row; refuse it at the tenant's limit."""
-        if not self._resource.limit:
-            return
-        count = self._count(name)
-        most = limit_of(self._known[name], self._resource.limit)
-        if most is not None and count >= most:
-            self._txn.refresh(TENANTS)
-            raise Rejected(
-                LIMIT_REACHED,
-                f"tenant {name} has {count} of its {most} {noun}s ({self._resource.limit})",
-            )
-        self._rows[name] = count + 1
-
-    def remove(self, name: str) -> None:
-        """Count a row less."""
-        if self._resource.limit:
-            self._rows[name] = max(0, self._count(name) - 1)
-
-    def store(self) -> None:
-        """Write the counts."""
-        for name, count in self._rows.items():
-            key = keys.pack(name)
-            if count:
-                value = RowCount(count=count).SerializeToString(deterministic=True)
-                self._txn.put(self._counts, key, value)
-            else:
-                self._txn.delete(self._counts, key)
-
-    def _count(self, name: str) -> int:
-        found = self._rows.get(name)
-        if found is None:
-            stored = self._txn.get(self._counts, keys.pack(name))
-            found = 0 if stored is None else RowCount.FromString(stored).count
-        return found
-
-
 def _loop(
     binding: Binding,
     write: Write,
-    carry_out: Callable[[Txn, Any, Any, bytes, bytes | None, _Tenants], Message | None],
+    carry_out: Callable[[Txn, Any, Any, bytes, bytes | None, Owners], Message | None],
 ) -> Handler:
     """Return the loop over the items: `carry_out` returns the row that is written, if any."""
     family = binding.resource.family
@@ -157,7 +94,7 @@ def _loop(
         stored: Sequence[Any] = list(
             read_each(txn, family, named) if compares else read_values(txn, family, named)
         )
-        tenants = _Tenants(binding, txn)
+        owners = Owners(binding, txn)
         answer = BatchReply(items=len(items))
         rows: dict[bytes, bytes] = {}
         replies: list[bytes] = []
@@ -168,7 +105,7 @@ def _loop(
                 if compares:
                     _compare(binding, item, found)
                     found = None if found is None else found.value
-                row = carry_out(txn, command, item, key, found, tenants)
+                row = carry_out(txn, command, item, key, found, owners)
                 if row is not None:
                     rows[key] = value = row.SerializeToString(deterministic=True)
                     reply = show(key, value, revision)
@@ -176,7 +113,7 @@ def _loop(
                 answer.refusals.add(item=position, code=refusal.code, message=refusal.message)
             replies.append(reply)
         txn.put_each(family, rows)
-        tenants.store()
+        owners.store()
         answer.replies.extend(replies)
         return answer
 
@@ -186,17 +123,15 @@ def _loop(
 def _create(binding: Binding, write: Write) -> Handler:
     new = _new_row(binding, write)
 
-    def create(
-        txn: Txn, _: Any, item: Any, __: bytes, stored: bytes | None, tenants: _Tenants
-    ) -> Any:
+    def create(txn: Txn, _: Any, item: Any, __: bytes, stored: bytes | None, owners: Owners) -> Any:
         if stored is not None:
-            deleting = getattr(binding.resource.row.FromString(stored), _DELETING, 0)
-            hint = " and is being deleted: wait until it is gone" if deleting else ": update it"
+            going = deleting(binding.resource.row.FromString(stored))
+            hint = " and is being deleted: wait until it is gone" if going else ": update it"
             raise Rejected(
                 "ALREADY_EXISTS",
                 f"{binding.noun} {binding.named(item)} already exists{hint}",
             )
-        return new(txn, item, tenants)
+        return new(txn, item, owners)
 
     return _loop(binding, write, create)
 
@@ -207,13 +142,16 @@ def _put(binding: Binding, write: Write) -> Handler:
     kept = [CREATED, *resource.internal]
     kept = [name for name in kept if name in resource.row.DESCRIPTOR.fields_by_name]
     make = _maker(binding, write)
+    owned, guarded = _is_owned(binding), resource.sweep is not None
 
-    def put(txn: Txn, _: Any, item: Any, __: bytes, stored: bytes | None, tenants: _Tenants) -> Any:
+    def put(txn: Txn, _: Any, item: Any, __: bytes, stored: bytes | None, owners: Owners) -> Any:
         if stored is None:
-            return new(txn, item, tenants)
-        if resource.tenant:
-            tenants.accept(getattr(item, resource.tenant))
+            return new(txn, item, owners)
+        if owned:
+            owners.accept(item)
         before, row = resource.row.FromString(stored), make(item)
+        if guarded:
+            refuse_deleting(binding, before)
         fields = before.ListFields()
         row.MergeFrom(
             resource.row(**{each.name: value for each, value in fields if each.name in kept})
@@ -229,11 +167,13 @@ def _update(binding: Binding, write: Write) -> Handler:
     check = resource.check
 
     def update(
-        txn: Txn, command: Any, item: Any, _: bytes, stored: bytes | None, __: _Tenants
+        txn: Txn, command: Any, item: Any, _: bytes, stored: bytes | None, __: Owners
     ) -> Any:
         if stored is None:
-            _missing(binding, item)
-        row = updates.write(resource.row.FromString(stored), item, write.mask(command))
+            missing(binding, item)
+        row = resource.row.FromString(stored)
+        refuse_deleting(binding, row)
+        row = updates.write(row, item, write.mask(command))
         if check is not None:
             updated(row, lambda whole: check(whole, ""))
         return finish(txn, resource.row.FromString(stored), row)
@@ -241,24 +181,30 @@ def _update(binding: Binding, write: Write) -> Handler:
     return _loop(binding, write, update)
 
 
-def _delete(binding: Binding, write: Write) -> Handler:
+def _delete(binding: Binding, write: Write, below: Sequence[Binding]) -> Handler:
     resource = binding.resource
     family, changed = resource.family, resource.changed
     of_item = write.has(MISSING_OK)
     of_command = MISSING_OK in write.command.DESCRIPTOR.fields_by_name
+    plain = not below and resource.ttl is None
 
     def delete(
-        txn: Txn, command: Any, item: Any, key: bytes, stored: bytes | None, tenants: _Tenants
-    ) -> None:
+        txn: Txn, command: Any, item: Any, key: bytes, stored: bytes | None, owners: Owners
+    ) -> Any:
         if stored is None:
             if (of_item and item.missing_ok) or (of_command and command.missing_ok):
-                return
-            _missing(binding, item)
-        if changed is not None:
-            changed(txn, resource.row.FromString(stored), None)
-        if resource.tenant:
-            tenants.remove(getattr(item, resource.tenant))
-        txn.delete(family, key)
+                return None
+            missing(binding, item)
+        if plain:
+            if changed is not None:
+                changed(txn, resource.row.FromString(stored), None)
+            owners.remove(key)
+            txn.delete(family, key)
+            return None
+        remover = Remover(binding, txn, below, owners=owners, shared_by=len(write.items(command)))
+        left = remover.remove(key, stored)
+        remover.store()
+        return left
 
     return _loop(binding, write, delete)
 
@@ -288,21 +234,21 @@ def _maker(binding: Binding, write: Write) -> Callable[[Any], Any]:
     return pick
 
 
-def _new_row(binding: Binding, write: Write) -> Callable[[Txn, Any, _Tenants], Any]:
+def _new_row(binding: Binding, write: Write) -> Callable[[Txn, Any, Owners], Any]:
     resource = binding.resource
     make, finish = _maker(binding, write), _finish(binding)
     created = CREATED in resource.row.DESCRIPTOR.fields_by_name
+    owned, limited = _is_owned(binding), bool(resource.limit)
 
-    def new(txn: Txn, item: Any, tenants: _Tenants) -> Any:
-        if resource.tenant:
-            tenant = getattr(item, resource.tenant)
-            tenants.accept(tenant)
+    def new(txn: Txn, item: Any, owners: Owners) -> Any:
+        if owned:
+            owners.accept(item)
         row = make(item)
         if created:
             row.created_at_ms = txn.proposed_at_ms
         finish(txn, None, row)
-        if resource.tenant:
-            tenants.add(tenant, binding.noun)
+        if limited:
+            owners.add(item)
         return row
 
     return new
@@ -311,16 +257,26 @@ def _new_row(binding: Binding, write: Write) -> Callable[[Txn, Any, _Tenants], A
 def _finish(binding: Binding) -> Callable[[Txn, Any, Any], Any]:
     """Return the function that completes every row before it is written."""
     changed = binding.resource.changed
-    stamped = binding.stamped
+    stamped, kept = binding.stamped, _is_kept(binding)
 
     def finish(txn: Txn, before: Any, row: Any) -> Any:
         if stamped:
             row.updated_at_ms = txn.proposed_at_ms
         if changed is not None:
             changed(txn, before, row)
+        if kept:
+            keep_row(txn, binding, binding.key_of(row), row)
         return row
 
     return finish
+
+
+def _is_owned(binding: Binding) -> bool:
+    return bool(binding.resource.tenant) or binding.resource.parent is not None
+
+
+def _is_kept(binding: Binding) -> bool:
+    return binding.resource.ttl is not None or binding.resource.history is not None
 
 
 def _compare(binding: Binding, item: Any, found: Row | None) -> None:
@@ -330,7 +286,7 @@ def _compare(binding: Binding, item: Any, found: Row | None) -> None:
     if revision == expected or (found is None and getattr(item, MISSING_OK, False)):
         return
     if found is None and MISSING_OK in item.DESCRIPTOR.fields_by_name:
-        _missing(binding, item)
+        missing(binding, item)
     stands = f"has revision {revision}" if revision else "is not there"
     wanted = f"revision {expected} is expected" if expected else "none is expected"
     raise Rejected(
@@ -339,9 +295,10 @@ def _compare(binding: Binding, item: Any, found: Row | None) -> None:
     )
 
 
-def _missing(binding: Binding, item: Any) -> NoReturn:
-    missing = binding.resource.missing
-    raise Rejected(missing, f"there is no {binding.noun} {binding.named(item)}")
+def missing(binding: Binding, item: Any) -> NoReturn:
+    """Refuse an item whose row is not there."""
+    code = binding.resource.missing
+    raise Rejected(code, f"there is no {binding.noun} {binding.named(item)}")
 
 
 # Reads and writes for the functions of a resource's own verbs.
@@ -356,23 +313,35 @@ def find_row(reader: Reader, resource: Resource[R], item: Any) -> R | None:
 def get_row(reader: Reader, resource: Resource[R], item: Any) -> R:
     """Return the row that an item names; rejects with the resource's `missing` code otherwise."""
     row = find_row(reader, resource, item)
-    return row if row is not None else _missing(bind(resource), item)
+    return row if row is not None else missing(bind(resource), item)
 
 
 def write_row(txn: Txn, resource: Resource[R], row: R) -> R:
     """Write a row, which was updated now, and return it."""
     binding = bind(resource)
-    if binding.stamped:
-        setattr(row, UPDATED, txn.proposed_at_ms)
-    txn.put(resource.family, binding.key_of(row), row.SerializeToString(deterministic=True))
-    return row
+    return row_writer(binding)(txn, binding.key_of(row), row)
+
+
+def row_writer(binding: Binding) -> Callable[[Txn, bytes, R], R]:
+    """Return what writes a row under its key, as `write_row` does."""
+    family, stamped, kept = binding.resource.family, binding.stamped, _is_kept(binding)
+
+    def write(txn: Txn, key: bytes, row: R) -> R:
+        if stamped:
+            setattr(row, UPDATED, txn.proposed_at_ms)
+        if kept:
+            keep_row(txn, binding, key, row)
+        txn.put(family, key, row.SerializeToString(deterministic=True))
+        return row
+
+    return write
 
 
 def remove_row(txn: Txn, resource: Resource[R], row: R) -> None:
-    """Delete a row, and count one less of its tenant where there is a limit."""
+    """Delete a row to which no others belong, and count one less where there is a limit."""
     binding = bind(resource)
-    txn.delete(resource.family, binding.key_of(row))
-    if resource.limit:
-        tenants = _Tenants(binding, txn)
-        tenants.remove(getattr(row, resource.tenant))
-        tenants.store()
+    key = binding.key_of(row)
+    txn.delete(resource.family, key)
+    owners = Owners(binding, txn)
+    owners.remove(key)
+    owners.store()

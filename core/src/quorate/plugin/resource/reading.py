@@ -28,6 +28,7 @@ from quorate.plugin.resource.binding import TOKEN, Binding, Read, inner_field
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.handlers import shown
 from quorate.plugin.resource.messages import query_of
+from quorate.plugin.singles import is_repeated
 from quorate.plugin.splicing import embedded, head, number
 from quorate.plugin.transaction import Reader
 from quorate.v1.rows_pb2 import ReadRows, ScanRows, StoredRow
@@ -108,7 +109,10 @@ class Reads:
 
     @cached_property
     def conditions(self) -> tuple[tuple[str, bool], ...]:
-        """The fields of a row that a list asks to be equal, and whether each has presence."""
+        """The fields of a row that a list asks to be equal, and whether each has presence.
+
+        Of a list or a map of the row, it asks for some of the items.
+        """
         if self._lists is None:
             return ()
         known = self.binding.resource.row.DESCRIPTOR.fields_by_name
@@ -123,14 +127,19 @@ class Reads:
         """Return a predicate: whether a request wants a row."""
         assert self._lists is not None
         asked = self._lists.request.FromString(request)
-        equal = [(name, getattr(asked, name)) for name in self._asked(asked)]
+        fields = asked.DESCRIPTOR.fields_by_name
+        given = [(name, getattr(asked, name)) for name in self._asked(asked)]
+        equal = [each for each in given if not is_repeated(fields[each[0]])]
+        within = [each for each in given if is_repeated(fields[each[0]])]
         more = self.binding.resource.keep and self.binding.resource.keep(asked)
-        if not equal:
+        if not given:
             return more
 
         def keep(row: Any) -> bool:
-            return all(getattr(row, name) == value for name, value in equal) and (
-                more is None or more(row)
+            return (
+                all(getattr(row, name) == value for name, value in equal)
+                and all(_holds(getattr(row, name), value) for name, value in within)
+                and (more is None or more(row))
             )
 
         return keep
@@ -370,6 +379,13 @@ def check_part(binding: Binding, name: str, value: Any, path: str) -> None:
         check(path, value)
     elif isinstance(value, str):
         check_name(path, value)
+
+
+def _holds(values: Any, wanted: Any) -> bool:
+    """Return whether a list or a map has these items."""
+    if hasattr(wanted, "items"):
+        return all(key in values and values[key] == value for key, value in wanted.items())
+    return all(value in values for value in wanted)
 
 
 def _check_token(token: bytes) -> None:

@@ -77,6 +77,7 @@ class ShardReads:
             retry_s=settings.timing.heartbeat_s,
         )
         self._freshness: Final = Freshness()
+        self._heard: tuple[float, int] | None = None
         #: The number of linearizable reads.
         self.total = 0
 
@@ -116,9 +117,14 @@ class ShardReads:
         return Staleness(revision, int((self._clock() - at) * 1_000))
 
     def hear_agreed(self) -> None:
-        """Record what the replica knows to be committed."""
-        moment, index = self._replica.agreed
-        self._freshness.update(moment, index, self._applier.applied)
+        """Record what the replica knows to be committed.
+
+        A leader is asked only when somebody wants to know: it applies what is committed at once.
+        """
+        agreed = self._replica.agreed
+        if agreed is not self._heard:
+            self._heard = agreed
+            self._freshness.update(*agreed, self._applier.applied)
 
     def applied(self) -> None:
         """Serve the reads that waited for entries that are applied now."""

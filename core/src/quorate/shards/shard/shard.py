@@ -17,6 +17,7 @@ from quorate.apply.layers import Rows
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms, Driver
+from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
@@ -175,8 +176,8 @@ class Shard:
         self.make_durable: Final = self._keeper.flush_in_turn
         #: The newest term with a known leader.
         self._led_term = 0
-        #: Whether a leader was known in the last turn.
-        self._is_led = False
+        #: The role, term and leader of the last turn.
+        self._standing: tuple[object, ...] = ()
         self._started_at = loop.time()
         self._ended = False
 
@@ -472,28 +473,36 @@ class Shard:
 
     def _send(self, messages: Sequence[Message]) -> None:
         self._proposer.look()
+        replica = self.replica
+        standing = replica.role, replica.term, replica.leader
+        if standing != self._standing:
+            self._standing = standing
+            self._stands_anew()
+        if replica.role != LEADER:
+            self._reads.hear_agreed()
+        if messages:
+            self._hooks.send(self._name, messages)
+
+    def _stands_anew(self) -> None:
+        """Tell of another role, term or leader."""
         if self._record is not None:
             self._record.role()
         self._tell_leads()
-        self._reads.hear_agreed()
-        leader = self.replica.leader
-        if leader is not None and not self._is_led:
-            # It may be the former one, in the same term.
-            self._reads.barrier.led()
-        self._is_led = leader is not None
-        if leader is not None and self.replica.term != self._led_term:
-            self._led_term = self.replica.term
+        leader, term = self.replica.leader, self.replica.term
+        if leader is None:
+            return
+        # It may be the former one, in the same term.
+        self._reads.barrier.led()
+        if term != self._led_term:
+            self._led_term = term
             self.leaders += 1
-            self._reads.barrier.led()
             _log.info(
                 "shard %s is led by %s in term %d",
                 self.id,
                 leader.node,
-                self.replica.term,
+                term,
                 extra={"shard": str(self.id)},
             )
-        if messages:
-            self._hooks.send(self._name, messages)
 
     # Inside.
 

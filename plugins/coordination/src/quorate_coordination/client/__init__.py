@@ -29,13 +29,14 @@ from quorate_coordination.client.locks import (
     NotAcquiredError,
     locking,
 )
+from quorate_coordination.client.queues import Queue, SyncQueue, SyncTaker, Taken, Taker
 from quorate_coordination.client.recipes import (
     Barrier,
     Counter,
-    Queue,
+    Gate,
     SyncBarrier,
     SyncCounter,
-    SyncQueue,
+    SyncGate,
 )
 from quorate_coordination.leases import LEASE
 from quorate_coordination.locks import CLAIM, LOCK
@@ -47,6 +48,7 @@ __all__ = [
     "Coordination",
     "Counter",
     "Election",
+    "Gate",
     "Held",
     "KeptLease",
     "Leadership",
@@ -59,9 +61,13 @@ __all__ = [
     "SyncCoordination",
     "SyncCounter",
     "SyncElection",
+    "SyncGate",
     "SyncHeld",
     "SyncKeptLease",
     "SyncQueue",
+    "SyncTaker",
+    "Taken",
+    "Taker",
 ]
 
 
@@ -95,6 +101,10 @@ class Coordination:
     def queue(self, name: str) -> Queue:
         """Return the queue in the pairs with a prefix."""
         return Queue(self._q, name)
+
+    def gate(self, name: str) -> Gate:
+        """Return the gate in the pairs with a prefix."""
+        return Gate(self._q, name)
 
     def barrier(self, name: str, parties: int) -> Barrier:
         """Return the barrier of `parties` programs in the pairs with a prefix."""
@@ -192,6 +202,10 @@ class SyncCoordination(Blocking[Coordination]):
     def queue(self, name: str) -> SyncQueue:
         """Return the queue in the pairs with a prefix."""
         return SyncQueue(self.thread, self.asynchronous.queue(name))
+
+    def gate(self, name: str) -> SyncGate:
+        """Return the gate in the pairs with a prefix."""
+        return SyncGate(self.thread, self.asynchronous.gate(name))
 
     def barrier(self, name: str, parties: int) -> SyncBarrier:
         """Return the barrier of `parties` programs in the pairs with a prefix."""

@@ -1,25 +1,19 @@
-"""Counters, queues and barriers: recipes over pairs and leases."""
+"""Counters, gates and barriers: recipes over pairs and leases."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from quorate.client import ChangeKind, RejectedError, blocking
+from quorate.client import ChangeKind, blocking
 from quorate.client.twins import Blocking, entering
-from quorate.v1.kv_pb2 import PutPair
 
 from quorate_coordination.client.leases import TTL_S, keeping
+from quorate_coordination.client.queues import undisturbed
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
-
-T = TypeVar("T")
-
-_MISMATCH: Final = "REVISION_MISMATCH"
-#: Numbers of items sort as texts.
-_DIGITS: Final = 20
 
 
 class Counter:
@@ -44,54 +38,30 @@ class Counter:
             await self._q.kv.put(self._key, b"%d" % value, expected_revision=revision)
             return value
 
-        return await _undisturbed(add)
+        return await undisturbed(add)
 
 
-class Queue:
-    """A queue of items: each is taken by one program, in the order of the puts."""
+class Gate:
+    """Lets programs wait while it is closed: ZooKeeper's barrier.
+
+    It stays closed when the program that closed it dies, until anybody opens it.
+    """
 
     def __init__(self, q: AsyncClient, name: str) -> None:
         self._q: Final = q
-        self._last: Final = f"{name}/last"
-        self._items: Final = f"{name}/items/"
+        self._closed: Final = f"{name}/closed"
 
-    async def put(self, item: bytes) -> None:
-        """Add an item at the end."""
+    async def close(self, why: str | bytes = b"") -> None:
+        """Close it: who waits from now on waits until it is opened."""
+        await self._q.kv.put(self._closed, why)
 
-        async def put() -> None:
-            last = await self._q.kv.get(self._last)
-            number = 1 if last is None else int(last.value) + 1
-            await self._q.kv.commit(
-                [
-                    PutPair(key=self._last.encode(), value=b"%d" % number),
-                    PutPair(key=f"{self._items}{number:0{_DIGITS}}".encode(), value=item),
-                ],
-                expected={self._last: 0 if last is None else last.revision},
-            )
+    async def open(self) -> bool:
+        """Let all pass who wait; return whether it was closed."""
+        return await self._q.kv.delete(self._closed)
 
-        await _undisturbed(put)
-
-    async def take(self) -> bytes:
-        """Take the first item; wait for one while the queue is empty.
-
-        It is removed first: if it must not be lost, process it under a lock before taking it.
-        """
-        while True:
-            async with aclosing(self._q.kv.list(self._items, page_size=1)) as items:
-                async for item in items:
-                    try:
-                        await self._q.kv.delete(item.key, expected_revision=item.revision)
-                    except RejectedError as error:
-                        if error.code != _MISMATCH:
-                            raise
-                        break
-                    return item.value
-                else:
-                    await _changed(self._q, self._items, lambda there: there)
-
-    async def size(self) -> int:
-        """Return the number of items."""
-        return sum([1 async for _ in self._q.kv.list(self._items, keys_only=True)])
+    async def wait(self) -> None:
+        """Return once it is open."""
+        await _changed(self._q, self._closed, lambda there: not there)
 
 
 class Barrier:
@@ -129,28 +99,18 @@ class SyncCounter(Blocking[Counter]):
     add = blocking(Counter.add)
 
 
-class SyncQueue(Blocking[Queue]):
-    """A queue, for code that does not await."""
+class SyncGate(Blocking[Gate]):
+    """A gate, for code that does not await."""
 
-    put = blocking(Queue.put)
-    take = blocking(Queue.take)
-    size = blocking(Queue.size)
+    close = blocking(Gate.close)
+    open = blocking(Gate.open)
+    wait = blocking(Gate.wait)
 
 
 class SyncBarrier(Blocking[Barrier]):
     """A barrier, for code that does not await."""
 
     entered = entering(Barrier.entered)
-
-
-async def _undisturbed(change: Callable[[], Awaitable[T]]) -> T:
-    """Retry a change until no other program changed the same pairs meanwhile."""
-    while True:
-        try:
-            return await change()
-        except RejectedError as error:
-            if error.code != _MISMATCH:
-                raise
 
 
 async def _changed(q: AsyncClient, prefix: str, wanted: Callable[[bool], bool]) -> None:

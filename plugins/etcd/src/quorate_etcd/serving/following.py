@@ -17,6 +17,8 @@ from quorate_etcd.v1 import commands_pb2 as pb, rows_pb2 as rows
 _log = logging.getLogger(__name__)
 
 _RETRY_S: Final = 0.2
+#: Changes that are passed on together: what watches need of them is read at a time.
+_AT_A_TIME: Final = 50
 #: Changes that wait to be passed on; beyond them it starts over.
 _MOST_WAITING: Final = 100_000
 
@@ -126,9 +128,12 @@ class Follower:
             await self._arrived.wait()
             self._arrived.clear()
             while self._waiting:
-                passed = list(self._waiting)
-                self._waiting.clear()
-                self._count = 0
+                passed = [self._waiting.popleft()]
+                count = len(passed[0].changes)
+                while self._waiting and count < _AT_A_TIME:
+                    passed.append(self._waiting.popleft())
+                    count += len(passed[-1].changes)
+                self._count -= count
                 await self._happened(passed)
                 self.revision = passed[-1].revision
                 self._advance()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Final
 
 from quorate.plugin import CallContext
@@ -54,11 +55,11 @@ class Lease:
         renewals = asyncio.Queue(_AT_A_TIME)
 
         async def read() -> None:
-            try:
+            # A call that has failed has ended, too.
+            with suppress(Exception):
                 async for request in requests:
                     await renewals.put((request.ID, self._renewals.renew(request.ID)))
-            finally:
-                await renewals.put(None)
+            await renewals.put(None)
 
         reading = asyncio.create_task(read())
         try:

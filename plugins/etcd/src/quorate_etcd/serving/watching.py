@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
+from quorate_etcd import metrics
 from quorate_etcd.serving.following import Follower, Transaction
 from quorate_etcd.serving.index import Index
 from quorate_etcd.serving.store import Store
@@ -24,6 +25,7 @@ from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 _log = logging.getLogger(__name__)
 
 _RETRY_S: Final = 0.2
+_OBSERVE_S: Final = 5.0
 #: Ranges by which the history is filtered; for more it is read whole.
 _MOST_SPANS: Final = 64
 #: Watches that are brought forward between two turns of the loop.
@@ -55,6 +57,7 @@ class Watches:
             tasks.create_task(self.follower.run())
             tasks.create_task(self._bring_forward())
             tasks.create_task(self._note_progress())
+            tasks.create_task(self._observe())
 
     def stream(self) -> Stream:
         """Return a new stream."""
@@ -257,6 +260,11 @@ class Watches:
                 compact_revision=compacted,
             )
         )
+
+    async def _observe(self) -> None:
+        while True:
+            self._store.node.observe(metrics.WATCHES.name, self._count, store=self._store.name)
+            await asyncio.sleep(_OBSERVE_S)
 
     async def _note_progress(self) -> None:
         while True:

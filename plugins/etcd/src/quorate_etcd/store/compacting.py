@@ -72,7 +72,9 @@ def _clean(txn: Txn, view: View) -> bool:
     row, prefix = view.row, view.prefix
     if row.cleaned >= row.compacted:
         return True
-    start = revision_key(prefix, max(row.cleaned, 0), row.cleaned_sub)
+    # The ends of keys in the revision of the last compaction were left.
+    walked = row.walked if row.HasField("walked") else rows.Place(revision=max(row.cleaned, 0))
+    start = revision_key(prefix, walked.revision, walked.sub)
     end = min(revision_key(prefix, max(row.compacted, 0) + 1), end_of(prefix))
     size, read = len(prefix), list(txn.scan(REVISIONS, start, end, limit=_STEP + 1))
     for stored in read[:_STEP]:
@@ -89,11 +91,12 @@ def _clean(txn: Txn, view: View) -> bool:
         if change.deleted and revision < row.compacted:
             _delete(txn, stored.key, large=False)
     if len(read) <= _STEP:
-        row.cleaned, row.cleaned_sub = row.compacted, 0
+        row.cleaned = row.compacted
+        row.ClearField("walked")
         return True
     following = read[_STEP].key
-    row.cleaned = int.from_bytes(following[size : size + 8])
-    row.cleaned_sub = int.from_bytes(following[size + 8 : size + 12])
+    row.walked.revision = int.from_bytes(following[size : size + 8])
+    row.walked.sub = int.from_bytes(following[size + 8 : size + 12])
     return False
 
 

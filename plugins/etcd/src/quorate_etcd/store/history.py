@@ -8,7 +8,7 @@ from typing import Final
 from quorate.plugin import Reader
 
 from quorate_etcd.store.view import Span, View
-from quorate_etcd.v1 import queries_pb2 as pb, rows_pb2 as rows
+from quorate_etcd.v1 import queries_pb2 as pb
 from quorate_etcd.wire import mvcc_pb2 as mvcc
 
 #: Changes and bytes that a query reads at a time: it blocks the loop.
@@ -27,7 +27,6 @@ def history(reader: Reader, query: pb.History) -> Iterable[pb.Changes]:
         applied=reader.revision,
     )
     spans = [Span.of(each.key, each.range_end) for each in query.ranges]
-    found: list[tuple[mvcc.Event, rows.Place | None]] = []
     size, seen, last = 0, 0, 0
     for revision, row, pair in view.changes(max(start, view.compacted, 1)):
         if (seen >= _PAGE_ROWS or size >= _PAGE_BYTES) and revision > last:
@@ -36,15 +35,13 @@ def history(reader: Reader, query: pb.History) -> Iterable[pb.Changes]:
         last, seen = revision, seen + 1
         if not any(each.holds(row.key) for each in spans):
             continue
-        event = mvcc.Event(kv=pair)
+        event = answer.events.add(kv=pair)
         if row.deleted:
             event.type = mvcc.Event.DELETE
-        ended = row.previous if row.HasField("previous") else None
-        found.append((event, ended if readable(revision, view.compacted) else None))
+        if query.previous and row.HasField("previous") and readable(revision, view.compacted):
+            [before] = view.pairs_at([row.previous])
+            event.prev_kv.CopyFrom(before)
         size += event.ByteSize()
-    if query.previous:
-        _add_previous(view, found)
-    answer.events.extend(event for event, _ in found)
     yield answer
 
 
@@ -56,11 +53,3 @@ def readable(revision: int, compacted: int) -> bool:
 def find_versions(reader: Reader, query: pb.FindVersions) -> Iterable[pb.Versions]:
     """Answer pairs by their places."""
     yield pb.Versions(kvs=View(reader, query.store).pairs_at(query.places))
-
-
-def _add_previous(view: View, found: list[tuple[mvcc.Event, rows.Place | None]]) -> None:
-    places = [place for _, place in found if place is not None]
-    pairs = iter(view.pairs_at(places))
-    for event, place in found:
-        if place is not None:
-            event.prev_kv.CopyFrom(next(pairs))

@@ -144,6 +144,9 @@ def answer(request: rpc.RangeRequest, pages: Sequence[pb.Page]) -> rpc.RangeResp
     if request.keys_only:
         for kv in response.kvs:
             kv.ClearField("value")
+            if request.sort_target != _Request.VALUE:
+                # So it is since etcd 3.7.
+                kv.ClearField("lease")
     return response
 
 

@@ -6,22 +6,22 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Transaction(_message.Message):
-    __slots__ = ("revision", "compacted", "cleaned", "cleaned_sub", "generation", "changes", "more")
+    __slots__ = ("revision", "compacted", "cleaned", "walked", "generation", "changes", "more")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     CLEANED_FIELD_NUMBER: _ClassVar[int]
-    CLEANED_SUB_FIELD_NUMBER: _ClassVar[int]
+    WALKED_FIELD_NUMBER: _ClassVar[int]
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     CHANGES_FIELD_NUMBER: _ClassVar[int]
     MORE_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     cleaned: int
-    cleaned_sub: int
+    walked: Place
     generation: int
     changes: _containers.RepeatedCompositeFieldContainer[Change]
     more: bool
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., cleaned: _Optional[int] = ..., cleaned_sub: _Optional[int] = ..., generation: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ..., more: bool = ...) -> None: ...
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., cleaned: _Optional[int] = ..., walked: _Optional[_Union[Place, _Mapping]] = ..., generation: _Optional[int] = ..., changes: _Optional[_Iterable[_Union[Change, _Mapping]]] = ..., more: bool = ...) -> None: ...
 
 class Change(_message.Message):
     __slots__ = ("key", "deleted", "create_revision", "version", "lease", "value", "previous", "sub")

@@ -6,7 +6,6 @@ from quorate.builtin.cluster.api import BROKERS
 from quorate.plugin import (
     Command,
     Controller,
-    DataRoute,
     Items,
     NodeApi,
     Rejected,
@@ -68,6 +67,8 @@ def _shard_of(duty: Duty) -> bytes:
 HAND_OVER_DUTIES: Final = Command(
     message=HandOverDuties,
     group=GROUP,
+    apply=hand_over_duties,
+    reads=(BROKERS,),
     items=Items.of("duties", shard_key=_shard_of, key=order),
     examples=(
         HandOverDuties(
@@ -75,7 +76,6 @@ HAND_OVER_DUTIES: Final = Command(
         ),
     ),
 )
-ROUTE: Final = DataRoute(message=HandOverDuties, apply=hand_over_duties, reads=(BROKERS,))
 
 
 #: Maximum number of duties that one command hands over.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from quorate.plugin import Command, DataRoute, Items, Query, Reader, keys, read_range
+from quorate.plugin import Command, Items, Query, Reader, keys, read_range
 from quorate.plugin.resource import TENANTS, limit_of
 from quorate.v1.tenant_pb2 import Tenant
 
@@ -42,12 +42,14 @@ COMMANDS: Final = (
     Command(
         message=pb.PlaceShards,
         group=GROUP,
+        apply=apply.place_shards,
         items=Items.of("probes", shard_key=bytes, key=bytes),
         examples=(pb.PlaceShards(term=1, shards=1, probes=PROBES[:3]),),
     ),
     Command(
         message=pb.MoveQuotas,
         group=GROUP,
+        apply=apply.move_quotas,
         items=Items.of("moves", shard_key=lambda move: move.probe),
         examples=(
             pb.MoveQuotas(
@@ -56,10 +58,6 @@ COMMANDS: Final = (
             ),
         ),
     ),
-)
-ROUTES: Final = (
-    DataRoute(message=pb.PlaceShards, apply=apply.place_shards),
-    DataRoute(message=pb.MoveQuotas, apply=apply.move_quotas),
 )
 QUERIES: Final = (
     Query(

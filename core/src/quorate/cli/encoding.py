@@ -1,0 +1,77 @@
+"""Rows for programs: JSON and YAML from which every value comes back."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+#: Many readers of JSON keep numbers as floats, and round those beyond it.
+_EXACT: Final = (1 << 53) - 1
+
+
+def json_line(value: object) -> str:
+    """Return a value as JSON on one line."""
+    return json.dumps(plain(value), ensure_ascii=False)
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON on many lines."""
+    return json.dumps(plain(value), indent=2, ensure_ascii=False)
+
+
+def yaml_text(value: object) -> str:
+    """Return a value as YAML: blocks of lists and maps, whose leaves are JSON."""
+    return "\n".join(_yaml(plain(value)))
+
+
+def plain(value: object) -> object:
+    """Return a value in the terms of JSON.
+
+    Bytes are text, or an object with their base64: a text of the same letters is something else.
+    A number that some readers would round is text.
+    """
+    match value:
+        case None | bool() | str() | float():
+            return value
+        case int():
+            return value if -_EXACT <= value <= _EXACT else str(value)
+        case bytes():
+            text = text_of(value)
+            return {"base64": base64.b64encode(value).decode()} if text is None else text
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case Mapping():
+            return {str(name): plain(each) for name, each in value.items()}
+    return str(value)
+
+
+def text_of(value: bytes) -> str | None:
+    """Return bytes as text; None if they are not UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _yaml(value: object) -> Iterator[str]:
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            yield from _entry(f"{json.dumps(name, ensure_ascii=False)}:", each)
+    elif isinstance(value, list) and value:
+        for each in value:
+            first, *rest = _yaml(each)
+            yield f"- {first}"
+            yield from (f"  {line}" for line in rest)
+    else:
+        yield json.dumps(value, ensure_ascii=False)
+
+
+def _entry(name: str, value: object) -> Iterator[str]:
+    lines = list(_yaml(value))
+    if isinstance(value, dict | list) and value:
+        yield name
+        yield from (f"  {line}" for line in lines)
+    else:
+        yield f"{name} {lines[0]}"

@@ -1,0 +1,1 @@
+"""Feature flags: projects, their environments, and flags and segments in these."""

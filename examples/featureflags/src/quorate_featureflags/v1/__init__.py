@@ -1,0 +1,1 @@
+"""The messages of the plugin, generated from its classes."""

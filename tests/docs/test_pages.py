@@ -1,0 +1,69 @@
+"""How pages begin, and that the tables for those who come from elsewhere name what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+from quorate.cli.deferred import DeferredCommand
+from quorate.cli.main import root
+from quorate.cli.terminal import Terminal
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(DOCS.glob("*/*.md"))
+MOVES = sorted(DOCS.glob("how-to/move-from-[ez]*.md"))
+
+
+def opening(text: str) -> str:
+    """Return the first block of a page below its title."""
+    return text.partition("\n\n")[2].partition("\n\n")[0]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_opens_with_a_title_and_a_sentence(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert re.match(r"[\w`\[]", opening(text)), "it opens with a heading, a list, a table or code"
+    assert opening(text).endswith((".", ":"))
+
+
+@pytest.mark.parametrize("page", MOVES, ids=lambda page: page.stem)
+def test_who_comes_from_elsewhere_is_told_the_outcome_in_two_sentences(page: Path) -> None:
+    text = opening(page.read_text(encoding="utf-8"))
+    assert text.startswith("At the end of this page you know")
+    assert len(re.findall(r"\.(?:\s|$)", text)) <= 2
+
+
+@pytest.mark.parametrize("page", MOVES, ids=lambda page: page.stem)
+def test_the_commands_for_who_comes_from_elsewhere_are_there(page: Path) -> None:
+    named = re.findall(r"`quorate ([^`]+)`", page.read_text(encoding="utf-8"))
+    assert len(named) >= 10
+    for line in named:
+        words = line.split()
+        assert command_of(words) is not None, line
+
+
+def command_of(words: list[str]) -> click.Command | None:
+    """Return the command of these words, which may have arguments behind it."""
+    context = click.Context(root, obj=Terminal())
+    found: click.Command | None = root
+    for word in words:
+        if not isinstance(found, click.Group):
+            break
+        found = found.get_command(context, word)
+        if isinstance(found, DeferredCommand):
+            found = found.load()
+    return found
+
+
+def test_the_landing_page_leads_to_pages_of_every_kind() -> None:
+    links = re.findall(r"\]\(([^)]+)\)", (DOCS / "index.md").read_text(encoding="utf-8"))
+    assert all((DOCS / link).is_file() for link in links)
+    assert {link.partition("/")[0] for link in links} == {
+        "explanation",
+        "how-to",
+        "reference",
+        "tutorial",
+    }
