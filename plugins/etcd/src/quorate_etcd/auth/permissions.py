@@ -69,7 +69,8 @@ def demand(reader: Reader, store: str, user: str, needed: Iterable[Need]) -> Non
             prefix = lease_key(store_key(store), need.lease)
             for row in reader.scan(LEASE_KEYS, prefix, prefix + b"\xff", limit=_MOST_KEYS):
                 *_, key = keys.unpack(row.key)
-                rights.demand(Need(need.writes, bytes(key)))
+                assert isinstance(key, bytes)
+                rights.demand(Need(need.writes, key))
         else:
             rights.demand(need)
 

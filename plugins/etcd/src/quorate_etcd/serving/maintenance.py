@@ -97,12 +97,9 @@ class Maintenance:
             hash_revision=request.revision or revision,
         )
 
-    async def Snapshot(
-        self, _: rpc.SnapshotRequest, context: Any
-    ) -> AsyncIterator[rpc.SnapshotResponse]:
+    def Snapshot(self, _: rpc.SnapshotRequest, context: Any) -> AsyncIterator[rpc.SnapshotResponse]:
         """Refuse, and name what there is instead."""
         raise Rejected("UNIMPLEMENTED", errors.PREFIX + _NO_SNAPSHOT)
-        yield
 
     async def MoveLeader(self, request: rpc.MoveLeaderRequest, _: Any) -> rpc.MoveLeaderResponse:
         """Let another member lead the store's shard."""

@@ -90,7 +90,8 @@ class Recipes:
         done = await self.if_created(
             own.key, own.revision, rpc.RequestOp(request_delete_range=deletion), context
         )
-        return done.header
+        header: rpc.ResponseHeader = done.header
+        return header
 
     async def if_created(
         self, key: bytes, revision: int, operation: rpc.RequestOp, context: Any
@@ -156,7 +157,7 @@ def prefix_end(prefix: bytes) -> bytes:
     return kept[:-1] + bytes((kept[-1] + 1,)) if kept else b"\0"
 
 
-def _of(name: bytes, order: rpc.RangeRequest.SortOrder.ValueType) -> rpc.RangeRequest:
+def _of(name: bytes, order: Any) -> rpc.RangeRequest:
     prefix = name + b"/"
     return rpc.RangeRequest(
         key=prefix,
