@@ -135,7 +135,7 @@ def test_every_option_is_told_with_its_default() -> None:
     begun = dict(re.findall(r"^\| `(\w+)` \| `([^|]*?)` \| \S.+ \|$", FOLLOW, re.MULTILINE))
     assert begun == {name: str(getattr(feed, name)) for name in begun}
     assert begun.keys() >= {"starting", "lost_history", "max_rows_per_trigger"}
-    assert set(told) | {"table"} >= options._WRITE | (options._READ - options._BOTH)
+    assert set(told) | {"table"} >= options.WRITE | (options.READ - options._BOTH)
     counted = ("max_bad_rows", "batch_rows", "max_in_flight", "timeout_s")
     assert told["load.mode"] == f"`{written.load_mode}`"
     for name in ("conflict", "bad_rows", *counted):
