@@ -56,7 +56,7 @@ def test_what_is_for_writes_is_refused_of_reads() -> None:
 @pytest.mark.parametrize(
     ("read", "given", "told"),
     [
-        (write_options, {"tabel": "kv.pairs"}, "Did you mean 'table'?"),
+        (write_options, {"tables": "kv.pairs"}, "Did you mean 'table'?"),
         (write_options, {"table": "t", "batchRows": "9"}, "Did you mean 'batch_rows'?"),
         (write_options, {"table": "t", "conflict": "upserts"}, "Did you mean 'upsert'?"),
         (write_options, {"table": "t", "columns": "key"}, "'columns' is one of reads."),
