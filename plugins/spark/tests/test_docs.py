@@ -174,3 +174,11 @@ def test_every_option_is_told_with_its_default() -> None:
     for name in ("conflict", "bad_rows", *counted):
         assert told[name] == f"`{getattr(written, name)}`"
     assert told["view_ttl_s"] == f"`{read.view_ttl_s}`"
+
+
+def test_every_type_is_told_with_that_of_spark() -> None:
+    pytest.importorskip("pyspark", reason='pip install "quorate-spark[testing]"')
+    from quorate_spark.source.columns import SPARK
+
+    told = dict(re.findall(r"^\| `([a-z]+)`[^|]*\| `([A-Z]+)` \|$", SQL, re.MULTILINE))
+    assert told == {name: kind.simpleString().upper() for name, kind in SPARK.items()}
