@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 DOCS = Path(__file__).parents[3] / "docs"
 HOW_TO = (DOCS / "how-to" / "load-with-spark.md").read_text(encoding="utf-8")
 FOLLOW = (DOCS / "how-to" / "follow-changes.md").read_text(encoding="utf-8")
+SQL = (DOCS / "how-to" / "query-with-spark-sql.md").read_text(encoding="utf-8")
 TUTORIAL = (DOCS / "tutorial" / "load-and-query.md").read_text(encoding="utf-8")
 
 
@@ -87,6 +88,38 @@ def test_the_examples_of_following_changes(
 
 
 @pytest.mark.ci
+def test_the_examples_of_sql(
+    spark: SparkSession, cluster: Cluster, client: Client, tmp_path: Path
+) -> None:
+    names: dict[str, Any] = {}
+    for each in code_of(SQL):
+        exec(each, names)
+    client.kv.put_many({f"others/{number}".encode(): b"v" for number in range(200)})
+
+    names["configure"](spark)
+    spark.sql(f"CREATE DATABASE sql_page LOCATION '{tmp_path}'")
+    spark.sql("USE sql_page")
+    try:
+        assert names["make"](spark, cluster.endpoints).columns == ["key", "value", "ttl_ms"]
+        names["hire_by_name"](spark, "hired")
+        # It is the same load, and changes nothing twice.
+        client.kv.put("staff/ben", b"changed since")
+        names["hire"](spark, "hired")
+        admins = names["admins"](spark)
+        found = {row.user: row.role for row in admins.collect()}
+    finally:
+        spark.sql("USE default")
+        spark.sql("DROP DATABASE sql_page CASCADE")
+
+    assert found == {"staff/ada": "admin", "staff/ben": "changed since"}
+    # What the interface of Spark shows: nodes have sent these rows, and not the 200 others.
+    scan = admins._jdf.queryExecution().executedPlan().collectLeaves().head()
+    assert scan.metrics().apply("numOutputRows").value() == 2
+    # Dropping the table has deleted no row.
+    assert client.kv.get("staff/ada") is not None
+
+
+@pytest.mark.ci
 def test_the_tutorial(
     spark: SparkSession,
     cluster: Cluster,
@@ -135,9 +168,17 @@ def test_every_option_is_told_with_its_default() -> None:
     begun = dict(re.findall(r"^\| `(\w+)` \| `([^|]*?)` \| \S.+ \|$", FOLLOW, re.MULTILINE))
     assert begun == {name: str(getattr(feed, name)) for name in begun}
     assert begun.keys() >= {"starting", "lost_history", "max_rows_per_trigger"}
-    assert set(told) | {"table"} >= options._WRITE | (options._READ - options._BOTH)
+    assert set(told) | {"table"} >= options.WRITE | (options.READ - options._BOTH)
     counted = ("max_bad_rows", "batch_rows", "max_in_flight", "timeout_s")
     assert told["load.mode"] == f"`{written.load_mode}`"
     for name in ("conflict", "bad_rows", *counted):
         assert told[name] == f"`{getattr(written, name)}`"
     assert told["view_ttl_s"] == f"`{read.view_ttl_s}`"
+
+
+def test_every_type_is_told_with_that_of_spark() -> None:
+    pytest.importorskip("pyspark", reason='pip install "quorate-spark[testing]"')
+    from quorate_spark.source.columns import SPARK
+
+    told = dict(re.findall(r"^\| `([a-z]+)`[^|]*\| `([A-Z]+)` \|$", SQL, re.MULTILINE))
+    assert told == {name: kind.simpleString().upper() for name, kind in SPARK.items()}

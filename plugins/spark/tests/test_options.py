@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -5,6 +6,7 @@ from quorate.client import Tls
 from quorate_spark.source.errors import SourceError, sentence_of
 from quorate_spark.source.java import missing_java
 from quorate_spark.source.options import feed_options, read_options, sink_options, write_options
+from quorate_spark.source.reading import schema_of
 
 
 def test_what_nobody_says_has_a_default() -> None:
@@ -21,7 +23,7 @@ def test_what_nobody_says_has_a_default() -> None:
         ({}, "the option table is not set"),
         ({"table": " "}, "the option table is not set"),
         ({"table": "t", "path": "/x"}, "takes no path ('/x')"),
-        ({"table": "t", "tables": "x"}, "no option tables here; there are bad_rows, batch_rows"),
+        ({"table": "t", "tables": "x"}, "no option tables here; there are bad.rows, bad_rows"),
         ({"table": "t", "conflict": "merge"}, "conflict is 'merge', and must be upsert or insert"),
         ({"table": "t", "batch_rows": "0"}, "batch_rows is 0, and must be 1 to 10000"),
         ({"table": "t", "batch_rows": "1.5"}, "batch_rows is '1.5', and must be 1 to 10000"),
@@ -49,6 +51,46 @@ def test_the_files_of_tls_are_those_of_a_client() -> None:
 def test_what_is_for_writes_is_refused_of_reads() -> None:
     with pytest.raises(SourceError, match="no option load_id here"):
         read_options({"table": "t", "load_id": "x"})
+
+
+@pytest.mark.parametrize(
+    ("read", "given", "told"),
+    [
+        (write_options, {"tables": "kv.pairs"}, "Did you mean 'table'?"),
+        (write_options, {"table": "t", "batchRows": "9"}, "Did you mean 'batch_rows'?"),
+        (write_options, {"table": "t", "conflict": "upserts"}, "Did you mean 'upsert'?"),
+        (write_options, {"table": "t", "columns": "key"}, "'columns' is one of reads."),
+        (read_options, {"table": "t", "endpoint": "h:1"}, "Did you mean 'endpoints'?"),
+        (read_options, {"table": "t", "load_id": "x"}, "'load_id' is one of writes."),
+        (read_options, {"table": "t", "starting": "now"}, "'starting' is one of streams of"),
+        (feed_options, {"changes": "t", "lost.history": "x"}, "Did you mean 'lost_history'?"),
+    ],
+)
+def test_a_wrong_option_is_refused_with_what_was_meant(
+    read: Callable[[dict[str, str]], object], given: dict[str, str], told: str
+) -> None:
+    with pytest.raises(SourceError) as refused:
+        read(given)
+
+    assert told in str(refused.value)
+
+
+def test_a_wrong_table_or_column_is_refused_with_what_was_meant() -> None:
+    for given, told in (
+        ({"table": "kv.pair"}, "Did you mean 'kv.pairs'?"),
+        ({"table": "kv.pairs", "columns": "keys"}, "Did you mean 'key'?"),
+    ):
+        with pytest.raises(SourceError) as refused:
+            schema_of(read_options(given))
+        assert told in str(refused.value)
+
+
+def test_what_resembles_nothing_is_told_with_all_there_are() -> None:
+    with pytest.raises(SourceError) as refused:
+        read_options({"table": "t", "zzzz": "1"})
+
+    assert "there are columns, endpoints" in str(refused.value)
+    assert "mean" not in str(refused.value)
 
 
 def test_the_sentence_is_found_in_what_spark_makes_of_it() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 from quorate.plugin import Column, Table
 
-from quorate_spark.source.errors import SourceError
+from quorate_spark.source.errors import SourceError, meant
 
 SPARK: Final[Mapping[str, spark.DataType]] = {
     "string": spark.StringType(),
@@ -55,12 +55,13 @@ def arrow_schema(table: Table) -> pa.Schema:
 def check(name: str, table: Table, given: spark.StructType) -> None:
     """Refuse columns that are missing, unknown or of another type; raises `SourceError`."""
     fields = {field.name: field for field in given.fields}
+    names = [column.name for column in table.columns]
     problems = [
         *(_problem(column, fields.get(column.name)) for column in table.columns),
         *(
-            f"{field} is no column of it"
+            f"{field} is no column of it.{meant(field, names)}"
             for field in fields
-            if field not in {column.name for column in table.columns}
+            if field not in names
         ),
     ]
     found = [problem for problem in problems if problem]

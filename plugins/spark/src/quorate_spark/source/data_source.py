@@ -35,9 +35,13 @@ class QuorateSource(DataSource):
 
     def schema(self) -> StructType:
         """Return the columns of the table, or of its changes."""
-        from quorate_spark.source.options import feed_options, read_options
+        from quorate_spark.source import catalog
+        from quorate_spark.source.options import feed_options, read_options, table_options
         from quorate_spark.source.reading import schema_of
 
+        options = catalog.created(self.options)
+        if options is not None:
+            return catalog.keeping(schema_of(table_options(options)), options)
         if "changes" in self.options:
             from quorate_spark.source.feeds import feed_of
 
@@ -46,18 +50,20 @@ class QuorateSource(DataSource):
 
     def reader(self, schema: StructType) -> TableReader:
         """Return the reader for the driver and the executors."""
+        from quorate_spark.source import catalog
         from quorate_spark.source.errors import SourceError
-        from quorate_spark.source.options import read_options
+        from quorate_spark.source.options import READ, read_options
         from quorate_spark.source.reading import FilteredReader, TableReader, schema_of
 
         if "changes" in self.options:
             raise SourceError(
                 "changes are a stream: use spark.readStream, or the option table for the rows"
             )
-        options = read_options(self.options)
+        options = read_options({**catalog.kept(schema, READ), **self.options})
         if schema.fieldNames() != schema_of(options).fieldNames():
             raise SourceError(
-                f"the columns of {options.table} are its own: leave schema(...) out, and select"
+                f"the columns of {options.table} are its own: leave schema(...) out, and select;"
+                " drop a table of the catalog that is older than they are, and create it anew"
             )
         main = getattr(sys.modules["__main__"], "__spec__", None)
         filters = _FILTERING in sys.modules or (main is not None and main.name == _FILTERING)
@@ -82,10 +88,12 @@ class QuorateSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> TableWriter:
         """Check the options and the columns, and begin the load."""
-        from quorate_spark.source.options import write_options
+        from quorate_spark.source import catalog
+        from quorate_spark.source.options import WRITE, write_options
         from quorate_spark.source.writing import begun
 
-        return begun(write_options(self.options), schema, overwrite=overwrite)
+        options = write_options({**catalog.kept(schema, WRITE), **self.options})
+        return begun(options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> ChangeWriter:
         """Check the options and the columns of a stream."""

@@ -8,7 +8,7 @@ from typing import Final, Literal, TypeVar, cast
 
 from quorate.client import InvalidError, Tls
 
-from quorate_spark.source.errors import SourceError
+from quorate_spark.source.errors import SourceError, meant
 
 T = TypeVar("T", int, float)
 
@@ -29,7 +29,7 @@ _MOST_BATCH_ROWS: Final = 10_000
 _SIDE_TABLE: Final = "bad.rows"
 _BOTH: Final = frozenset({"table", "endpoints", "timeout_s", "tls_ca", "tls_cert", "tls_key"})
 _PUBLISH: Final = ("shards", "atomic", "later")
-_WRITE: Final = _BOTH | {
+WRITE: Final = _BOTH | {
     "load_id",
     "conflict",
     "batch_rows",
@@ -39,8 +39,9 @@ _WRITE: Final = _BOTH | {
     "dead_letter_path",
     "load.mode",
     "publish",
+    _SIDE_TABLE,
 }
-_READ: Final = _BOTH | {"columns", "ranges_per_shard", "view_ttl_s"}
+READ: Final = _BOTH | {"columns", "ranges_per_shard", "view_ttl_s"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,7 @@ class ReadOptions:
 
 def write_options(given: Mapping[str, str]) -> WriteOptions:
     """Read the options of a write; raises `SourceError`."""
-    options = _Given(given, _WRITE)
+    options = _Given(given, WRITE)
     bad_rows = options.choice("bad_rows", ("fail", "dead_letter"))
     dead_letter_path = options.text("dead_letter_path")
     if bad_rows == "dead_letter" and not dead_letter_path:
@@ -127,7 +128,7 @@ def _load_mode(options: _Given) -> LoadMode:
 
 def read_options(given: Mapping[str, str]) -> ReadOptions:
     """Read the options of a read; raises `SourceError`."""
-    options = _Given(given, _READ)
+    options = _Given(given, READ)
     return ReadOptions(
         table=options.table(),
         endpoints=options.text("endpoints") or None,
@@ -137,6 +138,18 @@ def read_options(given: Mapping[str, str]) -> ReadOptions:
         ranges_per_shard=options.number("ranges_per_shard", 0, 0, 1_000),
         view_ttl_s=options.number("view_ttl_s", VIEW_TTL_S, 1.0, 3_600.0),
     )
+
+
+def table_options(given: Mapping[str, str]) -> ReadOptions:
+    """Read the options of a table for reads and writes; raises `SourceError`."""
+    _Given(given, WRITE | READ)
+    if "load_id" in given:
+        raise SourceError(
+            "load_id is of one write: leave it out of CREATE TABLE, and give it with the rows, as"
+            " in INSERT INTO … WITH (load_id = '…') SELECT …"
+        )
+    write_options({name: value for name, value in given.items() if name in WRITE})
+    return read_options({name: value for name, value in given.items() if name in READ})
 
 
 #: The choices for a feed whose history was trimmed, and for its start.
@@ -184,9 +197,14 @@ def feed_options(given: Mapping[str, str]) -> FeedOptions:
     )
 
 
-_SINK: Final = _WRITE - {"load_id", "conflict", "max_in_flight", "load.mode", "publish"} | {
-    "operation"
-}
+_SINK: Final = WRITE - {
+    "load_id",
+    "conflict",
+    "max_in_flight",
+    "load.mode",
+    "publish",
+    _SIDE_TABLE,
+} | {"operation"}
 #: Options of Spark itself that it passes on with those of a sink.
 _OF_SPARK: Final = frozenset({"checkpointlocation", "queryname"})
 
@@ -243,7 +261,7 @@ class _Given:
         if unknown:
             raise SourceError(
                 f"the source quorate has no option {', '.join(unknown)} here; there are "
-                f"{', '.join(sorted(known))}"
+                f"{', '.join(sorted(known))}.{''.join(_instead(each, known) for each in unknown)}"
             )
 
     def text(self, name: str) -> str:
@@ -252,7 +270,10 @@ class _Given:
     def table(self) -> str:
         name = self.text("table")
         if not name:
-            raise SourceError('the option table is not set: name one, as in "kv.pairs"')
+            raise SourceError(
+                'the option table is not set: name one, as in "kv.pairs". A table of the catalog'
+                " keeps its OPTIONS if CREATE TABLE has neither columns nor AS SELECT"
+            )
         return name
 
     def tls(self) -> Tls | None:
@@ -271,7 +292,10 @@ class _Given:
         """Return the chosen value; by default the first one."""
         chosen = self.text(name) or choices[0]
         if chosen not in choices:
-            raise SourceError(f"option {name} is {chosen!r}, and must be {' or '.join(choices)}")
+            raise SourceError(
+                f"option {name} is {chosen!r}, and must be {' or '.join(choices)}."
+                f"{meant(chosen, choices)}"
+            )
         return chosen
 
     def number(self, name: str, default: T, least: T, most: T | None = None) -> T:
@@ -288,3 +312,10 @@ class _Given:
         if not number >= least or (most is not None and number > most):
             raise SourceError(f"option {name} is {text}, and must be {bounds}")
         return number
+
+
+def _instead(name: str, known: frozenset[str]) -> str:
+    """Return what was meant by an option that there is not, after a space; empty if unknown."""
+    places = {"reads": READ, "writes": WRITE, "streams of changes": _FEED}
+    elsewhere = [place for place, options in places.items() if name in options]
+    return f" {name!r} is one of {' and '.join(elsewhere)}." if elsewhere else meant(name, known)

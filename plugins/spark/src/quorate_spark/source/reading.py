@@ -16,7 +16,7 @@ from quorate_spark.source import ranges
 from quorate_spark.source.columns import spark_schema
 from quorate_spark.source.connecting import client_of
 from quorate_spark.source.decoding import Decoder
-from quorate_spark.source.errors import SourceError
+from quorate_spark.source.errors import SourceError, meant
 from quorate_spark.source.options import ReadOptions
 from quorate_spark.source.ranges import KeyRange
 from quorate_spark.source.shards import ShardPlan, plan_of
@@ -52,7 +52,8 @@ def schema_of(options: ReadOptions) -> StructType:
     if unknown:
         raise SourceError(
             f"{options.table} has no column {', '.join(unknown)}; it has"
-            f" {', '.join(every.fieldNames())}"
+            f" {', '.join(every.fieldNames())}."
+            f"{''.join(meant(each, every.fieldNames()) for each in unknown)}"
         )
     chosen = options.columns or every.fieldNames()
     return StructType([each for each in every.fields if each.name in chosen])

@@ -17,7 +17,7 @@ from quorate.plugin.singles import singles_of
 from quorate.plugin.splicing import head
 
 from quorate_spark.api import TABLES
-from quorate_spark.source.errors import SourceError
+from quorate_spark.source.errors import SourceError, meant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +80,12 @@ def find(name: str) -> FoundTable:
         found = _tables_of(_declared_with(name.partition(".")[0])).get(name)
     found = found or installed_tables().get(name)
     if found is None:
-        known = ", ".join(sorted(installed_tables())) or "none"
+        names = installed_tables()
+        known = ", ".join(sorted(names)) or "none"
         raise SourceError(
             f"there is no table {name!r}: the plugins that are installed here have {known}; "
-            "install the plugin that has it, on the driver and on every executor"
+            "install the plugin that has it, on the driver and on every executor."
+            f"{meant(name, names)}"
         )
     return found
 

@@ -138,8 +138,9 @@ def begun(options: WriteOptions, schema: StructType, *, overwrite: bool) -> Tabl
     """Check the options and the columns, and begin or continue the load; raises `SourceError`."""
     if overwrite:
         raise SourceError(
-            'the source quorate does not overwrite tables: use mode("append"), which replaces '
-            "rows of the same key"
+            "the source quorate does not overwrite tables, since no load deletes rows that it does"
+            ' not bring: use mode("append") or INSERT INTO, which replace rows of the same key, and'
+            " delete others with a client, or by a stream with the option operation"
         )
     found = find(options.table)
     columns.check(options.table, found.table, schema)
