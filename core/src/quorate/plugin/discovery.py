@@ -8,9 +8,6 @@ from itertools import groupby
 from types import ModuleType
 from typing import Final
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
-
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.problems import PluginProblem
 
@@ -34,6 +31,9 @@ class Plugin:
     @property
     def built_in(self) -> bool:
         """Whether it comes with the core: then every node serves it."""
+        # Imported here: a client needs the declarations of plugins, and never `packaging`.
+        from packaging.utils import canonicalize_name
+
         return canonicalize_name(self.distribution) == PROJECT
 
     def problem(self, what: str, fix: str, cause: BaseException | None = None) -> PluginProblem:
@@ -123,6 +123,9 @@ def _name_problems(plugin: Plugin, claims: Sequence[EntryPoint]) -> Iterator[Plu
 def _version_problems(
     plugin: Plugin, dist: Distribution | None, core_version: str
 ) -> Iterator[PluginProblem]:
+    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.utils import canonicalize_name
+
     for line in (dist.requires if dist is not None else None) or []:
         try:
             wanted = Requirement(line)
