@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING
@@ -179,3 +180,14 @@ def test_an_entry_point_without_a_distribution_is_a_plugin_of_an_unknown_one(sit
     plugin = only(discover([point], core_version="0.1.0"))
     assert (plugin.distribution, plugin.version) == ("unknown", "unknown")
     assert plugin.module is sys.modules["in_memory_loose"]
+
+
+def test_a_client_does_not_import_what_only_discovery_needs() -> None:
+    program = (
+        "import sys, quorate.client;"
+        "print([name for name in sys.modules if name.partition('.')[0] == 'packaging'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
