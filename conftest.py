@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
 
+_CACHE: Final = TemporaryDirectory(prefix="quorate-cache-")
+
 # gRPC reads it when it is imported first. Its handlers of a fork end the child now and then, which
 # is Spark's Java where a test of the same process has used gRPC before.
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+# What the command line remembers of the plugins is the user's, and tests put others in their place.
+os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
 #: Folders whose tests share what is dear to make, a Java and a cluster, or the wheels of all
 #: distributions: one worker has them all.

@@ -40,7 +40,7 @@ from quorate_mqtt.v1.quotas_pb2 import ShardPlace
 NODE: Final = "n1"
 TOKEN: Final = "integration"
 #: The plugin that shows how one is made is installed where it is tried, and is not served.
-EXAMPLES: Final = ("greeting", "notebook")
+EXAMPLES: Final = ("featureflags", "greeting", "notebook")
 #: A node that the cluster knows, and that never runs.
 OTHER: Final = Peer("n2", 2)
 #: Where a shard for MQTT keeps what it knows of itself.

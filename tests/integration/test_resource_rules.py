@@ -21,7 +21,8 @@ from quorate.plugin.discovery import installed
 from quorate.testing import MemoryNode
 from quorate.v1.batch_pb2 import BatchReply
 
-PLUGINS: Final = [each.name for each in installed() if each.name not in ("greeting", "notebook")]
+EXAMPLES: Final = ("featureflags", "greeting", "notebook")
+PLUGINS: Final = [each.name for each in installed() if each.name not in EXAMPLES]
 NODE: Final = MemoryNode(PLUGINS)
 TEXT: Final = (Path(__file__).parents[2] / "docs" / "reference" / "resources.md").read_text()
 TABLE: Final = {

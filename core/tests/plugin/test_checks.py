@@ -134,7 +134,7 @@ def import_error(site: Site) -> list[str]:
         of(
             "unimportable",
             "importing unimportable raised ModuleNotFoundError: No module named "
-            "'no_such_module_anywhere'; repair the import, or uninstall acme-unimportable",
+            "'no_such_module_anywhere'; repair the import",
         )
     ]
 

@@ -91,9 +91,11 @@ def test_one_hook_declares_what_the_others_do(site: Site) -> None:
 def test_a_wrong_declaration_may_have_been_of_any_kind(site: Site) -> None:
     site.add("mixed", quorate_declarations=[RaftGroup(name="mixed"), 7])
     declared = declare(site.plugins()[0])
-    assert [str(each) for each in declared.problems] == [
-        "mixed (acme-mixed 1.2.3): quorate_declarations returned an item of type int; return a "
-        "list or tuple of declarations"
+    assert [(each.what, each.fix) for each in declared.problems] == [
+        (
+            "quorate_declarations returned an item of type int",
+            "return a list or tuple of declarations",
+        )
     ]
     assert declared.failed == frozenset(ORDER)
     assert declared.groups == (RaftGroup(name="mixed"),)

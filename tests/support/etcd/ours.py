@@ -34,7 +34,7 @@ def started(directory: Path, nodes: int = 1) -> Iterator[Ours]:
     for name, node in cluster.nodes.items():
         [ports[name]] = free_ports(0)
         content = tomlkit.parse(node.file.read_text())
-        content["plugins"]["etcd"] = {"port": ports[name]}  # type: ignore[index]
+        content["plugins"]["etcd"] = {"port": ports[name]}
         node.file.write_text(tomlkit.dumps(content))
     with cluster:
         cluster.ready()

@@ -68,7 +68,7 @@ def of_configuration(error: ConfigError) -> Failure:
 
 def of_plugins(problems: Sequence[PluginProblem]) -> Failure:
     """Return the failure that lists everything that is wrong with plugins."""
-    names = ("plugin", "distribution", "version", "what", "fix")
+    names = ("plugin", "distribution", "version", "where", "what", "fix")
     return Failure(ExitCode.PLUGIN, [_parted(each, names) for each in problems])
 
 

@@ -47,7 +47,7 @@ def known(find: Callable[[], InstalledPlugins]) -> KnownPlugins:
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept["digest"] == digest:
             return KnownPlugins({name: KnownCommand(*each) for name, each in kept["of"].items()})
-    found = _told(find())
+    found = told(find())
     if not found.broken:
         # Without a place to write the next call asks the plugins again.
         with suppress(OSError):
@@ -55,7 +55,8 @@ def known(find: Callable[[], InstalledPlugins]) -> KnownPlugins:
     return found
 
 
-def _told(plugins: InstalledPlugins) -> KnownPlugins:
+def told(plugins: InstalledPlugins) -> KnownPlugins:
+    """Return what is told of these plugins."""
     commands = {
         name: KnownCommand(plugin.plugin.name, declared.help)
         for name, (plugin, declared) in plugins.cli_commands().items()

@@ -64,7 +64,9 @@ def _row(
         "queries": sorted(each.message.DESCRIPTOR.full_name for each in declared.queries),
         "controllers": sorted(each.name for each in background),
         "services": sorted(service.full_name for service in declared.services),
-        "problems": [{"what": problem.what, "fix": problem.fix} for problem in problems],
+        "problems": [
+            {"where": each.where, "what": each.what, "fix": each.fix} for each in problems
+        ],
     }
 
 
@@ -78,6 +80,7 @@ def _for_people(row: dict[str, object]) -> dict[str, object]:
     if isinstance(problems, list):
         for each in problems:
             declares += ["problem:", f"  {each['what']}; {each['fix']}"]
+            declares += [f"  at {each['where']}"] if each["where"] else []
     return {
         "plugin": [row["name"], row["distribution"], row["version"]],
         "state": row["state"],
@@ -94,6 +97,7 @@ def check(terminal: Terminal, names: tuple[str, ...]) -> None:
     Generated code is compared with its .proto files where a plugin is installed from its sources,
     and quorate with the extra `dev`.
     """
+    from quorate.cli.console_pages import misnamed
     from quorate.cli.protos import check_plugin
     from quorate.plugin.checks import placeless
 
@@ -106,6 +110,7 @@ def check(terminal: Terminal, names: tuple[str, ...]) -> None:
         found, stale = check_plugin(declared.plugin)
         generated[declared.plugin.name] = found
         problems += [declared.plugin.problem(what, fix) for what, fix in stale]
+        problems += misnamed(declared, plugins.cli_commands())
     if problems:
         raise of_plugins(problems)
     terminal.print(

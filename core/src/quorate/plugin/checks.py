@@ -5,9 +5,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import starmap
 from typing import Any, Final
 
+from quorate.plugin.access import RIGHTS
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
     METADATA_GROUP,
@@ -19,7 +19,10 @@ from quorate.plugin.declarations import (
     RaftGroup,
 )
 from quorate.plugin.declared import Declared
+from quorate.plugin.nearness import meant
 from quorate.plugin.needs import misfits
+from quorate.plugin.outcomes import Invalid
+from quorate.plugin.places import place_in
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.services import missing, undeclared
 
@@ -71,8 +74,53 @@ def problems_of(declared: Sequence[Declared]) -> list[PluginProblem]:
     for plugin in sorted(declared, key=lambda plugin: plugin.plugin.name):
         found.extend(plugin.problems)
         for check in _CHECKS:
-            found.extend(starmap(plugin.plugin.problem, check(plugin, world)))
+            for what, fix in check(plugin, world):
+                where = place_in(_subjects(plugin), what)
+                found.append(plugin.plugin.problem(what, fix, where=where))
     return found
+
+
+def _subjects(plugin: Declared) -> Iterator[tuple[str, str]]:
+    """Yield how problems name each declaration, and its place."""
+    for kind, items in _named_items(plugin).items():
+        for item in items:
+            yield f"{kind} {item.name}", item.where
+    for kind, messages in (
+        ("command", plugin.commands),
+        ("data route", plugin.routes),
+        ("handler of", plugin.routes),
+        ("query", plugin.queries),
+    ):
+        for each in messages:
+            yield f"{kind} {_name(each)}", each.where
+    for service in plugin.services:
+        yield f"service {service.full_name}", service.where
+        for method in service.service.methods_by_name:
+            yield f"access of {service.full_name}/{method}", service.where
+        for method in service.access:
+            yield f"access of {service.full_name}/{method}", service.where
+    for group in plugin.groups:
+        yield f"group {group.name}", group.where
+        yield f"group {group.name!r}", group.where
+    for extension in plugin.extensions:
+        yield f"extension {extension.name} of {extension.point}", extension.where
+        yield f"extension {extension.name}", extension.where
+    for section in plugin.sections:
+        yield f"config section {section.model.__name__}", section.where
+        yield "config sections", section.where
+
+
+def _named_items(plugin: Declared) -> Mapping[str, Iterable[Any]]:
+    """Return what has a name of its own, by how problems call it."""
+    return {
+        "column family": plugin.families,
+        "cache": plugin.caches,
+        "controller": plugin.controllers,
+        "timer": plugin.timers,
+        "extension point": plugin.points,
+        "metric": plugin.metrics,
+        "command-line command": plugin.cli_commands,
+    }
 
 
 class _World:
@@ -203,8 +251,12 @@ def _groups(plugin: Declared, world: _World) -> Problems:
         ):
             yield (
                 f"{user} is in group {item.group}, which no plugin declares",
-                f"return RaftGroup(name={item.group!r}) from quorate_raft_groups, "
-                "or correct the name",
+                meant(
+                    item.group,
+                    sorted(declared),
+                    f"return RaftGroup(name={item.group!r}) from quorate_raft_groups, "
+                    "or correct the name",
+                ),
             )
 
 
@@ -229,12 +281,46 @@ def _commands(plugin: Declared, world: _World) -> Problems:
                 f"an example of command {name} is a {stranger.__name__}",
                 "give examples of the command's own message",
             )
+        yield from _refused_examples(command)
+        if command.access is not None and command.access.right not in RIGHTS:
+            right = command.access.right
+            yield (f"command {name} needs the unknown right {right!r}", meant(right, RIGHTS))
         if command.level < 1:
             yield (f"command {name} has level {command.level}", "levels begin with 1")
         if name not in routed and "quorate_data_routes" not in plugin.failed:
             yield (f"command {name} has no data route", "return a DataRoute for it")
         if routed[name] > 1:
             yield (f"command {name} has {routed[name]} data routes", "keep one of them")
+
+
+def _refused_examples(command: Command[Any]) -> Problems:
+    if command.validate is None or _is_async(command.validate):
+        return
+    for position, example in enumerate(command.examples):
+        if isinstance(example, command.message):
+            # What else it raises is found by the conformance kit.
+            with suppress(Exception):
+                try:
+                    command.validate(example)
+                except Invalid as invalid:
+                    yield (
+                        f"command {_name(command)} has an example {position} that its own "
+                        f"validation refuses: {invalid}",
+                        "correct the example, or the validation",
+                    )
+
+
+def _background(plugin: Declared, _: _World) -> Problems:
+    """Check the numbers of what runs by itself."""
+    for each in plugin.controllers:
+        if not callable(each.interval_s) and not each.interval_s > 0:
+            yield (
+                f"controller {each.name} has interval_s={each.interval_s!r}",
+                "give it seconds above 0, or a function of the node that returns them",
+            )
+    for timer in plugin.timers:
+        if timer.batch < 1:
+            yield (f"timer {timer.name} has batch={timer.batch}", "give it at least 1")
 
 
 def _routes(plugin: Declared, world: _World) -> Problems:
@@ -395,13 +481,18 @@ def _access(plugin: Declared, world: _World) -> Problems:
         for name, access in service.access.items():
             what = f"access of {service.full_name}/{name}"
             if name not in known:
-                yield (f"{what} names an unknown method", f"use one of {', '.join(known)}")
+                yield (f"{what} names an unknown method", meant(name, known))
                 continue
+            if access.right not in RIGHTS:
+                yield (
+                    f"{what} has the unknown right {access.right!r}",
+                    meant(access.right, RIGHTS),
+                )
             request = known[name].input_type
             for path in misfits(access, request):
                 yield (
                     f"{what} names {path!r}, and {request.full_name} has no such field",
-                    f"use one of {', '.join(each.name for each in request.fields)}",
+                    meant(path, (each.name for each in request.fields)),
                 )
             domain = access.domain
             if "." in domain and domain not in world.families:
@@ -456,7 +547,7 @@ def _unknown_family(world: _World, user: str, family: str) -> Problems:
     if (family.partition(".")[0], "quorate_column_families") not in world.failed:
         yield (
             f"{user} column family {family}, which no plugin declares",
-            "correct the name, or enable the plugin that owns it",
+            meant(family, world.families, "correct the name, or enable the plugin that owns it"),
         )
 
 
@@ -495,4 +586,5 @@ _CHECKS: Final[tuple[Callable[[Declared, _World], Problems], ...]] = (
     _async_or_not,
     _extension_types,
     _config_section,
+    _background,
 )

@@ -11,6 +11,7 @@ from google.protobuf.message import Message
 
 from quorate.plugin.access import Access, Place
 from quorate.plugin.node import CacheView, Caller, NodeApi, ShardRef
+from quorate.plugin.places import Declaration
 from quorate.plugin.transaction import Reader, Txn
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def constant_key(_: object) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RaftGroup:
+class RaftGroup(Declaration):
     """A named set of shards. Plugins may declare the same group, if they declare it equally."""
 
     #: In small letters. Shards, settings and families name the group by it.
@@ -41,7 +42,7 @@ class RaftGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnFamily:
+class ColumnFamily(Declaration):
     """A kind of rows in the shards of a group."""
 
     #: `<plugin>.<plural noun>`.
@@ -104,7 +105,7 @@ class Items(Generic[M, I]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command(Generic[M]):
+class Command(Declaration, Generic[M]):
     """A write. The message's full name is its identity in the log for ever."""
 
     #: The message that is written to the log.
@@ -147,7 +148,7 @@ class Command(Generic[M]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DataRoute(Generic[M]):
+class DataRoute(Declaration, Generic[M]):
     """Binds a command to its handler, where the command does not name it itself."""
 
     #: That of the command.
@@ -159,7 +160,7 @@ class DataRoute(Generic[M]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Query(Generic[M]):
+class Query(Declaration, Generic[M]):
     """A read that runs where the rows are."""
 
     #: The message of the query.
@@ -185,7 +186,7 @@ class Query(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timer:
+class Timer(Declaration):
     """Deadlines in logical time: the host proposes `due(keys)` when they expire."""
 
     #: `<plugin>.<noun>`; the name to pass to `Txn.schedule`.
@@ -201,7 +202,7 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Controller:
+class Controller(Declaration):
     """A background task that runs on the leader alone, and changes state only by proposing."""
 
     #: `<plugin>.<noun and gerund>`.
@@ -219,7 +220,7 @@ class Controller:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cache:
+class Cache(Declaration):
     """Hot rows in memory, on every node, always rebuildable from their families."""
 
     #: `<plugin>.<noun>`.
@@ -251,7 +252,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metric:
+class Metric(Declaration):
     """A measurement that the plugin reports through `NodeApi.count` and `NodeApi.observe`."""
 
     #: `quorate_<plugin>_<noun>_<unit>`.
@@ -267,7 +268,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigSection:
+class ConfigSection(Declaration):
     """The model of `[plugins.<name>]`: a frozen pydantic model that forbids unknown keys."""
 
     #: Every field has a default or must be set; a description is shown to operators.
@@ -275,7 +276,7 @@ class ConfigSection:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GrpcService:
+class GrpcService(Declaration):
     """A gRPC service that every node serves."""
 
     #: `DESCRIPTOR.services_by_name["XService"]` of the module generated from its `.proto` file.
@@ -296,7 +297,7 @@ class GrpcService:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CliCommand:
+class CliCommand(Declaration):
     """A command, usually a command group, below `quorate`; loaded only when it is called."""
 
     #: The word that follows `quorate`.
@@ -308,7 +309,7 @@ class CliCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ExtensionPoint:
+class ExtensionPoint(Declaration):
     """A point at which this plugin accepts extensions of other plugins."""
 
     #: `<plugin>.<plural noun>`.
@@ -318,7 +319,7 @@ class ExtensionPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extension:
+class Extension(Declaration):
     """An extension that this plugin gives to a point; unread if no plugin declares the point."""
 
     #: The name of the extension point.

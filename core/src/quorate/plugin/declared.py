@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, fields
@@ -9,9 +10,11 @@ from types import ModuleType
 from typing import Any, Final, TypeVar
 
 import pluggy
+from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 
 from quorate.plugin import hookspecs
+from quorate.plugin.access import Access
 from quorate.plugin.declarations import (
     Cache,
     CliCommand,
@@ -23,6 +26,7 @@ from quorate.plugin.declarations import (
     Extension,
     ExtensionPoint,
     GrpcService,
+    Items,
     Metric,
     Query,
     RaftGroup,
@@ -30,9 +34,12 @@ from quorate.plugin.declarations import (
 )
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.markers import PROJECT
+from quorate.plugin.nearness import meant, repair_of
 from quorate.plugin.node import NodeApi
+from quorate.plugin.places import place_in, place_of_error, place_of_hook
 from quorate.plugin.problems import PluginProblem
 from quorate.plugin.resource import Derived, Resource, derive
+from quorate.plugin.resource.declaration import History, Ttl
 from quorate.plugin.rows.plugin import Plugin as RowPlugin
 from quorate.plugin.rows.shapes import Misdeclared
 
@@ -41,6 +48,16 @@ _CLASSES: Final[dict[str, type[object]]] = {
     "type[M]": Message,
     "type[Message]": Message,
     "type[object]": object,
+}
+#: What stands for itself, with a type in brackets or without.
+_INSTANCES: Final[dict[str, type[object]]] = {
+    "Resource": Resource,
+    "Mapping": Mapping,
+    "ServiceDescriptor": ServiceDescriptor,
+    "Access": Access,
+    "Ttl": Ttl,
+    "History": History,
+    "Items": Items,
 }
 
 
@@ -53,7 +70,14 @@ def misfits(declaration: Any) -> Iterator[tuple[str, str]]:
     for field in fields(declaration):
         wanted, value = str(field.type), getattr(declaration, field.name)
         if not _fits(wanted, value):
-            yield f"a {kind} has {field.name}={value!r}", f"give it {field.name}: {wanted}"
+            fix = f"give it {field.name}: {wanted}"
+            if wanted.startswith("Literal[") and isinstance(value, str):
+                fix = meant(value, _words(wanted))
+            yield f"a {kind} has {field.name}={value!r}", fix
+
+
+def _words(literal: str) -> list[str]:
+    return re.findall(r"[\"'](\w+)[\"']", literal)
 
 
 def _fits(wanted: str, value: object) -> bool:
@@ -64,6 +88,7 @@ def _fits(wanted: str, value: object) -> bool:
         return callable(value)
     if wanted.startswith("tuple["):
         return isinstance(value, tuple)
+<<<<<<< HEAD
     if wanted == "type[BaseModel]":
         # A client starts without it.
         from pydantic import BaseModel
@@ -71,10 +96,17 @@ def _fits(wanted: str, value: object) -> bool:
         return isinstance(value, type) and issubclass(value, BaseModel)
     if wanted in _CLASSES:
         if not isinstance(value, type) or not issubclass(value, _CLASSES[wanted]):
+=======
+    if wanted.startswith("Literal["):
+        return value in _words(wanted)
+    if wanted in _CLASSES or wanted.startswith("type[R]"):
+        if not isinstance(value, type) or not issubclass(value, _CLASSES.get(wanted, Message)):
+>>>>>>> h/check
             return False
         # `Message` itself describes nothing.
         return not issubclass(value, Message) or value.DESCRIPTOR is not None
-    return isinstance(value, _VALUES.get(wanted, object))
+    kind = _INSTANCES.get(wanted.partition("[")[0], object)
+    return isinstance(value, _VALUES.get(wanted, kind))
 
 
 D = TypeVar("D")
@@ -220,7 +252,11 @@ class _Hooks:
             return ()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a hook raises is reported
             self._fail(
-                hook, f"{hook} raised {type(error).__name__}: {error}", "repair the hook", error
+                hook,
+                f"{hook} raised {type(error).__name__}: {error}",
+                repair_of(error, "repair the hook"),
+                error,
+                place_of_error(error),
             )
             return ()
         named = "declarations" if hook == _ANY else " and ".join(each.__name__ for each in kinds)
@@ -235,16 +271,25 @@ class _Hooks:
                 self._fail(hook, what, f"return {wanted}")
             elif wrong := list(misfits(item)):
                 for what, fix in wrong:
-                    self._fail(hook, f"{hook}: {what}", fix)
+                    self._fail(hook, f"{hook}: {what}", fix, where=getattr(item, "where", ""))
             else:
                 usable.append(item)
         return tuple(usable)
 
     def derived(self, resources: Sequence[Resource[Any]]) -> Derived:
         """Return the declarations derived from resources, and record their problems."""
-        found = derive(self.plugin.name, resources) if resources else Derived()
-        for what, fix in found.problems:
-            self._fail(_RESOURCES, what, fix)
+        if not resources:
+            return Derived()
+        places = [(f"resource {each.family}", each.where) for each in resources]
+        try:
+            found = derive(self.plugin.name, resources)
+        except Exception as error:  # noqa: BLE001 - what a check cannot foresee is reported, too
+            said = f"resources cannot be derived: {type(error).__name__}: {error}"
+            where = place_of_error(error) or places[0][1]
+            self._fail(_RESOURCES, said, "correct the declaration", error, where)
+            return Derived()
+        for what, fix in dict.fromkeys(found.problems):
+            self._fail(_RESOURCES, what, fix, where=place_in(places, what) or places[0][1])
         return found
 
     def lifespan(self, node: NodeApi) -> AbstractAsyncContextManager[None]:
@@ -312,10 +357,20 @@ class _Hooks:
         # pluggy leaves out an answer that is None.
         return answers[0] if answers else None
 
-    def _fail(self, hook: str, what: str, fix: str, cause: BaseException | None = None) -> None:
+    def _fail(
+        self,
+        hook: str,
+        what: str,
+        fix: str,
+        cause: BaseException | None = None,
+        where: str = "",
+    ) -> None:
         # What it returns may be of any kind.
         self.failed.update(_KINDS if hook == _ANY else (hook,))
-        self.problems.append(self.plugin.problem(what, fix, cause))
+        # A misdeclared row class says its place itself.
+        if not where and not isinstance(cause, Misdeclared):
+            where = place_of_hook(getattr(self.plugin.module, hook, None))
+        self.problems.append(self.plugin.problem(what, fix, cause, where))
 
 
 def _only(kind: type[D], items: Sequence[object]) -> tuple[D, ...]:

@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import Final
 
 from quorate.plugin.markers import PROJECT
+from quorate.plugin.nearness import repair_of
+from quorate.plugin.places import place_of_error
 from quorate.plugin.problems import PluginProblem
 
 #: Names that `[plugins]` and the families of the host use themselves.
@@ -33,9 +35,11 @@ class Plugin:
         """Whether it comes with the core: then every node serves it."""
         return self.distribution.lower() == PROJECT
 
-    def problem(self, what: str, fix: str, cause: BaseException | None = None) -> PluginProblem:
+    def problem(
+        self, what: str, fix: str, cause: BaseException | None = None, where: str = ""
+    ) -> PluginProblem:
         """Return a problem of this plugin; `cause` is the exception of its code."""
-        problem = PluginProblem(self.name, self.distribution, self.version, what, fix)
+        problem = PluginProblem(self.name, self.distribution, self.version, what, fix, where)
         problem.__cause__ = cause
         return problem
 
@@ -91,8 +95,9 @@ def _load(claims: Sequence[EntryPoint], core_version: str) -> Plugin:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an import raises is reported
         problem = plugin.problem(
             f"importing {point.value} raised {type(error).__name__}: {error}",
-            f"repair the import, or uninstall {distribution}",
+            repair_of(error, "repair the import"),
             cause=error,
+            where=place_of_error(error),
         )
         return replace(plugin, problems=(problem,))
     if not isinstance(module, ModuleType):

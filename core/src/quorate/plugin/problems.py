@@ -7,13 +7,24 @@ from typing import Final, Self
 class PluginProblem(Exception):
     """One problem of one plugin: the plugin, the fault and the fix."""
 
-    def __init__(self, plugin: str, distribution: str, version: str, what: str, fix: str) -> None:
-        super().__init__(f"{plugin} ({distribution} {version}): {what}; {fix}")
+    def __init__(
+        self,
+        plugin: str,
+        distribution: str,
+        version: str,
+        what: str,
+        fix: str,
+        where: str = "",
+    ) -> None:
+        place = f"{where}: " if where else ""
+        super().__init__(f"{plugin} ({distribution} {version}): {place}{what}; {fix}")
         self.plugin: Final = plugin
         self.distribution: Final = distribution
         self.version: Final = version
         self.what: Final = what
         self.fix: Final = fix
+        #: `path:line` of the declaration; "": it is not known, or `what` begins with it.
+        self.where: Final = where
 
 
 class PluginErrors(ExceptionGroup[PluginProblem]):

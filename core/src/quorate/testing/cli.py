@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
@@ -11,6 +12,7 @@ import click
 from click.testing import CliRunner
 
 from quorate.cli.failures import Failure
+from quorate.cli.known import KnownPlugins, told
 from quorate.cli.main import main
 from quorate.cli.terminal import Terminal
 from quorate.testing.memory_client import MemoryClient, SyncMemoryClient
@@ -92,13 +94,21 @@ class Cli:
 
 
 class _Recording(Terminal):
-    """A terminal that provides the client of a test, and captures rows and errors."""
+    """A terminal that provides the client of a test, and captures rows and errors.
+
+    It asks the plugins each time: a test may have put others in their place, and what is
+    remembered is for users.
+    """
 
     def __init__(self, client: Client) -> None:
         super().__init__()
         self._given: Final = client
         self.rows: Final[list[Mapping[str, object]]] = []
         self.error = ""
+
+    @functools.cached_property
+    def known(self) -> KnownPlugins:
+        return told(self.plugins)
 
     def client(self) -> Client:
         return self._given

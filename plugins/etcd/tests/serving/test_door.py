@@ -57,7 +57,7 @@ async def client() -> AsyncIterator[Client]:
     async with MemoryNode(["etcd"], config={"etcd": {"port": port}}):
         client = Client(port)
         yield client
-        await client.channel.close()
+        await client.channel.close(None)
 
 
 async def refusal(call: Any) -> tuple[str, str]:

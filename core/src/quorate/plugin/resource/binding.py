@@ -17,6 +17,7 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from quorate.plugin import keys
+from quorate.plugin.nearness import meant
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.resource.declaration import Resource, Verb
 from quorate.plugin.singles import COMMAND, is_repeated
@@ -281,7 +282,8 @@ class _Binder:
         }
         for name in names:
             if name not in self._methods:
-                self._problem(f"serves {name}, which the service lacks", "correct the name")
+                known = resource.service.methods_by_name
+                self._problem(f"serves {name}, which the service lacks", meant(name, known))
 
     def bound(self) -> Binding:
         resource = self._resource
@@ -309,10 +311,13 @@ class _Binder:
             else:
                 for method in methods:
                     if method.name not in own:
+                        fix = (
+                            f"give it verbs={{{verb!r}: Verb(apply=...)}}, let its servicer have "
+                            f"{method.name}, or remove the rpc from the .proto file"
+                        )
                         self._problem(
                             f"has the method {method.name} and no verb {verb}",
-                            f"give it verbs={{{verb!r}: Verb(apply=...)}}, let its servicer have "
-                            f"{method.name}, or remove the rpc from the .proto file",
+                            meant(verb, self._verbs, fix),
                         )
         if resource.tenant and resource.cascade is True and "Delete" not in writes:
             self._problem(
@@ -352,7 +357,7 @@ class _Binder:
                 if not in_row and name not in known:
                     self._problem(
                         f"names {name!r} in {what}, and {self._row.name} has no such field",
-                        f"use one of {', '.join(known)}",
+                        meant(name, known),
                     )
         if resource.shard_by != resource.key[: len(resource.shard_by)]:
             self._problem("has a shard_by that does not begin its key", "begin the key with it")

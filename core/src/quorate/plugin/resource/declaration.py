@@ -12,6 +12,7 @@ from quorate.plugin.access import Access
 from quorate.plugin.checking import LARGEST_PAGE
 from quorate.plugin.declarations import CONSTANT_KEY, METADATA_GROUP, Table
 from quorate.plugin.node import Caller, NodeApi
+from quorate.plugin.places import Declaration
 from quorate.plugin.transaction import Txn
 from quorate.v1.batch_pb2 import BatchReply
 
@@ -112,7 +113,7 @@ class History:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Resource(Generic[R]):
+class Resource(Declaration, Generic[R]):
     """Rows of one kind, and all operations on them.
 
     Family, commands, handlers, queries, the methods of the service, the deletion of a tenant's

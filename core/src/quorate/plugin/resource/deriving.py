@@ -21,6 +21,7 @@ from quorate.plugin.declarations import (
     Timer,
 )
 from quorate.plugin.node import NodeApi
+from quorate.plugin.places import placed
 from quorate.plugin.resource.binding import (
     DERIVED,
     EXPECTED,
@@ -34,6 +35,7 @@ from quorate.plugin.resource.binding import (
 from quorate.plugin.resource.declaration import Resource
 from quorate.plugin.resource.handlers import handler_of
 from quorate.plugin.resource.messages import derived_message
+from quorate.plugin.resource.mistakes import mistakes_of
 from quorate.plugin.resource.needs import access_of_write, place_of
 from quorate.plugin.resource.owners import counts_family
 from quorate.plugin.resource.reading import Reads
@@ -72,7 +74,11 @@ class Derived:
 def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
     """Return the declarations derived from a plugin's resources, and all of their problems."""
     bindings = [bind(each) for each in resources]
-    problems = [*(each for binding in bindings for each in binding.problems), *_shared(bindings)]
+    problems = [each for binding in bindings for each in binding.problems]
+    if not problems:
+        families = {each.resource.family for each in bindings}
+        problems = [each for binding in bindings for each in mistakes_of(binding, families)]
+    problems += _shared(bindings)
     if problems:
         return Derived(families=tuple(_families(bindings)), problems=tuple(problems))
     below = beneath(bindings)
@@ -80,14 +86,20 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
     return Derived(
         families=tuple(_families(bindings)),
         commands=tuple(
-            _command(binding, write, below.get(binding.resource.family, ()))
+            placed(
+                _command(binding, write, below.get(binding.resource.family, ())),
+                binding.resource.where,
+            )
             for binding, write in _writes(bindings)
         ),
         queries=(
             *(query for binding in bindings for query in Reads(binding).queries()),
             *deletion.queries,
         ),
-        services=tuple(service_of(found) for found in _by_service(bindings).values()),
+        services=tuple(
+            placed(service_of(found), found[0].resource.where)
+            for found in _by_service(bindings).values()
+        ),
         controllers=deletion.controllers,
         timers=tuple(_timers(bindings)),
         extensions=(*deletion.extensions, *_tables(bindings)),
@@ -175,7 +187,7 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
     for binding in bindings:
         resource = binding.resource
         shard_key = binding.shard_of if resource.shard_by or resource.shard_key else None
-        yield ColumnFamily(
+        family = ColumnFamily(
             name=resource.family,
             group=resource.group,
             row=resource.row,
@@ -186,6 +198,7 @@ def _families(bindings: Sequence[Binding]) -> Iterator[ColumnFamily]:
             departs=resource.departs,
             place=place_of(binding),
         )
+        yield placed(family, resource.where)
         if resource.limit:
             # Its keys are those of the tenants, by which rows are spread if they are at all.
             yield ColumnFamily(

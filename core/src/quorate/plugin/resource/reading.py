@@ -39,7 +39,7 @@ PAGE_BYTES: Final = 1 << 20
 MOST_LOOKED_AT: Final = 10_000
 _ALL: Final = (b"", b"\xff" * (LONGEST_KEY + 1))
 #: Fields of a request for a page that are no condition on a row.
-_PAGING: Final = frozenset({"prefix", "page_size", "page_token", "stale", "min_revision"})
+PAGING: Final = frozenset({"prefix", "page_size", "page_token", "stale", "min_revision"})
 
 R = TypeVar("R", bound=Message)
 
@@ -120,7 +120,7 @@ class Reads:
         return tuple(
             (each.name, each.has_presence)
             for each in self._lists.request.DESCRIPTOR.fields
-            if each.name in known and each.name not in _PAGING and each.name not in leading
+            if each.name in known and each.name not in PAGING and each.name not in leading
         )
 
     def _keep(self, request: bytes) -> Keep | None:

@@ -11,6 +11,7 @@ from quorate.plugin import keys
 from quorate.plugin.access import Access
 from quorate.plugin.declarations import ConsolePage, Extension
 from quorate.plugin.node import NodeApi, ShardRef
+from quorate.plugin.places import placed
 from quorate.plugin.resource.binding import bind
 from quorate.plugin.resource.declaration import History, Resource, Ttl, Verb
 from quorate.plugin.resource.handlers import (
@@ -35,7 +36,7 @@ from quorate.plugin.rows.row import (
     reader_of,
     row_of,
 )
-from quorate.plugin.rows.shapes import Field, Misdeclared, example_of, shape_of
+from quorate.plugin.rows.shapes import Field, Misdeclared, example_of, place_of, shape_of
 from quorate.plugin.rows.types import Role
 from quorate.plugin.transaction import Reader, Txn
 from quorate.v1.batch_pb2 import BatchReply
@@ -83,7 +84,7 @@ def _made(app: Plugin) -> dict[type[Row], Resource[Any]]:
             )
         named[each.family] = each.name
         if each.cls not in app.made:
-            app.made[each.cls] = _resource(app, each)
+            app.made[each.cls] = placed(_resource(app, each), place_of(each.cls))
     return app.made
 
 
