@@ -61,6 +61,8 @@ def test_the_names_that_stand_in_rows_and_scripts() -> None:
         "storage_engine.shards",
         "storage_engine",
         "engine",
+        "storage_engine",
+        "engine",
     ]
     assert [each.name for each in declarations_of(plugin, CliCommand)] == ["engine"]
 

@@ -88,20 +88,15 @@ def _fits(wanted: str, value: object) -> bool:
         return callable(value)
     if wanted.startswith("tuple["):
         return isinstance(value, tuple)
-<<<<<<< HEAD
     if wanted == "type[BaseModel]":
         # A client starts without it.
         from pydantic import BaseModel
 
         return isinstance(value, type) and issubclass(value, BaseModel)
-    if wanted in _CLASSES:
-        if not isinstance(value, type) or not issubclass(value, _CLASSES[wanted]):
-=======
     if wanted.startswith("Literal["):
         return value in _words(wanted)
     if wanted in _CLASSES or wanted.startswith("type[R]"):
         if not isinstance(value, type) or not issubclass(value, _CLASSES.get(wanted, Message)):
->>>>>>> h/check
             return False
         # `Message` itself describes nothing.
         return not issubclass(value, Message) or value.DESCRIPTOR is not None
