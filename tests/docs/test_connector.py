@@ -223,7 +223,7 @@ def test_the_command_line_has_what_is_told() -> None:
             if isinstance(parameter, click.Option)
             for option in parameter.opts
             # What every command has, once `quorate` has been run in this process.
-            if option not in ("--endpoints", "--output")
+            if option not in ("--endpoints", "--output", "-o")
         }
         for name, each in command.commands.items()
     }

@@ -101,5 +101,5 @@ def options(command: click.Command) -> set[str]:
         for parameter in command.params
         if isinstance(parameter, click.Option)
         for option in (*parameter.opts, *parameter.secondary_opts)
-        if option not in ("--endpoints", "--output")
+        if option not in ("--endpoints", "--output", "-o")
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import pytest
+from quorate.cli import installed
 from quorate.cli.installed import InstalledPlugins
 from quorate.cli.terminal import Terminal
 from quorate.client import Client, InvalidError, RejectedError
@@ -53,6 +54,7 @@ def node(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> MemoryNode:
     declared = replace(catalog.declared["sample"], cli_commands=(offered,))
     plugins = InstalledPlugins(declared=[declared], problems=[])
     monkeypatch.setattr(Terminal, "plugins", plugins)
+    monkeypatch.setattr(installed, "command_of", lambda *_: ("sample", offered.load))
     return MemoryNode(catalog=catalog, shards={"sample": 2})
 
 
