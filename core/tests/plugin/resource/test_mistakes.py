@@ -281,7 +281,7 @@ MISTAKES = [
         "must not be empty",
         "correct the example",
     ),
-    Mistake("right", 'right="write"', 'right="wirte"', _COMMAND, "'wirte'", "did you mean write?"),
+    Mistake("right", 'right="write"', 'right="writ"', _COMMAND, "'writ'", "did you mean write?"),
     Mistake("verb without handler", "Verb(apply=move, ", "Verb(", _THINGS, "neither", "one of"),
     Mistake("verb misspelt", '{"Move"', '{"Mvoe"', _THINGS, "no verb Move", "did you mean Mvoe?"),
     Mistake("method", '"ListThings",', '"ListThigns",', _THINGS, "ListThigns", "mean ListThings?"),
