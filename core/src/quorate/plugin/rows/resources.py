@@ -304,9 +304,11 @@ def _examples(app: Plugin, declared: RowResource) -> Iterator[Any]:
         yield from (message_of(each) for each in declared.examples)
         return
     kind = message_type(declared.cls)
-    for number in (1, 2):
-        key = _key_example(app, declared, number)
-        yield kind(**key, **_needed(declared.shape.values(), number))
+    first, second = (_key_example(app, declared, number) for number in (1, 2))
+    yield kind(**first, **_needed(declared.shape.values(), 1))
+    # What the type of a key allows may be one value alone.
+    if second != first:
+        yield kind(**second, **_needed(declared.shape.values(), 2))
 
 
 def _needed(fields: Any, number: int) -> dict[str, Any]:

@@ -298,4 +298,5 @@ def example_of(field: Field, number: int) -> Any:
             return f"{field.name[:8]}{number}".replace("_", "-")[: getattr(bound, "longest", 99)]
     if field.chosen:
         return int(next(iter(field.kind)))
-    return {str: "text", bytes: b"bytes", int: 1, float: 0.5, bool: True}[field.kind]
+    text = "text" * number
+    return {str: text, bytes: text.encode(), int: number, float: 0.5, bool: True}[field.kind]
