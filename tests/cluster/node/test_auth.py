@@ -35,7 +35,8 @@ class Site:
         """Return a client of all nodes, or of one."""
         nodes = self.cluster.nodes
         endpoints = nodes[node].address if node else self.cluster.endpoints
-        return Client(endpoints, tls=self.cluster.tls, token=token)
+        # A node that has just been started may take longer than a user waits.
+        return Client(endpoints, tls=self.cluster.tls, token=token, connect_timeout_s=30.0)
 
     def make(self, user: str, role: str) -> str:
         """Make a user with a role; return a token of it."""
