@@ -920,6 +920,29 @@ def test_a_follower_that_gets_no_entries_claims_no_freshness(
     assert 0 <= lagging.metadata.staleness().age_ms <= 60
 
 
+def test_a_leader_is_as_fresh_as_its_last_turn_before_it_applies(
+    cluster: Cluster, new_row: NewRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody has asked for long, and what was just committed is not applied yet."""
+    shard = cluster.leader.metadata
+    cluster.propose(new_row("a", "1"))
+    assert shard.staleness().age_ms >= 0
+    cluster.pass_time(10.0)
+    told: list[int] = []
+    receive = shard.receive
+
+    def received(message: Message) -> None:
+        receive(message)
+        if shard.replica.commit > shard.applied:
+            told.append(shard.staleness().age_ms)
+
+    monkeypatch.setattr(shard, "receive", received)
+    cluster.propose(new_row("b", "1"))
+
+    assert told
+    assert 0 <= told[0] <= 60
+
+
 def test_a_leader_that_is_cut_off_claims_no_freshness(cluster: Cluster, new_row: NewRow) -> None:
     cluster.propose(new_row("a", "1"))
     leader = cluster.leader

@@ -8,9 +8,12 @@ from typing import Final, NamedTuple
 from quorate.apply.applier import Applier
 from quorate.apply.entries import index_of
 from quorate.consensus.driver import Driver
+from quorate.consensus.inherited import LEADER
 from quorate.plugin.shard_id import ShardId
 from quorate.shards.shard.barrier import Barrier
 from quorate.shards.shard.settings import ShardSettings
+
+_NEVER: Final = (float("-inf"), 0)
 
 
 class Staleness(NamedTuple):
@@ -78,6 +81,8 @@ class ShardReads:
         )
         self._freshness: Final = Freshness()
         self._heard: tuple[float, int] | None = None
+        #: The last turn in which this replica led, and what was committed then.
+        self._led: tuple[float, int] = _NEVER
         #: The number of linearizable reads.
         self.total = 0
 
@@ -110,21 +115,31 @@ class ShardReads:
 
     def staleness(self) -> Staleness:
         """Return the staleness of the rows here."""
-        self.hear_agreed()
+        self._hear_agreed()
         at, revision = self._freshness.at, self._applier.revision
         if at == float("-inf"):
             return Staleness(revision, -1)
         return Staleness(revision, int((self._clock() - at) * 1_000))
 
-    def hear_agreed(self) -> None:
-        """Record what the replica knows to be committed.
+    def turned(self) -> None:
+        """Record what is committed in a turn of the replica."""
+        if self._replica.role == LEADER:
+            # Whom it heard is asked when somebody wants to know.
+            self._led = self._clock(), self._replica.commit
+        else:
+            self._led = _NEVER
+            self._hear_agreed()
 
-        A leader is asked only when somebody wants to know: it applies what is committed at once.
-        """
+    def _hear_agreed(self) -> None:
+        """Record what the replica knows to be committed."""
         agreed = self._replica.agreed
-        if agreed is not self._heard:
-            self._heard = agreed
-            self._freshness.update(*agreed, self._applier.applied)
+        if agreed is self._heard:
+            return
+        self._heard = agreed
+        applied, (moment, committed) = self._applier.applied, self._led
+        # While a majority was heard nobody else led: what was committed by a turn is known.
+        self._freshness.update(min(agreed[0], moment), committed, applied)
+        self._freshness.update(*agreed, applied)
 
     def applied(self) -> None:
         """Serve the reads that waited for entries that are applied now."""

@@ -17,7 +17,6 @@ from quorate.apply.layers import Rows
 from quorate.apply.placement import KEY, Placement
 from quorate.apply.program import Program
 from quorate.consensus.driver import Alarms, Driver
-from quorate.consensus.inherited import LEADER
 from quorate.consensus.journal import Position
 from quorate.consensus.log import Stored
 from quorate.consensus.membership import Configuration
@@ -478,8 +477,7 @@ class Shard:
         if standing != self._standing:
             self._standing = standing
             self._stands_anew()
-        if replica.role != LEADER:
-            self._reads.hear_agreed()
+        self._reads.turned()
         if messages:
             self._hooks.send(self._name, messages)
 
