@@ -140,6 +140,20 @@ async def test_requests_of_a_connection_are_answered_in_order(site: Site) -> Non
     assert room.left == 10
 
 
+async def test_a_request_in_chunks_counts_as_it_comes(site: Site) -> None:
+    begin = "POST / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n5\nhello\n"
+    room = Room(10)
+    async with serving(site, room=room) as (_, client):
+        client.send(begin + "6\n world\n")
+        head, body = await client.answer()
+        assert (head.split()[1], body) == ("429", b"there is no room\n")
+    assert room.left == 10
+    async with serving(site, room=room) as (_, client):
+        client.send(begin + "5\nworld\n0\n\n")
+        assert (await client.answer())[1] == b"POST helloworld"
+    assert room.left == 10
+
+
 async def test_a_request_comes_byte_by_byte_and_in_chunks(site: Site) -> None:
     async with serving(site) as (_, client):
         text = "POST / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n2\nhi\n1\n!\n0\n\n"

@@ -118,6 +118,8 @@ class HttpConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
         self._head: h11.Request | None = None
         self._body: Final = bytearray()
+        #: Bytes of the request that are counted.
+        self._counted = 0
         #: Bytes that came while a request was answered.
         self._waiting = 0
         #: When the client must have done what it is waited for; None: it is not waited for.
@@ -205,7 +207,9 @@ class HttpConnection(asyncio.Protocol):
                     self._begin(event)
                 elif isinstance(event, h11.Data):
                     self._body.extend(event.data)
-                    self._check_size(len(self._body))
+                    if len(self._body) > self._counted:
+                        self._give()
+                        self._count(len(self._body))
                 elif isinstance(event, h11.EndOfMessage):
                     self._until = None
                     self._give()
@@ -229,8 +233,12 @@ class HttpConnection(asyncio.Protocol):
         self._expect(self._server.limits.request_s)
         said = dict(head.headers).get(b"content-length", b"0")
         # h11 has checked that it is a number.
-        size = int(said)
+        self._count(int(said))
+
+    def _count(self, size: int) -> None:
+        """Count the bytes of a request, as far as they are known: all of them, or its chunks."""
         self._check_size(size)
+        self._counted = size
         room = self._server.room
         if room is not None and (why := room.take(self, size)) is not None:
             raise _NoRoomError(why)
