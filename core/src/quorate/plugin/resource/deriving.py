@@ -39,7 +39,7 @@ from quorate.plugin.resource.mistakes import mistakes_of
 from quorate.plugin.resource.needs import access_of_write, place_of
 from quorate.plugin.resource.owners import counts_family
 from quorate.plugin.resource.reading import Reads
-from quorate.plugin.resource.removing import beneath, deletion_timer, life_timer
+from quorate.plugin.resource.removing import Beneath, beneath, deletion_timer, life_timer
 from quorate.plugin.resource.serving import service_of, validate_of
 from quorate.plugin.resource.tables import table_of
 from quorate.plugin.resource.tenants import (
@@ -90,7 +90,7 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
                 _command(binding, write, below.get(binding.resource.family, ())),
                 binding.resource.where,
             )
-            for binding, write in _writes(bindings)
+            for binding, write in _writes(bindings, below)
         ),
         queries=(
             *(query for binding in bindings for query in Reads(binding).queries()),
@@ -213,8 +213,7 @@ def _shard_key_of_counts(binding: Binding) -> Any:
     return bytes if isinstance(binding.resource.limit, str) else binding.shard_of
 
 
-def _writes(bindings: Sequence[Binding]) -> Iterator[tuple[Binding, Write]]:
-    below = beneath(bindings)
+def _writes(bindings: Sequence[Binding], below: Beneath) -> Iterator[tuple[Binding, Write]]:
     last: list[tuple[Binding, Write]] = []
     for binding in bindings:
         # What deletes comes last, so that the examples of the others find their rows.

@@ -89,15 +89,13 @@ class Remover:
         for child in self._below:
             family = child.resource.family
             found = list(self._txn.scan(family, start, end, limit=self._room + 1))
-            for row in found[: self._room]:
+            gone = found[: self._room]
+            for row in gone:
                 self._erase(child, row.key, row.value)
-            self._room -= min(len(found), self._room)
-            if len(found) > self._room and self._more(family, start, end):
+            self._room -= len(gone)
+            if len(found) > len(gone):
                 return False
         return True
-
-    def _more(self, family: str, start: bytes, end: bytes) -> bool:
-        return bool(list(self._txn.scan(family, start, end, limit=1)))
 
     def _erase(self, binding: Binding, key: bytes, stored: bytes) -> None:
         resource, txn = binding.resource, self._txn

@@ -6,7 +6,6 @@ stays in it. Lists, maps and rows within are made when they are first asked for.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Set
 from functools import partial
 from importlib import import_module
@@ -24,6 +23,7 @@ from typing import (
 
 from google.protobuf.message import Message
 
+from quorate.plugin.nearness import meant
 from quorate.plugin.rows.shapes import MISSING, PLAIN, Field, Misdeclared, shape_of
 from quorate.plugin.transaction import Txn
 
@@ -156,8 +156,7 @@ def _made_of(cls: type[Row]) -> tuple[Any, Set[str], Set[str]]:
 
 def _wrong(cls: type, given: Any, known: Set[str], needed: Set[str]) -> TypeError:
     for name in given.keys() - known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(sorted(known))}"
+        hint = meant(name, known, f"it has {', '.join(sorted(known))}")
         return TypeError(f"{cls.__name__} has no field {name!r}: {hint}")
     return TypeError(f"{cls.__name__} needs {', '.join(sorted(needed - given.keys()))}")
 
