@@ -62,8 +62,9 @@ class History:
 
     def start(self) -> None:
         """Sample now and then; on the loop."""
-        self.take()
+        # First: a sample may fail, as while the disk does, and the next one may not.
         self._timer = self._loop.call_later(EVERY_S, self.start)
+        self.take()
 
     def stop(self) -> None:
         """Take no more samples."""
