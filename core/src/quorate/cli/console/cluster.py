@@ -346,10 +346,11 @@ def _verdict(view: ClusterView, findings: int) -> str:
     alarms = len(view.rows["alarms"])
     if ready == len(nodes) and not alarms and not findings:
         return f'<p class="verdict">All is well: {counts}.</p>'
-    things = "1 thing wants" if findings == 1 else f"{findings} things want"
     failing = ready < len(nodes) or bool(alarms)
     kind, word = (" bad", "⚠ Not well") if failing else ("", "Well, but")
-    return f'<p class="verdict{kind}">{word}: {things} attention; {counts}.</p>'
+    things = "1 thing wants" if findings == 1 else f"{findings} things want"
+    wanted = f"{things} attention; " if findings else ""
+    return f'<p class="verdict{kind}">{word}: {wanted}{counts}.</p>'
 
 
 def _finding(found: Finding, nodes: Container[str]) -> Row:
