@@ -221,6 +221,27 @@ async def test_a_client_that_never_reads_holds_little(played: Any) -> None:
         assert revisions == list(range(2, 302))
 
 
+async def test_a_client_that_never_reads_is_told_of_no_progress(played: Any) -> None:
+    played = type(played)(played.node, watch_buffer_bytes=1 << 16, progress_interval_s=0.01)
+    async with running(played) as watches:
+        slow, other = Client(watches), Client(watches)
+        for number in range(100):
+            await slow.watch(b"b", progress_notify=True, watch_id=number + 1)
+        await slow.watch(b"a", watch_id=101)
+        await other.watch(b"c", progress_notify=True)
+        for number in range(100):
+            await played.put(b"a", b"%1000d" % number)
+        await watches.follower.reached(101)
+        while not slow.stream.full:
+            await asyncio.sleep(0)
+        waiting = len(slow.stream._waiting)
+        while other.stream._waiting:
+            await other.read()
+        for _ in range(3):
+            await other.read()
+        assert len(slow.stream._waiting) == waiting
+
+
 async def test_a_slow_client_learns_of_a_compaction(played: Any) -> None:
     played = type(played)(played.node, watch_buffer_bytes=1 << 16)
     async with running(played) as watches:

@@ -271,7 +271,8 @@ class Watches:
             await asyncio.sleep(self._store.config.progress_interval_s)
             now = self.follower.revision
             for watcher in self._index.all() if self.follower.live else ():
-                if watcher.progress and not watcher.told and watcher.next <= now + 1:
+                due = watcher.progress and not watcher.told and not watcher.stream.full
+                if due and watcher.next <= now + 1:
                     header = self._store.header(now)
                     watcher.stream.send(rpc.WatchResponse(header=header, watch_id=watcher.number))
                 watcher.told = False
