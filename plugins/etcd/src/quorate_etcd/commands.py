@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quorate.plugin import Command, DataRoute, Items, Query, Timer
+from quorate.plugin import Command, Items, Query, Timer
 
 from quorate_etcd.auth import administering, alarms
 from quorate_etcd.auth.checked import CHECKS, checked
@@ -57,37 +57,34 @@ _DUE: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
     ),
 )
 
-COMMANDS: Final = (
-    *(
-        Command(
-            message=message,
-            group=GROUP,
-            examples=examples,
-            shard_key=_of_store,
-            validate=_CHECKS.get(message),
-        )
-        for message, _, examples in _HANDLERS
-    ),
-    *(
-        Command(
-            message=message,
-            group=GROUP,
-            examples=examples,
-            items=Items.of("keys", shard_key=store_of),
-        )
-        for message, _, examples in _DUE
-    ),
-)
-
 
 def _checked(message: Any, run: Any) -> Any:
     check = CHECKS.get(message)
     return run if check is None else checked(run, check)
 
 
-ROUTES: Final = tuple(
-    DataRoute(message=message, apply=_checked(message, apply))
-    for message, apply, _ in (*_HANDLERS, *_DUE)
+COMMANDS: Final = (
+    *(
+        Command(
+            message=message,
+            group=GROUP,
+            apply=_checked(message, apply),
+            examples=examples,
+            shard_key=_of_store,
+            validate=_CHECKS.get(message),
+        )
+        for message, apply, examples in _HANDLERS
+    ),
+    *(
+        Command(
+            message=message,
+            group=GROUP,
+            apply=apply,
+            examples=examples,
+            items=Items.of("keys", shard_key=store_of),
+        )
+        for message, apply, examples in _DUE
+    ),
 )
 QUERIES: Final[tuple[Query[Any], ...]] = tuple(
     Query(message=message, group=GROUP, run=_checked(message, run), shard_key=_of_store)

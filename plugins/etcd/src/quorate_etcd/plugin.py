@@ -18,7 +18,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         *families.FAMILIES,
         *guards.FAMILIES,
         *commands.COMMANDS,
-        *commands.ROUTES,
         *commands.QUERIES,
         *commands.TIMERS,
         *metrics.METRICS,
