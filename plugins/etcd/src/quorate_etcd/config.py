@@ -54,6 +54,12 @@ class EtcdConfig(BaseModel):
         ge=1 << 20,
         description="Maximum size of an answer to a range in bytes; a larger one is refused.",
     )
+    ranges_bytes: int = Field(
+        512 << 20,
+        ge=1 << 20,
+        description="Maximum size of all answers to ranges that a store makes on this node at a "
+        "time, in bytes; beyond it requests are refused.",
+    )
     watch_buffer_bytes: int = Field(
         8 << 20,
         ge=1 << 16,
@@ -61,6 +67,7 @@ class EtcdConfig(BaseModel):
         "faster gets the later ones from the history.",
     )
     watches: int = Field(100_000, ge=1, description="Maximum number of watches on this node.")
+    leases: int = Field(100_000, ge=1, description="Maximum number of leases of a store.")
     min_lease_ttl_s: int = Field(
         2, ge=1, le=3_600, description="The shortest time to live of a lease, in seconds."
     )

@@ -22,6 +22,8 @@ PAST: Final = "etcd.past"
 LEASES: Final = "etcd.leases"
 #: By lease and key; the values are empty.
 LEASE_KEYS: Final = "etcd.lease_keys"
+#: One row a store with leases: how many there are.
+LEASE_COUNTS: Final = "etcd.lease_counts"
 
 #: The timer of leases; a deadline has the key of the lease's row.
 LIVENESS: Final = "etcd.liveness"
@@ -71,4 +73,5 @@ FAMILIES: Final = (
     ColumnFamily(name=PAST, group=GROUP, shard_key=store_of),
     ColumnFamily(name=LEASES, group=GROUP, counted=True, shard_key=store_of),
     ColumnFamily(name=LEASE_KEYS, group=GROUP, shard_key=store_of),
+    ColumnFamily(name=LEASE_COUNTS, group=GROUP, shard_key=store_of),
 )

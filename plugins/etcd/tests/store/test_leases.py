@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 from quorate_etcd import errors
-from quorate_etcd.families import LEASE_KEYS, LEASES
+from quorate_etcd.families import LEASE_COUNTS, LEASE_KEYS, LEASES
 from quorate_etcd.store import leases
 from quorate_etcd.wire import rpc_pb2 as rpc
 
@@ -50,6 +50,31 @@ async def test_a_new_leader_gives_a_whole_time_to_live(played: Any) -> None:
     assert (await played.range()).count == 1
     await played.node.advance(2_000)
     assert (await played.range()).count == 0
+
+
+async def test_a_store_has_so_many_leases(played: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_KEYS_AT_ONCE", 1)
+    played = type(played)(played.node, leases=2)
+    await played.grant(1, 10)
+    await played.grant(2)
+    for key in (b"a", b"b", b"c"):
+        await played.put(key, b"", 1)
+    request = rpc.LeaseGrantRequest(ID=3, TTL=60)
+    code, text = await played.refused(played.lease, "LeaseGrant", request)
+    assert (code, text.split(":")[0]) == (
+        "RESOURCE_EXHAUSTED",
+        "the store has 2 leases (leases of [plugins.etcd])",
+    )
+    # The first one ends in several transactions, and counts once.
+    for _ in range(12):
+        await played.node.advance(1_000)
+    assert (await played.range()).count == 0
+    await played.grant(3)
+    request.ID = 4
+    assert await played.refused(played.lease, "LeaseGrant", request) == (code, text)
+    for number in (2, 3):
+        await played.lease.LeaseRevoke(rpc.LeaseRevokeRequest(ID=number), None)
+    assert not played.node.rows(LEASE_COUNTS)
 
 
 async def test_a_key_has_one_lease(played: Any) -> None:

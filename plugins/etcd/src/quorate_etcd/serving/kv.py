@@ -24,6 +24,8 @@ class KV:
 
     def __init__(self, store: Store) -> None:
         self._store: Final = store
+        #: Bytes that the answers to ranges may yet hold.
+        self._room = store.config.ranges_bytes
 
     async def Range(  # noqa: D102 - named as in its service
         self, request: rpc.RangeRequest, context: CallContext
@@ -31,15 +33,21 @@ class KV:
         checking.check_range(request)
         while True:
             pages: list[asked.Page] = []
+            held = 0
             try:
                 async for page in self._pages(request):
                     pages.append(page)
+                    held += (size := page.ByteSize())
+                    self._room -= size
+                    if self._room < 0:
+                        errors.TOO_MANY_REQUESTS.refuse()
+                return self._headed(ranges.answer(request, pages))
             except Rejected as refusal:
                 if refusal.message != errors.COMPACTED.text or not pages or request.revision > 0:
                     raise
                 # Its revision was compacted between two pages: begin with the newest one again.
-                continue
-            return self._headed(ranges.answer(request, pages))
+            finally:
+                self._room += held
 
     async def RangeStream(  # noqa: D102
         self, request: rpc.RangeRequest, context: CallContext

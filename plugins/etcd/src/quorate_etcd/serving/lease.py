@@ -36,7 +36,8 @@ class Lease:
             errors.TTL_TOO_LARGE.refuse()
         ttl_s = max(request.TTL, store.config.min_lease_ttl_s)
         number = request.ID or (secrets.randbits(63) or 1)
-        command = pb.GrantLease(store=store.name, id=number, ttl_s=ttl_s)
+        most = store.config.leases
+        command = pb.GrantLease(store=store.name, id=number, ttl_s=ttl_s, most=most)
         granted = await store.propose(command, pb.Granted)
         return rpc.LeaseGrantResponse(header=store.header(granted.revision), ID=number, TTL=ttl_s)
 

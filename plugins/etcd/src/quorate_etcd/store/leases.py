@@ -8,11 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from quorate.plugin import Reader, Txn, keys, still_due
+from quorate.plugin import Reader, Rejected, Txn, keys, still_due
 from quorate.v1.batch_pb2 import BatchReply
+from quorate.v1.rows_pb2 import RowCount
 
 from quorate_etcd import errors
-from quorate_etcd.families import LEASE_KEYS, LEASES, LIVENESS, end_of, lease_key
+from quorate_etcd.families import (
+    LEASE_COUNTS,
+    LEASE_KEYS,
+    LEASES,
+    LIVENESS,
+    end_of,
+    lease_key,
+)
 from quorate_etcd.store.view import View
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
@@ -30,6 +38,14 @@ def grant_lease(txn: Txn, command: pb.GrantLease) -> pb.Granted:
     key = lease_key(view.prefix, command.id)
     if view.lease(command.id) is not None or _attached(txn, key, 1):
         errors.LEASE_EXISTS.refuse()
+    count = _count(txn, view.prefix)
+    if 0 < command.most <= count:
+        raise Rejected(
+            "RESOURCE_EXHAUSTED",
+            f"the store has {count:,} leases (leases of [plugins.etcd]): revoke some, or let them "
+            "end",
+        )
+    _set_count(txn, view.prefix, count + 1)
     txn.put(LEASES, key, rows.Lease(ttl_s=command.ttl_s).SerializeToString())
     _extend(txn, key, command.ttl_s)
     return pb.Granted(revision=view.revision)
@@ -102,6 +118,18 @@ def _number(key: bytes) -> int:
     return number
 
 
+def _count(txn: Txn, prefix: bytes) -> int:
+    stored = txn.get(LEASE_COUNTS, prefix)
+    return 0 if stored is None else RowCount.FromString(stored).count
+
+
+def _set_count(txn: Txn, prefix: bytes, count: int) -> None:
+    if count > 0:
+        txn.put(LEASE_COUNTS, prefix, RowCount(count=count).SerializeToString())
+    else:
+        txn.delete(LEASE_COUNTS, prefix)
+
+
 def _extend(txn: Txn, key: bytes, ttl_s: int) -> None:
     ttl_ms = ttl_s * 1_000
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + ttl_ms, ttl_ms=ttl_ms)
@@ -128,7 +156,10 @@ def _end(txn: Txn, store: str, key: bytes) -> int:
             writing.delete(each, version)
     if writing.changed:
         writing.commit()
-    txn.delete(LEASES, key)
+    if txn.get(LEASES, key) is not None:
+        # The rest of a lease that ends in several transactions has no row any more.
+        txn.delete(LEASES, key)
+        _set_count(txn, writing.view.prefix, _count(txn, writing.view.prefix) - 1)
     more = len(named) > _KEYS_AT_ONCE
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + 1 if more else None, ttl_ms=1)
     return len(named)

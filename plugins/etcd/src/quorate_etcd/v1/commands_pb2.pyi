@@ -70,16 +70,18 @@ class Clean(_message.Message):
     def __init__(self, keys: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class GrantLease(_message.Message):
-    __slots__ = ("store", "user", "id", "ttl_s")
+    __slots__ = ("store", "user", "id", "ttl_s", "most")
     STORE_FIELD_NUMBER: _ClassVar[int]
     USER_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
     TTL_S_FIELD_NUMBER: _ClassVar[int]
+    MOST_FIELD_NUMBER: _ClassVar[int]
     store: str
     user: str
     id: int
     ttl_s: int
-    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., id: _Optional[int] = ..., ttl_s: _Optional[int] = ...) -> None: ...
+    most: int
+    def __init__(self, store: _Optional[str] = ..., user: _Optional[str] = ..., id: _Optional[int] = ..., ttl_s: _Optional[int] = ..., most: _Optional[int] = ...) -> None: ...
 
 class Granted(_message.Message):
     __slots__ = ("revision",)
