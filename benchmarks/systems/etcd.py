@@ -33,7 +33,7 @@ from systems.system import (
     Took,
     values,
 )
-from tests.support import stock_etcd
+from tests.support.etcd import newest
 
 #: The most operations that its default settings allow in a transaction.
 BATCH: Final = 128
@@ -62,7 +62,7 @@ class Etcd:
 
     def start(self) -> None:
         """Start the nodes, and wait until they serve."""
-        if stock_etcd.program() is None:
+        if newest.program() is None:
             raise MissingError("there is no etcd here: install Go, or Debian's etcd-server")
         for name in NODES:
             client, peer = (self._exit.enter_context(HeldPort()) for _ in range(2))
@@ -163,7 +163,7 @@ class Etcd:
         members = ",".join(f"{each}={url}" for each, url in self._peers.items())
         self._programs[name].start(
             [
-                str(stock_etcd.program()),
+                str(newest.program()),
                 *("--name", name),
                 *("--data-dir", str(self._directory / name)),
                 *("--listen-client-urls", client, "--advertise-client-urls", client),
