@@ -195,6 +195,15 @@ async def test_a_malformed_body_is_refused(pages: Pages, body: str) -> None:
     assert (status, content["code"]) == (400, 3)
 
 
+async def test_a_body_has_so_many_requests(pages: Pages, servicer: Servicer) -> None:
+    status, content = await asked(pages, "/v3/lease/keepalive", " {} " * 10_001)
+    assert (status, content["error"]) == (
+        400,
+        "a body has at most 10,000 requests: send several",
+    )
+    assert not servicer.asked
+
+
 async def test_paths_and_methods_that_are_not_served(pages: Pages) -> None:
     assert await asked(pages, "/v3/kv/stranger", "{}") == (
         404,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -42,6 +43,9 @@ _STATUSES: Final[Mapping[int, int]] = {
     16: 401,
 }
 _DECODER: Final = json.JSONDecoder()
+_NO_SPACE: Final = re.compile(r"\S")
+#: Requests of a stream in one body, which are all read before the first is served.
+_MOST_REQUESTS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +133,24 @@ async def _lines(first: Message, rest: Any) -> AsyncIterator[bytes]:
 def _parsed(method: _Method, body: bytes) -> Iterator[Message]:
     """Yield the requests in a body; raises `ValueError` and `ParseError`."""
     text = body.decode("utf-8")
-    at, found = 0, False
-    while rest := text[at:].lstrip():
-        value, size = _DECODER.raw_decode(rest)
-        at = len(text) - len(rest) + size
-        found = True
+    at, count = _after_space(text, 0), 0
+    while at < len(text):
+        value, end = _DECODER.raw_decode(text, at)
         if not isinstance(value, dict):
-            raise ValueError(f"a request is an object, and not {rest[:20]!r}")
+            raise ValueError(f"a request is an object, and not {text[at : at + 20]!r}")
+        if count == _MOST_REQUESTS:
+            raise ValueError(f"a body has at most {_MOST_REQUESTS:,} requests: send several")
         yield ParseDict(value, method.request(), ignore_unknown_fields=True)
         if not method.takes_stream:
             return
-    if not found and not method.takes_stream:
+        at, count = _after_space(text, end), count + 1
+    if not count and not method.takes_stream:
         yield method.request()
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _NO_SPACE.search(text, at)
+    return len(text) if found is None else found.start()
 
 
 def _shown(message: Message) -> dict[str, Any]:
