@@ -44,7 +44,7 @@ def test_generated_code_travels_with_its_source_and_types(
         stems = {n.removesuffix("_pb2.py") for n in names if n.endswith("_pb2.py")}
         sources = distribution.source / "src"
         # A plugin that only offers something to another one has none.
-        protos = {str(each.relative_to(sources)) for each in sources.rglob("v1/*.proto")}
+        protos = {str(each.relative_to(sources)) for each in sources.rglob("*.proto")}
         assert {f"{stem}.proto" for stem in stems} == protos
         missing = {f"{s}.proto" for s in stems} | {f"{s}_pb2.pyi" for s in stems}
         assert missing - names == set()

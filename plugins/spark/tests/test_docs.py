@@ -94,7 +94,7 @@ def test_the_examples_of_sql(
     names: dict[str, Any] = {}
     for each in code_of(SQL):
         exec(each, names)
-    client.kv.put_many({f"others/{number}".encode(): b"v" for number in range(200)})
+    client.kv.put_many({f"beside/{number}".encode(): b"v" for number in range(200)})
 
     names["configure"](spark)
     spark.sql(f"CREATE DATABASE sql_page LOCATION '{tmp_path}'")
