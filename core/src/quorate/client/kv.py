@@ -13,7 +13,7 @@ from quorate.client.errors import InvalidError
 from quorate.client.fencing import Fencing
 from quorate.client.following import PrefixCache, SyncPrefixCache, following
 from quorate.client.twins import Blocking, blocking, entering, iterating
-from quorate.client.values import Text, as_bytes, as_text, check_whole
+from quorate.client.values import Readable, Text, as_bytes, check_whole
 from quorate.client.vocabulary import parts_of
 from quorate.plugin.batches import in_parts
 from quorate.v1 import kv_pb2 as pb
@@ -40,7 +40,7 @@ _SERVICE: Final = "/quorate.v1.KvService/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyValue:
+class KeyValue(Readable):
     """A pair as it was read."""
 
     key: bytes
@@ -53,16 +53,6 @@ class KeyValue:
     ttl_ms: int
     #: How old this may be; 0 unless a stale read was asked for, and -1 when that is not known.
     age_ms: int = 0
-
-    @property
-    def name(self) -> str:
-        """The key as a text; raises `InvalidError` if it is no UTF-8."""
-        return as_text("key", self.key)
-
-    @property
-    def text(self) -> str:
-        """The value as a text; raises `InvalidError` if it is no UTF-8."""
-        return as_text("value", self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

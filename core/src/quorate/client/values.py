@@ -28,6 +28,25 @@ def as_text(field: str, given: bytes) -> str:
         raise InvalidError(field, f"is no UTF-8, read it as bytes: {error}") from None
 
 
+class Readable:
+    """What has a key and a value, which may be texts."""
+
+    __slots__ = ()
+
+    key: bytes
+    value: bytes
+
+    @property
+    def name(self) -> str:
+        """The key as a text; raises `InvalidError` if it is no UTF-8."""
+        return as_text("key", self.key)
+
+    @property
+    def text(self) -> str:
+        """The value as a text; raises `InvalidError` if it is no UTF-8."""
+        return as_text("value", self.value)
+
+
 def check_whole(**given: int | None) -> None:
     """Raise `InvalidError` for what is no whole number from 0 to 2^63 - 1, or left out."""
     for field, number in given.items():

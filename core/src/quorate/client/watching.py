@@ -13,7 +13,7 @@ from quorate.client.connections import Connections
 from quorate.client.errors import UnavailableError
 from quorate.client.failures import AttemptError
 from quorate.client.topology import Topology
-from quorate.client.values import as_text
+from quorate.client.values import Readable
 from quorate.v1.kv_pb2 import Pair
 from quorate.v1.watch_pb2 import WatchedFamily, WatchEvent, WatchRequest, WatchResponse
 
@@ -41,7 +41,7 @@ class ChangeKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedChange:
+class WatchedChange(Readable):
     """One thing that a watch saw."""
 
     kind: ChangeKind
@@ -60,16 +60,6 @@ class WatchedChange:
     token: bytes = b""
     #: Of a `RESYNC`: the reason.
     reason: str = ""
-
-    @property
-    def name(self) -> str:
-        """The key as a text; raises `InvalidError` if it is no UTF-8."""
-        return as_text("key", self.key)
-
-    @property
-    def text(self) -> str:
-        """The value as a text; raises `InvalidError` if it is no UTF-8."""
-        return as_text("value", self.value)
 
 
 _KINDS: Final = {
