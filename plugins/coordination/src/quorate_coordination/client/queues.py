@@ -13,7 +13,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from quorate.client import ChangeKind, KeyValue, RejectedError, blocking
+from quorate.client import KeyValue, PrefixCache, RejectedError, blocking
 from quorate.client.twins import Blocking, entering
 from quorate.v1.kv_pb2 import DeletePair, PutPair
 
@@ -125,26 +125,10 @@ class Queue:
 
     async def _freed(self, mine: bytes = b"") -> None:
         """Return once an item has no claim, a claim has no taker, or the taker `mine` is gone."""
-        rows: dict[bytes, bytes] = {}
-        listed = False
-        changes = self._q.watch("kv", prefix=f"{self._name}/", marks=True)
-        async with aclosing(changes):
-            async for change in changes:
-                match change.kind:
-                    case ChangeKind.RESYNC:
-                        rows, listed = {}, False
-                    case ChangeKind.LISTED:
-                        listed = True
-                    case ChangeKind.DELETED:
-                        rows.pop(change.key, None)
-                    case ChangeKind.BOOKMARK:
-                        continue
-                    case _:
-                        rows[change.key] = change.value
-                if listed and (self._has_free(rows) or (mine and mine not in rows)):
-                    return
+        async with self._q.kv.following(f"{self._name}/") as rows:
+            await rows.until(lambda _: self._has_free(rows) or (mine != b"" and mine not in rows))
 
-    def _has_free(self, rows: dict[bytes, bytes]) -> bool:
+    def _has_free(self, rows: PrefixCache) -> bool:
         claims = (
             rows.get(self._claims + key.removeprefix(self._items))
             for key in rows
