@@ -56,7 +56,7 @@ def known(find: Callable[[], InstalledPlugins]) -> KnownPlugins:
 
 
 def told(plugins: InstalledPlugins) -> KnownPlugins:
-    """Return what is told of these plugins."""
+    """Return the commands of these plugins."""
     commands = {
         name: KnownCommand(plugin.plugin.name, declared.help)
         for name, (plugin, declared) in plugins.cli_commands().items()

@@ -39,7 +39,7 @@ Percent = Annotated[int, Range(0, 100)]
 
 
 class FlagType(Choice):
-    """What a flag is decided to be."""
+    """The type of a flag's value."""
 
     BOOLEAN = 1
     TEXT = 2
@@ -47,7 +47,7 @@ class FlagType(Choice):
 
 
 class Rule(Row):
-    """Gives a value to a part of those whom a segment names."""
+    """Gives a value to a share of the users of a segment."""
 
     value: Label
     segment: Annotated[str, Text(128)] = ""
@@ -56,7 +56,7 @@ class Rule(Row):
 
 @app.resource("projects", parent=Tenant, limit=True)
 class Project(Row):
-    """What flags are kept for, such as a shop."""
+    """A product with flags, such as a shop."""
 
     tenant: Key[Name]
     project: Key[Name]
@@ -93,7 +93,7 @@ class Flag(Row):
 
 @app.resource("segments", parent=Environment, ttl="ttl_ms")
 class Segment(Row):
-    """Users that a rule names, for as long as somebody says so."""
+    """Users that a rule names, for a limited time."""
 
     tenant: Key[Name]
     project: Key[Name]
@@ -107,7 +107,7 @@ class Segment(Row):
 def rollout(
     txn: Txn, flag: Flag, *, rules: list[Rule], expected_version: int | None = None
 ) -> Flag:
-    """Replace the rules of a flag, unless somebody else was faster."""
+    """Replace the rules of a flag if its version is the expected one."""
     if expected_version not in (None, flag.version):
         raise Rejected("VERSION_MISMATCH", f"the version is {flag.version}")
     where = find(txn, Environment, flag.tenant, flag.project, flag.environment)

@@ -32,7 +32,7 @@ COMPACTION: Final = "etcd.compaction"
 
 
 def store_key(store: str) -> bytes:
-    """Return what the keys of a store begin with: its row, and its shard key."""
+    """Return the prefix of the keys of a store, which is also its row's key and its shard key."""
     return keys.pack(store)
 
 
@@ -42,7 +42,7 @@ def store_of(key: bytes) -> bytes:
 
 
 def end_of(prefix: bytes) -> bytes:
-    """Return the end of the keys of a store, by what they begin with."""
+    """Return the end of the keys of a store, by their prefix."""
     return prefix[:-1] + b"\x01"
 
 
@@ -62,7 +62,7 @@ def lease_key(prefix: bytes, lease: int) -> bytes:
 
 
 def attached_key(prefix: bytes, lease: int, key: bytes) -> bytes:
-    """Return the key of a key in the index of those that end with a lease."""
+    """Return the key of a pair's key in the index of a lease."""
     return prefix + keys.pack(lease, key)
 
 

@@ -1,4 +1,4 @@
-"""Charts, drawn as SVG; what they show is said in words, too."""
+"""Charts, drawn as SVG, with their values in words."""
 
 from __future__ import annotations
 

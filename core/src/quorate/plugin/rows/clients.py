@@ -67,7 +67,7 @@ def _client(resource: RowResource, used: dict[str, set[str]]) -> Iterator[str]:
         "list",
         ["*", *asked],
         f"AsyncGenerator[{cls}, None]",
-        "Yield rows in the order of their keys; a condition that is None or empty is none.",
+        "Yield rows in the order of their keys; None or empty leaves a condition out.",
         f"return self._list({_dict(asked_names)})",
         plain=True,
     )
@@ -85,7 +85,7 @@ def _client(resource: RowResource, used: dict[str, set[str]]) -> Iterator[str]:
             "update",
             [*named, "*", *changes, _TIMEOUT],
             cls,
-            "Change the given fields of a row; None clears one that may be absent.",
+            "Change the given fields of a row; None clears an optional field.",
             f"return await self._update({key_of}, {_dict(e.name for e in free)}, timeout_s)",
         )
     if "Delete" in resource.verbs:
@@ -99,7 +99,7 @@ def _client(resource: RowResource, used: dict[str, set[str]]) -> Iterator[str]:
                 _TIMEOUT,
             ],
             "None",
-            "Delete a row and what belongs to it.",
+            "Delete a row with the rows that belong to it.",
             f"await self._delete({key_of}, missing_ok=missing_ok, "
             "expected_revision=expected_revision, timeout_s=timeout_s)",
         )

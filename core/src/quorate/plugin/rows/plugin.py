@@ -1,4 +1,4 @@
-"""A plugin as one object that holds its declarations, and is what the host asks for them."""
+"""A plugin as one object that holds its declarations, and answers the host's hooks."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ class RowResource:
         return self.cls.__row_verbs__
 
     def parameters(self, verb: VerbOf) -> Mapping[str, Field]:
-        """Return what callers give to a verb, beside the key."""
+        """Return the parameters of a verb, beside the key."""
         return parameters_of(verb.function, 2)
 
     @property
     def conditions(self) -> Mapping[str, Field]:
-        """What lists may ask for beside filters: the one parameter of each condition."""
+        """Conditions of lists beside filters: the one parameter of each."""
         found = {}
         for each in self.cls.__row_conditions__:
             [(name, asked), *more] = parameters_of(each, 1).items()
@@ -225,5 +225,5 @@ class Plugin:
 
     @hookimpl
     def quorate_lifespan(self, node: NodeApi) -> AbstractAsyncContextManager[None]:
-        """Return the declared context, or one that does nothing."""
+        """Return the declared context, or an empty one."""
         return nullcontext() if self._lifespan is None else self._lifespan(node)

@@ -1,4 +1,4 @@
-"""Row classes as resources: what carries them is what carries messages."""
+"""Row classes as resources of their messages."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ def remove(txn: Txn, row: Row) -> None:
 
 
 async def rows_of(node: NodeApi, cls: type[F], *leading: str) -> AsyncIterator[F]:
-    """Yield the rows whose keys begin with these parts, page by page, for a controller."""
+    """Yield the rows below a part of the key, page by page, for a controller."""
     resource = resource_of(cls)
     async for page in Reads(bind(resource)).keys_of(node, *leading):
         for row in await read_rows(node, resource, page):

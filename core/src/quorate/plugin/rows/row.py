@@ -205,7 +205,7 @@ def plain(value: Any) -> Any:
 
 
 def reader_of(fields: Mapping[str, Field]) -> Callable[[Any], dict[str, Any]]:
-    """Return what reads these fields of a message, as a verb takes them."""
+    """Return a function that reads these fields of a message, as a verb takes them."""
     readers = [
         (
             name,

@@ -1,4 +1,4 @@
-"""What a row class says, read from its annotations once."""
+"""The fields of a row class, read from its annotations once."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ class _Lines:
         return f"{self._file}:{self._first + max(self._index(name), 0)}"
 
     def above(self, name: str) -> str:
-        """Return what the comments that begin with `#:` say above a field."""
+        """Return the text of the `#:` comments above a field."""
         at, found = self._index(name), list[str]()
         while at > 0 and self._lines[at - 1].strip().startswith("#:"):
             at -= 1

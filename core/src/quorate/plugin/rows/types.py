@@ -23,7 +23,7 @@ MOST_ITEMS: Final = 1_000
 
 
 class Role(Enum):
-    """What a field is for."""
+    """The purpose of a field."""
 
     KEY = "key"
     FILTER = "filter"
@@ -41,7 +41,7 @@ class IsName:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text of at most so many bytes, without control characters: `Annotated[str, Text(256)]`."""
+    """Text of a maximum size, without control characters: `Annotated[str, Text(256)]`."""
 
     longest: int
 
@@ -79,7 +79,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Most:
-    """At most so many bytes, items of a list, or entries of a map."""
+    """A maximum number of bytes, items of a list, or entries of a map."""
 
     most: int
 

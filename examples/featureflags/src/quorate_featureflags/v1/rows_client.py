@@ -36,7 +36,7 @@ class Projects(Rows[Project]):
         prefix: str = "",
         owner: str | None = None,
     ) -> AsyncGenerator[Project, None]:
-        """Yield rows in the order of their keys; a condition that is None or empty is none."""
+        """Yield rows in the order of their keys; None or empty leaves a condition out."""
         return self._list({'tenant': tenant, 'prefix': prefix, 'owner': owner})
 
     async def count(
@@ -57,7 +57,7 @@ class Projects(Rows[Project]):
         owner: str | Unset = UNSET,
         timeout_s: float | None = None,
     ) -> Project:
-        """Change the given fields of a row; None clears one that may be absent."""
+        """Change the given fields of a row; None clears an optional field."""
         return await self._update((tenant, project,), {'owner': owner}, timeout_s)
 
     async def delete(
@@ -69,7 +69,7 @@ class Projects(Rows[Project]):
         expected_revision: int | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        """Delete a row and what belongs to it."""
+        """Delete a row with the rows that belong to it."""
         await self._delete((tenant, project,), missing_ok=missing_ok, expected_revision=expected_revision, timeout_s=timeout_s)
 
     def watch(
@@ -158,7 +158,7 @@ class Environments(Rows[Environment]):
         prefix: str = "",
         frozen: bool | None = None,
     ) -> AsyncGenerator[Environment, None]:
-        """Yield rows in the order of their keys; a condition that is None or empty is none."""
+        """Yield rows in the order of their keys; None or empty leaves a condition out."""
         return self._list({'tenant': tenant, 'project': project, 'prefix': prefix, 'frozen': frozen})
 
     async def count(
@@ -181,7 +181,7 @@ class Environments(Rows[Environment]):
         frozen: bool | Unset = UNSET,
         timeout_s: float | None = None,
     ) -> Environment:
-        """Change the given fields of a row; None clears one that may be absent."""
+        """Change the given fields of a row; None clears an optional field."""
         return await self._update((tenant, project, environment,), {'frozen': frozen}, timeout_s)
 
     async def delete(
@@ -194,7 +194,7 @@ class Environments(Rows[Environment]):
         expected_revision: int | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        """Delete a row and what belongs to it."""
+        """Delete a row with the rows that belong to it."""
         await self._delete((tenant, project, environment,), missing_ok=missing_ok, expected_revision=expected_revision, timeout_s=timeout_s)
 
     def watch(
@@ -288,7 +288,7 @@ class Flags(Rows[Flag]):
         labels: dict[str, str] | None | None = None,
         ruled: bool | None = None,
     ) -> AsyncGenerator[Flag, None]:
-        """Yield rows in the order of their keys; a condition that is None or empty is none."""
+        """Yield rows in the order of their keys; None or empty leaves a condition out."""
         return self._list({'tenant': tenant, 'project': project, 'environment': environment, 'prefix': prefix, 'type': type, 'labels': labels, 'ruled': ruled})
 
     async def count(
@@ -317,7 +317,7 @@ class Flags(Rows[Flag]):
         labels: dict[str, str] | None | Unset = UNSET,
         timeout_s: float | None = None,
     ) -> Flag:
-        """Change the given fields of a row; None clears one that may be absent."""
+        """Change the given fields of a row; None clears an optional field."""
         return await self._update((tenant, project, environment, key,), {'type': type, 'default_value': default_value, 'labels': labels}, timeout_s)
 
     async def delete(
@@ -331,7 +331,7 @@ class Flags(Rows[Flag]):
         expected_revision: int | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        """Delete a row and what belongs to it."""
+        """Delete a row with the rows that belong to it."""
         await self._delete((tenant, project, environment, key,), missing_ok=missing_ok, expected_revision=expected_revision, timeout_s=timeout_s)
 
     def watch(
@@ -357,7 +357,7 @@ class Flags(Rows[Flag]):
         expected_version: int | None = None,
         timeout_s: float | None = None,
     ) -> Flag:
-        """Replace the rules of a flag, unless somebody else was faster."""
+        """Replace the rules of a flag if its version is the expected one."""
         return await self._do("Rollout", (tenant, project, environment, key,), {'rules': rules, 'expected_version': expected_version}, timeout_s)
 
     async def retire(
@@ -452,7 +452,7 @@ class Segments(Rows[Segment]):
         environment: str = '',
         prefix: str = "",
     ) -> AsyncGenerator[Segment, None]:
-        """Yield rows in the order of their keys; a condition that is None or empty is none."""
+        """Yield rows in the order of their keys; None or empty leaves a condition out."""
         return self._list({'tenant': tenant, 'project': project, 'environment': environment, 'prefix': prefix})
 
     async def count(
@@ -477,7 +477,7 @@ class Segments(Rows[Segment]):
         ttl_ms: int | Unset = UNSET,
         timeout_s: float | None = None,
     ) -> Segment:
-        """Change the given fields of a row; None clears one that may be absent."""
+        """Change the given fields of a row; None clears an optional field."""
         return await self._update((tenant, project, environment, name,), {'users': users, 'ttl_ms': ttl_ms}, timeout_s)
 
     async def delete(
@@ -491,7 +491,7 @@ class Segments(Rows[Segment]):
         expected_revision: int | None = None,
         timeout_s: float | None = None,
     ) -> None:
-        """Delete a row and what belongs to it."""
+        """Delete a row with the rows that belong to it."""
         await self._delete((tenant, project, environment, name,), missing_ok=missing_ok, expected_revision=expected_revision, timeout_s=timeout_s)
 
     def watch(

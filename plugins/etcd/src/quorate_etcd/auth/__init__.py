@@ -1,1 +1,1 @@
-"""Users, roles and alarms of a store, and what they allow."""
+"""Users, roles and alarms of a store."""

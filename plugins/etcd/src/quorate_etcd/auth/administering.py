@@ -1,4 +1,4 @@
-"""Changes of users and roles, and what tells who may do what."""
+"""Changes and queries of users and roles."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def administer(txn: Txn, command: pb.Administer) -> pb.Administered:
 
 
 def find_guard(reader: Reader, query: pb.FindGuard) -> Iterable[pb.Guarded]:
-    """Answer what requests are checked against."""
+    """Answer the rows against which requests are checked."""
     store = query.store
     secret = reader.get(SECRETS, store_key(store))
     users = (user_of(reader, store, name) for name in query.users)
@@ -73,12 +73,12 @@ class Change:
         self.revision: Final = max(guard.auth_revision, 1) + 1
 
     def user(self, name: str) -> pb.User:
-        """Return a user; refuses one that does not exist."""
+        """Return a user; refuses an unknown name."""
         found = user_of(self.txn, self.store, name)
         return found if found is not None else errors.USER_NOT_FOUND.refuse()
 
     def role(self, name: str) -> pb.Role:
-        """Return a role; refuses one that does not exist."""
+        """Return a role; refuses an unknown name."""
         found = role_of(self.txn, self.store, name)
         return found if found is not None else errors.ROLE_NOT_FOUND.refuse()
 
@@ -91,7 +91,7 @@ class Change:
         self.txn.put(ROLES, named_key(self.store, role.name), role.SerializeToString())
 
     def protect_root(self, name: str) -> None:
-        """Refuse to take from root what makes it root, while it counts."""
+        """Refuse to take the role root from the user root while users count."""
         if self.guard.auth_enabled and name == ROOT:
             errors.INVALID_AUTH.refuse()
 

@@ -1,4 +1,4 @@
-"""The user on whose behalf this task calls a store."""
+"""The user of the call that this task serves."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ Check = Callable[[Reader, Any], None]
 
 
 def checked(apply: Any, check: Check) -> Any:
-    """Return a handler, or what runs a query, that is run after a check."""
+    """Return a handler, of a command or a query, that runs after a check."""
 
     def run(reader: Txn | Reader, message: Any) -> Any:
         check(reader, message)

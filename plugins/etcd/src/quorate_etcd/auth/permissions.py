@@ -1,4 +1,4 @@
-"""What a user may read and write: the union of the ranges of its roles."""
+"""The rights of a user to read and write: the union of the ranges of its roles."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def needs(request: Any) -> Iterator[Need]:
 
 
 def demand(reader: Reader, store: str, user: str, needed: Iterable[Need]) -> None:
-    """Refuse what a user may not do; without users that count everything is allowed."""
+    """Refuse a request that exceeds the rights of its user; while users do not count, none does."""
     if not guard_of(reader, store).auth_enabled:
         return
     rights = rights_of(reader, store, user)
@@ -82,7 +82,7 @@ def demand_root(reader: Reader, store: str, user: str) -> None:
 
 
 def rights_of(reader: Reader, store: str, user: str) -> Rights:
-    """Return the rights of a user; refuses one that does not exist."""
+    """Return the rights of a user; refuses an unknown name."""
     if not user:
         errors.EMPTY_USER.refuse()
     found = user_of(reader, store, user)
@@ -103,7 +103,7 @@ class Rights:
         self._writes: Final = _joined(each for each in granted if each.permType in (_WRITE, _BOTH))
 
     def demand(self, need: Need) -> None:
-        """Refuse what they do not cover."""
+        """Refuse a need that they do not cover."""
         if not self.root and not self.covers(need):
             errors.PERMISSION_DENIED.refuse()
 

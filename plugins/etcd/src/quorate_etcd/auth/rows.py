@@ -33,7 +33,7 @@ def named_key(store: str, name: str) -> bytes:
 
 
 def guard_of(reader: Reader, store: str) -> pb.Guard:
-    """Return what writes of a store are checked against."""
+    """Return the row against which writes of a store are checked."""
     return pb.Guard.FromString(reader.get(GUARDS, store_key(store)) or b"")
 
 

@@ -1,4 +1,4 @@
-"""Tokens: what a user shows in place of a password, checked by every node and stored by none."""
+"""Tokens replace passwords in calls: every node checks them, and no node stores them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_BYTES: Final = 4_096
 
 
 class Claim(NamedTuple):
-    """What a token says; it counts while the user has the same password."""
+    """The content of a token; it is valid while the user keeps the password."""
 
     user: str
     password_revision: int
@@ -30,7 +30,7 @@ def issue(claim: Claim, secret: bytes) -> str:
 
 
 def read(token: str, secret: bytes, now_s: float) -> Claim | None:
-    """Return what a token says; None: it is not one of this store, or too old."""
+    """Return the content of a token; None: it is of another store, forged, or too old."""
     said, _, signature = token.rpartition(".")
     if len(token) > _MOST_BYTES or not secret or not token.isascii():
         return None

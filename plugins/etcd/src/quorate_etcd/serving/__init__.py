@@ -1,1 +1,1 @@
-"""What each node does for the clients of etcd."""
+"""The services of each node for the clients of etcd."""

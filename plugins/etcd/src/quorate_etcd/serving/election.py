@@ -12,7 +12,7 @@ from quorate_etcd.wire import election_pb2 as election, mvcc_pb2 as mvcc, rpc_pb
 
 
 class Election:
-    """Elects leaders of names: the contender whose key was created first leads."""
+    """Elects leaders of names: the contender with the oldest key leads."""
 
     def __init__(self, recipes: Recipes) -> None:
         self._recipes: Final = recipes
@@ -76,7 +76,7 @@ class Election:
     async def Resign(
         self, request: election.ResignRequest, context: Any
     ) -> election.ResignResponse:
-        """Give the leadership up; one that does not lead changes nothing."""
+        """Give the leadership up; without it, change nothing."""
         if not request.HasField("leader"):
             errors.LEADER_FIELD_MISSING.refuse()
         deletion = rpc.DeleteRangeRequest(key=request.leader.key)

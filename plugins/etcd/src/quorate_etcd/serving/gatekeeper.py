@@ -1,4 +1,4 @@
-"""Who calls a store, and what each method needs."""
+"""The callers of a store, and the rights that each method demands."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Gatekeeper:
             await asyncio.sleep(_AGAIN_S)
 
     def changed(self) -> None:
-        """Forget what is known of users."""
+        """Forget the cached users."""
         self._users.clear()
 
     async def enter(self, method: str, request: Any, context: Any) -> None:
-        """Record the caller of a method; refuses one that may not call it."""
+        """Record the caller of a method; refuses a caller without the right to it."""
         if self._enabled is False or method in _OPEN:
             return
         token = _token_of(context)
@@ -95,7 +95,7 @@ class Gatekeeper:
         return (await self.find()).guard.auth_enabled
 
     async def rights(self, name: str) -> Rights:
-        """Return the rights of a user; refuses one that does not exist."""
+        """Return the rights of a user; refuses an unknown name."""
         if not name:
             errors.EMPTY_USER.refuse()
         known = await self._known(name)
@@ -112,7 +112,7 @@ class Gatekeeper:
             (await self.rights(callers.user())).demand(need)
 
     async def find(self, **wanted: Any) -> pb.Guarded:
-        """Return what is stored of users and roles."""
+        """Return the stored users and roles."""
         query = pb.FindGuard(store=self._store, **wanted)
         found = await self._node.read(query, pb.Guarded)
         return found.rows[0]
@@ -138,7 +138,7 @@ class Gatekeeper:
         return errors.INVALID_TOKEN.refuse()
 
     def around(self, service: ServiceDescriptor, servicer: object) -> Kept:
-        """Return a servicer whose callers are recorded and let in."""
+        """Return a servicer that records and admits its callers."""
         return Kept(self, service, servicer)
 
 

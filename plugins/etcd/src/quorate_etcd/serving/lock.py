@@ -13,14 +13,14 @@ _EXPIRED: Final = "mutex: session is expired"
 
 
 class Lock:
-    """Locks names: the contender whose key was created first holds one."""
+    """Locks names: the contender with the oldest key holds the lock."""
 
     def __init__(self, kv: Any, recipes: Recipes) -> None:
         self._kv: Final = kv
         self._recipes: Final = recipes
 
     async def Lock(self, request: lock.LockRequest, context: Any) -> lock.LockResponse:
-        """Return the key whose existence holds the lock, once it does."""
+        """Wait for the lock, and return the key that holds it while it exists."""
         recipes = self._recipes
         lease = await recipes.lease(request.lease, context)
         own = await recipes.enter(request.name, lease, b"", context)

@@ -1,4 +1,4 @@
-"""The state of this node, and what operators of etcd ask of it."""
+"""The service Maintenance: the state of this node, and requests of operators."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Maintenance:
         )
 
     def Snapshot(self, _: rpc.SnapshotRequest, context: Any) -> AsyncIterator[rpc.SnapshotResponse]:
-        """Refuse, and name what there is instead."""
+        """Refuse, and name the alternative."""
         raise Rejected("UNIMPLEMENTED", errors.PREFIX + _NO_SNAPSHOT)
 
     async def MoveLeader(self, request: rpc.MoveLeaderRequest, _: Any) -> rpc.MoveLeaderResponse:

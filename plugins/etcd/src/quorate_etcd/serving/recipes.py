@@ -1,4 +1,4 @@
-"""The recipe behind locks and elections: who came first among the keys of a prefix.
+"""The recipe behind locks and elections: the oldest key of a prefix wins.
 
 It is that of etcd's clients, so that theirs and the server's take part in one lock. A waiting call
 renews its lease; one that is cancelled deletes its key.
@@ -50,7 +50,7 @@ class Recipes:
         return int(granted.ID)
 
     async def enter(self, name: bytes, lease: int, value: bytes, context: Any) -> Own:
-        """Write the key of a contender, unless it is there already."""
+        """Write the key of a contender, unless it exists."""
         key = name + b"/%x" % lease
         put = rpc.PutRequest(key=key, value=value, lease=lease)
         request = rpc.TxnRequest(

@@ -38,7 +38,7 @@ class Store:
         self.header: Final = header
 
     async def propose(self, command: Message, reply: type[R]) -> R:
-        """Carry out a command; what is larger than the limits of the node is refused by name."""
+        """Carry out a command; refuses a command above the limits of the node with etcd's text."""
         _name_user(command)
         try:
             return await self.node.propose(command, reply)
@@ -77,7 +77,7 @@ class Store:
 
 
 def _name_user(message: Message) -> None:
-    """Tell in a message who asks for it, where that is checked."""
+    """Name the caller in a message whose handler checks it."""
     if type(message) in CHECKS:
         message.user = callers.user()  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""A stream of watches: what is to be sent to one client, in its order."""
+"""A stream of watches: the responses to one client, in their order."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Stream:
             self.send(response)
 
     def fail(self, failure: BaseException) -> None:
-        """End it with an error, after what waits."""
+        """End it with an error, after the waiting responses."""
         self._failure = failure
         self._arrived.set()
 

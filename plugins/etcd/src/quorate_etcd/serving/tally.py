@@ -33,7 +33,7 @@ class Tally:
         self.handled: Final[Counter[tuple[str, ...]]] = Counter()
 
     def around(self, service: ServiceDescriptor, servicer: object) -> Counted:
-        """Return a servicer whose calls are counted."""
+        """Return a servicer that counts its calls."""
         return Counted(self, service, servicer)
 
     def ended(self, call: Call, error: BaseException | None) -> None:

@@ -1,4 +1,4 @@
-"""The service Watch: what clients ask for on a stream of watches."""
+"""The service Watch: the requests of clients on a stream of watches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Watch:
                 self._watches.remove(watcher)
 
     async def _read(self, stream: Stream, requests: AsyncIterator[rpc.WatchRequest]) -> None:
-        """Do what a client asks for; the end of its requests does not end the stream."""
+        """Carry out the requests of a client; their end does not end the stream."""
         numbers = 0
         try:
             async for request in requests:
@@ -91,7 +91,7 @@ class Watch:
         return None
 
     async def _denial(self, request: rpc.WatchCreateRequest) -> str | None:
-        """Return why a caller may not see what it wants to watch; None: it may."""
+        """Return the reason to deny a watch to its caller; None: it is allowed."""
         need = Need(False, request.key, request.range_end)
         try:
             await self._gatekeeper.demand(need)

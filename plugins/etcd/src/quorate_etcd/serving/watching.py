@@ -37,7 +37,7 @@ _Place = tuple[int, int]
 
 
 class Watches:
-    """Tells the watches of a store what happens to their keys."""
+    """Sends the watches of a store the changes of their keys."""
 
     def __init__(self, store: Store) -> None:
         self._store: Final = store
@@ -52,7 +52,7 @@ class Watches:
         return self._count
 
     async def run(self) -> None:
-        """Tell watches what happens, for ever."""
+        """Serve the watches for ever."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self.follower.run())
             tasks.create_task(self._bring_forward())

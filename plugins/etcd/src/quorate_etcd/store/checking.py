@@ -1,4 +1,4 @@
-"""What is refused without a look at the store."""
+"""Checks of requests that need no rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_range(request: rpc.RangeRequest) -> None:
 
 
 def check_put(request: rpc.PutRequest) -> None:
-    """Refuse a put without a key, or with what it is to ignore."""
+    """Refuse a put without a key, or with a value or lease that it ignores."""
     _check_key(request.key)
     if len(request.key) > MOST_KEY_BYTES:
         errors.REQUEST_TOO_LARGE.refuse()

@@ -68,7 +68,7 @@ def stand(reader: Reader, query: asked.Stand) -> Iterable[asked.Standing]:
 
 
 def _clean(txn: Txn, view: View) -> bool:
-    """Delete what the next changes have ended; return whether nothing is left to delete."""
+    """Delete the versions that the next changes ended; return whether all are deleted."""
     row, prefix = view.row, view.prefix
     if row.cleaned >= row.compacted:
         return True

@@ -1,4 +1,4 @@
-"""Leases: keys that end when nobody renews them.
+"""Leases: without renewal they expire, and delete their keys.
 
 A leader that is new, or was stalled, first gives every lease its whole time to live.
 """
@@ -88,7 +88,7 @@ def measure_lease(txn: Txn, command: pb.MeasureLease) -> pb.Measured:
 
 
 def expire_leases(txn: Txn, command: pb.ExpireLeases) -> BatchReply:
-    """End the leases that nobody renewed, each with its keys in a revision of its own."""
+    """End the expired leases, each with its keys in a revision of its own."""
     left = _KEYS_AT_ONCE
     for key in still_due(txn, LIVENESS, command.keys):
         left -= _end(txn, str(keys.unpack(key)[0]), key)

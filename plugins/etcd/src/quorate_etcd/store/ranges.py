@@ -91,7 +91,7 @@ def _counted(
 
 
 def _within(found: Found, request: rpc.RangeRequest) -> bool:
-    """Whether a version is within the bounds of a request, of which 0 is none."""
+    """Whether a version is within the bounds of a request; 0 is no bound."""
     modified, created = found.version.place.revision, found.version.create_revision
     return (
         (not request.min_mod_revision or modified >= request.min_mod_revision)

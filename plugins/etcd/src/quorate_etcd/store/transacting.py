@@ -56,7 +56,7 @@ def request_of(command: pb.Transact) -> Write:
 
 
 def check(command: pb.Transact) -> None:
-    """Refuse what no door has sent; raises `Invalid`."""
+    """Refuse a malformed request; raises `Invalid`."""
     request_of(command)
 
 
@@ -120,7 +120,7 @@ class Branch:
             yield from [operation] if nested is None else nested._all()
 
     def demand(self, writing: Writing) -> None:
-        """Refuse what cannot be done, before anything is written: puts first, then ranges."""
+        """Refuse impossible operations before the first write: puts first, then ranges."""
         for operation in self._all():
             if operation.HasField("request_put"):
                 _demand_put(writing, operation.request_put)

@@ -1,4 +1,4 @@
-"""A transaction of a store: what it changes gets one revision."""
+"""A transaction of a store: all its changes get one revision."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is served over HTTP/1.1: the gateway of JSON, and pages about the node."""
+"""The services over HTTP/1.1: the JSON gateway, and pages about the node."""

@@ -56,7 +56,7 @@ class Call:
         return None
 
     def cancelled(self) -> bool:
-        """Return False: a call whose client has gone is cancelled."""
+        """Return False: the task of the call is cancelled when the client leaves."""
         return False
 
     def done(self) -> bool:

@@ -16,7 +16,7 @@ from quorate_etcd.serving.watching import Watches
 
 
 class Figures:
-    """Writes what Prometheus reads; the node's own metrics have everything else."""
+    """Writes the metrics that etcd's dashboards read; the node's own page has all others."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What is served over HTTP/1.1 at the port of a store."""
+"""The pages over HTTP/1.1 at the port of a store."""
 
 from __future__ import annotations
 
