@@ -11,6 +11,7 @@ import pytest
 from quorate.testing import MemoryNode, PluginConformance
 from quorate.testing.cluster import Cluster
 from quorate.testing.installed import catalog_of
+from quorate.testing.subject import Subject
 from quorate_greeting.vocabulary import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "test-a-plugin.md"
@@ -26,6 +27,14 @@ def test_every_check_that_is_told_is_there() -> None:
 
     assert len(told) > 5
     assert [name for name in told if not hasattr(PluginConformance, name)] == []
+
+
+def test_what_an_author_overrides_is_told_and_there() -> None:
+    table = TEXT.partition("| Of the class |")[2].partition("\n\n")[0]
+    told = set(names_in("| Of the class |" + table))
+    public = {name for each in Subject.__mro__ for name in vars(each) if not name.startswith("_")}
+
+    assert told == (public | {"plugin"}) - set(dir(object))
 
 
 def test_the_node_has_what_is_told_of_it() -> None:

@@ -664,6 +664,50 @@ def test_what_is_only_refused_may_be_named_as_long_as_it_is(catalog: Catalog) ->
         run_check(check, catalog, only_refused=[name])
 
 
+def test_what_is_accepted_in_a_plain_replay_alone_is_found(catalog: Catalog) -> None:
+    def refuse_after_the_slots(txn: Txn, _: Any) -> None:
+        # A run under faults has its slots at the first index.
+        if txn.revision >= 2 << 20:
+            raise Rejected("LATE", "only the first may")
+
+    breach = handled("EraseNote", refuse_after_the_slots)
+    examples = [each for c in catalog.declared["sample"].commands for each in c.examples]
+    erasures = [each for each in examples if type(each).__name__ == "EraseNote"]
+    with pytest.raises(Wrong, match=r"never accepted: kit_sample.v1.EraseNote \(LATE: only the"):
+        run_check(
+            "test_commands_survive_faults",
+            breach(catalog),
+            log=lambda _: [*erasures, *examples],
+        )
+
+
+def test_what_is_left_out_under_faults_is_found(catalog: Catalog) -> None:
+    with pytest.raises(Wrong, match=r"kit_sample.v1.EraseNote \(it was never answered\)"):
+        run_check(
+            "test_commands_survive_faults",
+            catalog,
+            under_faults=lambda self: [
+                each for each in self.log() if type(each).__name__ != "EraseNote"
+            ],
+        )
+
+
+def test_a_run_that_refuses_most_is_found(catalog: Catalog) -> None:
+    once = handled("EraseNote", lambda txn, _: reject("NEVER"))
+    with pytest.raises(
+        Wrong, match=r"under faults only \d+ of \d+ .* EraseNote|EraseNote \d+ times"
+    ):
+        run_check(
+            "test_commands_survive_faults",
+            once(catalog),
+            under_faults=lambda self: [
+                each
+                for example in self.log()
+                for each in [example] * (9 if type(example).__name__ == "EraseNote" else 1)
+            ],
+        )
+
+
 def test_a_log_of_strangers_is_refused(catalog: Catalog) -> None:
     empty = import_module("google.protobuf.empty_pb2").Empty()
     with pytest.raises(Wrong, match="commands that no plugin declares"):

@@ -9,6 +9,7 @@ import pytest
 from google.protobuf.message import Message
 from quorate.apply.applier import Applier
 from quorate.consensus.messages import Entry, EntryKind
+from quorate.plugin import Rejected, keys
 from quorate.plugin.catalog import Catalog
 from quorate.testing import simulate
 from quorate.testing.simulated import Acknowledged, Ended
@@ -141,3 +142,56 @@ def test_handlers_read_the_copied_rows_of_another_group(catalog: Catalog, sample
         copied={sample.NOTES: {b"k": b"row"}},
     )
     assert b"row" in found
+
+
+def refuse_without_note(sample: Any) -> Callable[[Any, Any], None]:
+    def erase(txn: Any, command: Any) -> None:
+        if txn.get(sample.NOTES, keys.pack(command.owner)) is None:
+            raise Rejected("NO_NOTE", "there is no note")
+
+    return erase
+
+
+def of_type(log: list[Message], name: str) -> list[Message]:
+    return [each for each in log if type(each).__name__ == name]
+
+
+def test_a_run_begins_with_committed_commands(catalog: Catalog, sample: Any) -> None:
+    erasing = with_handler(catalog, refuse_without_note(sample))
+    # Of one owner, and so of one shard; the note has no time to live.
+    erasures = [sample.pb.EraseNote(owner="w")]
+    notes = [sample.pb.WriteNote(owner="w", text="x")]
+    for seed in range(1, 6):
+        without = simulate(erasing, erasures, seed=seed, seconds=1.0)
+        begun = simulate(erasing, erasures, seed=seed, seconds=1.0, begun=notes)
+        assert (without.get("carried out", 0), begun.get("refused", 0)) == (0, 0)
+        assert begun["carried out"] == begun["acknowledged"] > 0
+
+
+def test_slots_are_committed_before_the_first_election(
+    catalog: Catalog, log: list[Message]
+) -> None:
+    notes = of_type(log, "WriteNote")[:1]
+    for seed in range(1, 41):
+        misrouted: list[str] = []
+
+        def note(fact: Acknowledged | Ended, misrouted: list[str] = misrouted) -> None:
+            if isinstance(fact, Acknowledged) and fact.outcome.refusal is not None:
+                misrouted.append(fact.outcome.refusal.code)
+
+        simulate(catalog, notes, seed=seed, seconds=0.5, judges=[note])
+        assert "WRONG_SHARD" not in misrouted, f"seed {seed}"
+
+
+def test_shards_are_replaced_after_so_many_passes(catalog: Catalog, log: list[Message]) -> None:
+    def once(txn: Any, command: Any) -> None:
+        if txn.get("sample.sizes", b"k") is not None:
+            raise Rejected("TWICE", "it was carried out before")
+        txn.put("sample.sizes", b"k", b"1")
+
+    erasures = of_type(log, "EraseNote")[:1]
+    for_ever = simulate(with_handler(catalog, once), erasures, seed=1, seconds=2.0)
+    anew = simulate(with_handler(catalog, once), erasures, seed=1, seconds=2.0, passes=1)
+    assert for_ever["refused"] > for_ever["carried out"]
+    assert anew.get("refused", 0) == 0
+    assert anew["carried out"] > 3

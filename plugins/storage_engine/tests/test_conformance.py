@@ -3,6 +3,7 @@ from typing import ClassVar
 
 from google.protobuf.message import Message
 from quorate.testing import PluginConformance
+from quorate.testing.subject import named
 from quorate.v1.cluster_pb2 import RegisterBroker, UnregisterBroker
 from quorate_storage_engine.v1.queries_pb2 import GetShardQuery, ListDropsQuery, ListSegmentsQuery
 
@@ -59,6 +60,11 @@ class TestStorageEngine(PluginConformance):
         examples = self._examples()
         led = list(map(by_leader, examples))
         return [*engines, *led, *examples, *gone, *examples, engines[0], *examples]
+
+    def under_faults(self) -> Sequence[Message]:
+        """The examples as the engine that leads says them, without those that are only refused."""
+        led = map(by_leader, self._examples())
+        return [each for each in led if named(each) not in self.only_refused]
 
     def queries(self) -> Sequence[Message]:
         return [

@@ -8,19 +8,30 @@ from quorate_zookeeper.wire.codes import Op
 
 from tests.support.zookeeper.peers import create, delete, multi, set_data
 
-#: The session that the first entry of a log opens.
-FIRST = 1 << 20
+#: The sessions that the first entry of a log opens, and the first after the slots of a shard.
+FIRST, UNDER_FAULTS = 1 << 20, 2 << 20
+OPEN = pb.OpenSession(timeout_ms=4_000, password_sha256=b"secret")
 
 
 class TestZooKeeper(PluginConformance):
     plugin = "zookeeper"
 
     def log(self) -> Sequence[Message]:
+        return [OPEN, *self._said(FIRST)]
+
+    def begun(self) -> Sequence[Message]:
+        return [OPEN]
+
+    def under_faults(self) -> Sequence[Message]:
+        return self._said(UNDER_FAULTS)
+
+    def _said(self, session: int) -> list[Message]:
+        """Return what a session asks for, and the examples."""
+
         def transact(type_: int, request: bytes) -> pb.Transact:
-            return pb.Transact(session=FIRST, connection=FIRST, type=type_, request=request)
+            return pb.Transact(session=session, connection=session, type=type_, request=request)
 
         return [
-            pb.OpenSession(timeout_ms=4_000, password_sha256=b"secret"),
             transact(Op.CREATE, create("/a")),
             transact(Op.CREATE, create("/a")),
             transact(Op.CREATE, create("/a/e-", flags=3)),
@@ -33,9 +44,9 @@ class TestZooKeeper(PluginConformance):
             transact(Op.DELETE, delete("/a")),
             *super().log(),
             pb.Reap(keys=[b"/t", b"/c"]),
-            pb.AttachSession(session=FIRST, timeout_ms=4_000, password_sha256=b"wrong"),
-            pb.RenewSessions(sessions=[pb.Activity(session=FIRST), pb.Activity(session=7)]),
-            pb.CloseSession(session=FIRST, connection=FIRST),
+            pb.AttachSession(session=session, timeout_ms=4_000, password_sha256=b"wrong"),
+            pb.RenewSessions(sessions=[pb.Activity(session=session), pb.Activity(session=7)]),
+            pb.CloseSession(session=session, connection=session),
         ]
 
     def queries(self) -> Sequence[Message]:

@@ -8,7 +8,6 @@ from google.protobuf.message import Message
 
 from quorate.plugin import Command
 from quorate.testing.node import MemoryNode
-from quorate.testing.shard import Outcome
 from quorate.v1.batch_pb2 import BatchReply
 
 #: Number of shards over which a batch is split, for comparison with one.
@@ -24,16 +23,14 @@ def shard_keys_of(command: Command[Any], message: Message) -> set[bytes]:
     return set()
 
 
-def refusals_of(command: Command[Any], outcome: Outcome) -> list[str]:
-    """Return the refusals of a command that was refused entirely; empty if any item was applied."""
-    if outcome.failure is not None:
-        return [str(outcome.failure)]
-    if command.items is None or outcome.answered is not BatchReply:
+def refusals_of(command: Command[Any], reply: bytes, answered: type[Message] | None) -> list[str]:
+    """Return the refusals of a batch whose items were all refused; empty if any was applied."""
+    if command.items is None or answered is not BatchReply:
         return []
-    reply = BatchReply.FromString(outcome.reply)
-    if not reply.items or len(reply.refusals) < reply.items:
+    found = BatchReply.FromString(reply)
+    if not found.items or len(found.refusals) < found.items:
         return []
-    return [f"{each.code}: {each.message}" for each in reply.refusals]
+    return [f"{each.code}: {each.message}" for each in found.refusals]
 
 
 async def difference(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, pairwise
@@ -16,6 +16,7 @@ from quorate.plugin.catalog import Catalog
 from quorate.testing.mirrors import Copies
 from quorate.testing.node import MemoryNode
 from quorate.testing.shard import Entry, MemoryShard, Outcome, command_of
+from quorate.v1.control_pb2 import AdoptMirror
 
 #: The logical time between two commands.
 STEP_MS: Final = 1_000
@@ -41,6 +42,20 @@ def by_group(catalog: Catalog, log: Sequence[LoggedCommand]) -> dict[str, list[E
                     copied = replace(entry, commands=(command_of(adopted),))
                     entries.setdefault(reader, []).append(copied)
     return entries
+
+
+def copied(entries: Iterable[Entry]) -> dict[str, dict[bytes, bytes]]:
+    """Return the first value of each row of mirrored families that entries adopt.
+
+    The first: later commands of a log may end what the others need.
+    """
+    rows: dict[str, dict[bytes, bytes]] = {}
+    for command in (command for entry in entries for command in entry.commands):
+        if command.type == AdoptMirror.DESCRIPTOR.full_name:
+            adopted = AdoptMirror.FromString(command.payload)
+            for row in adopted.rows:
+                rows.setdefault(adopted.family, {}).setdefault(row.key, row.value)
+    return rows
 
 
 def is_of_a_plugin(catalog: Catalog, entry: Entry) -> bool:

@@ -14,6 +14,7 @@ from quorate.plugin import Table, keys
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.storage.rows import value_of
 from quorate.testing import file_loads, logs
+from quorate.testing.carried_out import CarriedOut
 from quorate.testing.hostile import poisoned
 from quorate.testing.shard import Entry, MemoryShard, ShardState
 from quorate.testing.simulated import simulate
@@ -23,6 +24,10 @@ from quorate.testing.subject import Subject
 ENTRIES: Final = 5
 #: Duration of each simulated run with faults, in virtual time.
 SIMULATED_S: Final = 3.0
+#: The least share of commands that is carried out under faults: others test refusals alone.
+LEAST_CARRIED_OUT: Final = 0.5
+#: How often a run goes over the log before it begins anew.
+PASSES: Final = 1
 
 
 class ReplicaChecks(Subject):
@@ -193,8 +198,31 @@ class ReplicaChecks(Subject):
 
     def test_commands_survive_faults(self) -> None:
         """On a simulated cluster under faults no acknowledged command is lost or changed."""
+        catalog, carried = self._catalog(), CarriedOut()
+        log, begun = self._batched(self.under_faults()), self._batched(self.begun())
         for seed in self.seeds:
-            simulate(self._catalog(), self._log(), seed=seed, seconds=SIMULATED_S)
+            simulate(
+                catalog,
+                log,
+                seed=seed,
+                seconds=SIMULATED_S,
+                judges=[carried],
+                copied=self._copied(),
+                begun=begun,
+                passes=PASSES,
+            )
+        print(f"{self.plugin} under faults: {carried}")
+        accepted, _ = self._replayed()
+        lost = carried.without(accepted)
+        assert not lost, (
+            f"under faults, with the seeds {', '.join(map(str, self.seeds))}, what a plain replay "
+            f"accepts was never accepted: {'; '.join(lost)}; let begun() return what it needs "
+            "before, or under_faults() name what is there under faults"
+        )
+        assert carried.share >= LEAST_CARRIED_OUT, (
+            f"under faults only {carried}, refused most often: {carried.most_refused()}; let "
+            "begun() and under_faults() return commands that are carried out"
+        )
 
     def _played(self, group: str, entries: Sequence[Entry]) -> tuple[str, list[str]]:
         shard = self._shard(group)

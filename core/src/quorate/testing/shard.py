@@ -159,6 +159,10 @@ class MemoryShard:
         """The stored families that no plugin of the catalog declares."""
         return self.data.orphans
 
+    def answered(self, revision: int) -> type[Message] | None:
+        """Return the type of a handler's answer, also if the answer is not kept."""
+        return self._answered.get(revision)
+
     def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
         """Evaluate entries one after the other, store their effects as one batch, and return the
         outcome of each command in order.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import cycle, repeat
+from itertools import chain, islice, repeat
 from random import Random
 from typing import Final, NamedTuple
 
@@ -28,6 +28,7 @@ from quorate.plugin.slots import even_cut
 from quorate.shards.routing.routes import route
 from quorate.shards.routing.slot_map import SlotMap
 from quorate.storage.data.home import MemoryHome
+from quorate.testing.batches import refusals_of
 from quorate.testing.shard import MemoryShard, command_of
 from quorate.v1.control_pb2 import AdoptMirror, AdoptSlots, MirroredRow
 
@@ -49,6 +50,8 @@ class Acknowledged:
     shard: str
     command: LoggedCommand
     outcome: Outcome
+    #: Why it was refused, or each item of a batch; empty if anything was carried out.
+    refusals: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +87,28 @@ def simulate(
     seconds: float = 5.0,
     judges: Sequence[Judge] = (),
     copied: Mapping[str, Mapping[bytes, bytes]] | None = None,
+    begun: Sequence[Message] = (),
+    passes: int | None = None,
 ) -> Mapping[str, int]:
     """Propose the commands over and over for a number of virtual seconds, while faults happen.
 
     Each group with commands in the log is a separate run; its shards start with the `copied` rows
-    of the mirrored families that they read. Returns the number of events of each kind; raises
-    `AssertionError` when replicas differ, stop, or deviate from a replica without faults, and when
-    one of the plugin's own judges finds a fault.
+    of the mirrored families that they read, and with the commands of `begun` committed. After so
+    many `passes` over the log they are replaced by new ones, which start in the same way: a command
+    that names an epoch is right once. Returns the number of events of each kind, among them the
+    commands "carried out" and "refused"; raises `AssertionError` when replicas differ, stop, or
+    deviate from a replica without faults, and when one of the plugin's own judges finds a fault.
     """
     counts: Counter[str] = Counter()
+    before = dict(by_group(catalog, begun))
     for group, commands in by_group(catalog, log):
-        run = _Run(catalog, group, cycle(map(Write, commands)), seed, judges, counts)
-        run.run(seconds, copies_of(catalog, group, copied or {}))
+        rows, now, life = copies_of(catalog, group, copied or {}), 0.0, 0
+        while now < seconds:
+            repeated = repeat(commands) if passes is None else repeat(commands, passes)
+            writes = map(Write, chain.from_iterable(repeated))
+            run = _Run(catalog, group, writes, seed, judges, counts, life)
+            now = run.run(seconds, rows, before.get(group, ()), now)
+            life += 1
     return counts
 
 
@@ -153,38 +166,60 @@ class _Run:
         seed: int,
         judges: Sequence[Judge],
         counts: Counter[str],
+        life: int = 0,
     ) -> None:
         self.now = 0.0
+        self._exhausted = False
         self._catalog: Final = catalog
         self._group: Final = group
         self._log: Final = log
         self._seed: Final = seed
         self._judges: Final = judges
         self._counts: Final = counts
-        self._rng: Final = Random(f"{seed}/{group}")
+        self._rng: Final = Random(f"{seed}/{group}" + (f"/{life}" if life else ""))
         number = self._rng.choice((1, 2, 3))
         self._slot_map: Final = SlotMap.initial({group: number})
         self._shards: Final = [
             _Shard(catalog, ShardId(group, each), self._rng) for each in range(number)
         ]
 
-    def run(self, seconds: float, copies: Sequence[Message]) -> None:
-        """Run to the end, or to the first violation."""
+    def run(
+        self,
+        seconds: float,
+        copies: Sequence[Message],
+        begun: Sequence[Message] = (),
+        now: float = 0.0,
+    ) -> float:
+        """Run to the end of the time or of the log, or to the first violation.
+
+        Returns the virtual time of the end.
+        """
+        self.now = now
         try:
-            self._run(seconds, copies)
+            self._begin(copies, begun)
+            self._run(seconds)
         except (AssertionError, ReplicaStoppedError) as error:
             raise AssertionError(
                 f"group {self._group}, seed {self._seed}, at {self.now:.3f} virtual seconds:"
                 f" {error}"
             ) from error
+        return self.now
 
-    def _run(self, seconds: float, copies: Sequence[Message]) -> None:
+    def _begin(self, copies: Sequence[Message], begun: Sequence[Message]) -> None:
+        """Commit what an election must not lose: without it all later commands are refused."""
         for shard, slots in zip(self._shards, even_cut(len(self._shards)), strict=True):
             for first in (AdoptSlots(version=1, slots=slots), *copies):
                 shard.log([command_of(first)._replace(slots=(), slotless=True)], _EPOCH_MS)
+            shard.commit(_ALL)
+        for message in begun:
+            self._propose([Write(message)])
+            for shard in self._shards:
+                shard.commit(_ALL)
+
+    def _run(self, seconds: float) -> None:
         rng, steps = self._rng, (self._write, self._commit, self._catch_up, self._look, self._fail)
         weights = (rng.choice((20, 40)), 40, rng.choice((5, 20)), 5, rng.choice((3, 6, 10)))
-        while self.now < seconds:
+        while self.now < seconds and not self._exhausted:
             self.now += rng.expovariate(1 / _STEP_S)
             rng.choices(steps, weights)[0]()
         for shard in self._shards:
@@ -195,7 +230,9 @@ class _Run:
     def _write(self) -> None:
         # Now and then several commands share an entry, and several entries are in flight.
         for _ in range(self._rng.choice((1, 1, 1, 6))):
-            self._propose([next(self._log) for _ in range(self._rng.choice((1, 1, 1, 4)))])
+            writes = list(islice(self._log, self._rng.choice((1, 1, 1, 4))))
+            self._exhausted = not writes
+            self._propose(writes)
 
     def _commit(self) -> None:
         shard = self._rng.choice(self._shards)
@@ -243,8 +280,10 @@ class _Run:
 
     def _answer(self, shard: _Shard, answers: Sequence[tuple[LoggedCommand, Outcome]]) -> None:
         for command, outcome in answers:
+            refusals = shard.refusals_of(command, outcome)
             self._counts["acknowledged"] += 1
-            self._judge(Acknowledged(shard.name, command, outcome))
+            self._counts["refused" if refusals else "carried out"] += 1
+            self._judge(Acknowledged(shard.name, command, outcome, tuple(refusals)))
 
     def _judge(self, fact: Acknowledged | Ended) -> None:
         for judge in self._judges:
@@ -327,6 +366,7 @@ class _Shard:
         self.committed = 0
         self._term = 1
         self._asked: Final[dict[int, _Asked]] = {}
+        self._catalog: Final = catalog
         self._undisturbed: Final = MemoryShard(catalog, shard.group, shard.number)
 
     def log(self, commands: Sequence[LoggedCommand], now_ms: int) -> None:
@@ -372,6 +412,14 @@ class _Shard:
         still.applier.apply([entry._replace(payload=evaluation.payload)])
         still.evaluator.stored(entry.index)
         return [outcome for each in evaluation.outcomes for outcome in each]
+
+    def refusals_of(self, command: LoggedCommand, outcome: Outcome) -> list[str]:
+        """Return why a command was refused; empty if anything of it was carried out."""
+        if outcome.refusal is not None:
+            return [f"{outcome.refusal.code}: {outcome.refusal.message}"]
+        declared = self._catalog.commands.get(command.type)
+        answered = self._undisturbed.answered(outcome.revision)
+        return [] if declared is None else refusals_of(declared, outcome.reply, answered)
 
     # Faults.
 

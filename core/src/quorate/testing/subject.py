@@ -63,6 +63,18 @@ class Subject:
         """Return the queries to run after the log: an empty message of each declared query."""
         return [query.message() for query in self._declared().queries]
 
+    def begun(self) -> Sequence[Message]:
+        """Return what is committed before faults begin: the commands of others in the log."""
+        return [each for each in self.log() if not self._is_own(each)]
+
+    def under_faults(self) -> Sequence[Message]:
+        """Return the commands to propose under faults: the plugin's own commands of the log."""
+        return [each for each in self.log() if self._is_own(each)]
+
+    def _is_own(self, message: Message) -> bool:
+        own = {each.message for each in self._declared().commands}
+        return type(batch_of(self._catalog().singles, message) or message) in own
+
     def _catalog(self) -> Catalog:
         if self.catalog is not None:
             return self.catalog
@@ -93,14 +105,21 @@ class Subject:
         return [example for command in self._declared().commands for example in command.examples]
 
     def _log(self) -> list[Message]:
-        singles = self._catalog().singles
-        log = [batch_of(singles, each) or each for each in self.log()]
+        log = self._batched(self.log())
         strangers = {named(each) for each in log} - set(self._catalog().commands)
         assert not strangers, f"log() returns commands that no plugin declares: {sorted(strangers)}"
         return log
 
+    def _batched(self, messages: Sequence[Message]) -> list[Message]:
+        singles = self._catalog().singles
+        return [batch_of(singles, each) or each for each in messages]
+
     def _entries(self) -> dict[str, list[Entry]]:
         return logs.by_group(self._catalog(), self._logged())
+
+    def _copied(self) -> dict[str, dict[bytes, bytes]]:
+        """Return the rows of mirrored families that the log's other groups read: its tenants."""
+        return logs.copied(entry for each in self._entries().values() for entry in each)
 
     def _logged(self) -> list[LoggedCommand]:
         return list(map(command_of, self._log()))
@@ -113,19 +132,28 @@ class Subject:
 
     def _refused_always(self) -> dict[str, list[str]]:
         """Return the plugin's commands of the log that were always refused, with the refusals."""
+        accepted, refused = self._replayed()
+        return {name: why for name, why in refused.items() if name not in accepted}
+
+    def _replayed(self) -> tuple[set[str], dict[str, list[str]]]:
+        """Return the plugin's commands that a plain replay accepts, and those it refuses."""
         own = {named(each.message()): each for each in self._declared().commands}
         refused: dict[str, list[str]] = {}
         accepted: set[str] = set()
         for group, entries in self._entries().items():
-            for entry, outcome in zip(
-                entries, logs.apply_each(self._shard(group), entries), strict=True
-            ):
+            outcomes = logs.apply_each(self._shard(group), entries)
+            for entry, outcome in zip(entries, outcomes, strict=True):
                 name = entry.commands[0].type
-                if name in own and (why := batches.refusals_of(own[name], outcome)):
+                if name not in own:
+                    continue
+                why = batches.refusals_of(own[name], outcome.reply, outcome.answered)
+                if outcome.failure is not None:
+                    why = [str(outcome.failure)]
+                if why:
                     refused.setdefault(name, []).extend(why)
                 else:
                     accepted.add(name)
-        return {name: why for name, why in refused.items() if name not in accepted}
+        return accepted, refused
 
     def _doings(self) -> list[Doings]:
         noted: list[Doings] = []
