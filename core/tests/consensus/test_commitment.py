@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from quorate.consensus.messages import Append, AppendReply, Heartbeat, VoteReply
+from quorate.consensus.messages import Append, AppendReply, Heartbeat, HeartbeatReply, VoteReply
 from quorate.consensus.refusals import MemoryLostError, ReplicaStoppedError
 from quorate.consensus.timing import Timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from quorate.consensus.messages import Entry
+    from quorate.consensus.messages import Body, Entry
 
     from core.tests.consensus.conftest import Group
 
@@ -180,6 +180,44 @@ def test_news_wait_for_the_next_entry_where_entries_flow(new_group: Callable[...
     leader.propose(b"late")
     group.advance(0.003)
     assert [replica.commit for replica in group.replicas.values()] == [6, 6, 6]
+
+
+def test_a_told_commit_is_not_answered_where_an_answer_came_a_moment_ago(
+    new_group: Callable[..., Group],
+) -> None:
+    group = new_group("abc", timing=Timing(heartbeat_s=0.1))
+    leader = group.elect("a")
+    group.advance(group.timing.heartbeat_s)
+    told, answered = (len(group.bodies("a", Heartbeat)), len(group.bodies("b", HeartbeatReply)))
+    for payload in (b"one", b"two", b"three"):
+        leader.propose(payload)
+        group.advance(0.01)
+        assert {replica.commit for replica in group.replicas.values()} == {leader.commit}
+    # Three commit indexes are told to each of two, and none is answered.
+    assert len(group.bodies("a", Heartbeat)) == told + 6
+    assert len(group.bodies("b", HeartbeatReply)) == answered
+
+
+def test_what_a_heartbeat_asks_is_answered_also_when_it_tells_a_commit(
+    new_group: Callable[..., Group], commands: Commands
+) -> None:
+    group = new_group("abc", timing=Timing(heartbeat_s=0.1))
+
+    def answers(commit: int, number: int, term: int = 1) -> list[Body]:
+        said = group.say("a", "b", Heartbeat(commit, number), term=term)
+        return [each.body for each in said]
+
+    group.say("a", "b", Append(1, 0, commands(2, *[1] * 9), 1), term=1)
+    assert answers(2, 5) == [HeartbeatReply(5, 10)]
+    assert answers(3, 5) == []
+    # It tells nothing, so it asks whether this replica lives.
+    assert answers(3, 5) == [HeartbeatReply(5, 10)]
+    # A new read round, the same of another leader, and one after a while.
+    assert answers(4, 6) == [HeartbeatReply(6, 10)]
+    assert answers(5, 6, term=2) == [HeartbeatReply(6, 5)]
+    assert answers(6, 6, term=2) == []
+    group.now += 0.06
+    assert answers(7, 6, term=2) == [HeartbeatReply(6, 7)]
 
 
 def test_followers_may_commit_before_the_leader_is_durable_but_it_applies_later(

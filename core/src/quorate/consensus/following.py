@@ -18,6 +18,10 @@ from quorate.consensus.refusals import MemoryLostError, ReplicaStoppedError
 class Following(Leading):
     """The follower's part of Raft."""
 
+    #: The newest heartbeat that was answered: its term and read round, and when.
+    _answered = (0, 0)
+    _answered_at = float("-inf")
+
     # Replication (section 5.3).
 
     def _on_append(self, leader: Peer, append: Append) -> None:
@@ -84,9 +88,16 @@ class Following(Leading):
 
     def _on_heartbeat(self, leader: Peer, heartbeat: Heartbeat) -> None:
         self._check_memory(leader, heartbeat)
+        news = heartbeat.commit > self.commit
         self._commit_to(heartbeat.commit)
+        now = self.clock()
         if heartbeat.agreed:
-            self._agreed = self.clock(), heartbeat.agreed
+            self._agreed = now, heartbeat.agreed
+        asked = self.term, heartbeat.round
+        # It told a commit index, and asked nothing that was not answered a moment ago.
+        if news and asked == self._answered and now - self._answered_at < self.timing.answered_s:
+            return
+        self._answered, self._answered_at = asked, now
         self._answer_heartbeat(leader, heartbeat.round)
 
     def _check_memory(self, leader: Peer, heartbeat: Heartbeat) -> None:

@@ -35,6 +35,11 @@ class Timing:
         return min(now + interval, (floor(now / interval + _NOISE) + 1) * interval)
 
     @property
+    def answered_s(self) -> float:
+        """How long the answer to one heartbeat serves for others that only tell a commit index."""
+        return self.heartbeat_s / 2
+
+    @property
     def quorum_window_s(self) -> float:
         """How long a leader continues without contact to a majority."""
         return max(self.election_min_s, 3 * self.heartbeat_s)
