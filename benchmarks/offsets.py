@@ -3,14 +3,16 @@
 `apply` is what applying commits costs one replica, from the entry's bytes to RocksDB, without the
 log, its sync and gRPC. `commits` sends RPCs of 1,000 offsets, requests made beforehand: monotonic,
 compared and set, and unconditional. Each caller has groups of its own, and its next request follows
-its last answer; the requests go to the nodes that lead a shard, in turn. Each cell of that table
-ends after some seconds. `groups` commits once for each of many groups and looks at the memory of
-the nodes meanwhile and once they are quiet, then fetches single groups, changes a few, and asks for
-what has changed, with the rows that were read for it.
+its last answer. The groups of a caller are those of one shard, as the client of Quorate divides
+them before it sends, and go to the node that leads it; with `--mixed` they are of all shards, and
+go to the nodes that lead one, in turn. Each cell of that table ends after some seconds. `groups`
+commits once for each of many groups and looks at the memory of the nodes meanwhile and once they
+are quiet, then fetches single groups, changes a few, and asks for what has changed, with the rows
+that were read for it.
 
 python benchmarks/offsets.py [--only apply,commits,groups] [--nodes 1,2,3] [--shards 1,2,4]
                              [--modes MODES] [--seconds 5] [--requests 600] [--in-flight 4]
-                             [--groups 1000000] [--changed 1000] [--fetches 2000]
+                             [--mixed] [--groups 1000000] [--changed 1000] [--fetches 2000]
                              [--directory DIR] [--profile MODE] [--json]
 """
 
@@ -28,7 +30,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +40,7 @@ from nodes import founded, pids, quiet
 from quorate.apply.program import families_of
 from quorate.plugin import Stub, keys
 from quorate.plugin.shard_id import ShardId
+from quorate.plugin.slots import even_cut, slot_of, slots_in
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
 from quorate.testing.cluster import Cluster
@@ -46,6 +49,7 @@ from quorate.v1 import tenant_pb2
 from quorate.v1.batch_pb2 import BatchReply, ShardRevision
 from quorate.v1.control_pb2 import AdoptMirror, MirroredRow
 from quorate.v1.tenant_pb2 import CreateTenant, Tenant
+from quorate_offset.families import group_key
 from quorate_offset.v1 import service_pb2
 from quorate_offset.v1.commands_pb2 import COMMIT_MODE_MONOTONIC, GroupCommit, OffsetCommit
 from quorate_offset.v1.service_pb2 import (
@@ -175,9 +179,13 @@ def commits_command(mode: str, groups: Sequence[str], number: int) -> CommitOffs
     return CommitOffsetsRequest(groups=commits(mode, groups, number).groups)
 
 
-def groups_of(mode: str, caller: int) -> list[str]:
-    """Return the groups of one caller, which fill an RPC."""
-    return [f"{mode}-{caller}-{number}" for number in range(OFFSETS // PARTITIONS)]
+def groups_of(mode: str, caller: int, shards: int = 1) -> list[str]:
+    """Return the groups of one caller, which fill an RPC; with many shards they are of one."""
+    wanted = caller % shards
+    slots = set(slots_in(even_cut(shards)[wanted]))
+    names = (f"{mode}-{caller}-{number}" for number in count())
+    mine = (name for name in names if slot_of(group_key(TENANT, name)) in slots)
+    return list(islice(mine, OFFSETS // PARTITIONS))
 
 
 class Nodes:
@@ -186,7 +194,9 @@ class Nodes:
     def __init__(self, cluster: Cluster, shards: int) -> None:
         self._cluster: Final = cluster
         self._shards: Final = shards
-        self._channels: list[grpc.aio.Channel] = []
+        #: By address; and the address of the leader of each shard.
+        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._led: list[str] = []
 
     @property
     def pids(self) -> list[int]:
@@ -199,29 +209,33 @@ class Nodes:
             (await asyncio.to_thread(self._cluster.leader, f"offset/{number}")).address
             for number in range(self._shards)
         ]
-        self._channels = [channel(address) for address in dict.fromkeys(led)]
+        self._led = led
+        self._channels = {address: channel(address) for address in dict.fromkeys(led)}
 
     async def prepare(self) -> None:
         """Create the tenant, and wait until every shard knows it."""
-        await Stub(
-            self._channels[0], tenant_pb2.DESCRIPTOR.services_by_name["TenantService"]
-        ).Create(CreateTenant(name=TENANT), timeout=30)
+        await Stub(self._any(), tenant_pb2.DESCRIPTOR.services_by_name["TenantService"]).Create(
+            CreateTenant(name=TENANT), timeout=30
+        )
         request = commits("", [f"first-{number}" for number in range(64)], 1)
         while (await self.stub().CommitOffsets(request, timeout=30)).refusals:
             await asyncio.sleep(0.05)
 
     async def disconnect(self) -> None:
         """End the connections."""
-        for each in self._channels:
+        for each in self._channels.values():
             await each.close(None)
 
     def calls(self) -> Iterator[Any]:
-        """Return the method that commits, of one node after the other, for bytes."""
-        return cycle([each.unary_unary(_COMMIT, None, None) for each in self._channels])
+        """Return the method that commits, of the leader of one shard after the other, for bytes."""
+        return cycle([self._channels[each].unary_unary(_COMMIT, None, None) for each in self._led])
 
     def stub(self) -> Any:
         """Return the methods of one node."""
-        return Stub(self._channels[0], service_pb2.DESCRIPTOR.services_by_name["OffsetService"])
+        return Stub(self._any(), service_pb2.DESCRIPTOR.services_by_name["OffsetService"])
+
+    def _any(self) -> grpc.aio.Channel:
+        return self._channels[self._led[0]]
 
 
 async def send(
@@ -257,7 +271,7 @@ def committed(answers: Sequence[bytes]) -> list[CommitOffsetsResponse]:
 
 
 async def rate(
-    nodes: Nodes, mode: str, options: argparse.Namespace
+    nodes: Nodes, mode: str, options: argparse.Namespace, shards: int
 ) -> tuple[list[float], float, float, float]:
     """Commit in one mode: how long RPCs took, all of it, and the processor times."""
     in_flight = options.in_flight
@@ -265,7 +279,7 @@ async def rate(
     warm = max(1, round(each * WARM))
     callers = []
     for caller in range(in_flight):
-        groups = groups_of(mode, caller)
+        groups = groups_of(mode, caller, 1 if options.mixed else shards)
         callers.append(
             [
                 commits(mode, groups, number).SerializeToString()
@@ -289,7 +303,7 @@ async def rates(nodes: Nodes, options: argparse.Namespace, count: int, shards: i
     await nodes.prepare()
     found = []
     for mode in options.modes:
-        took, seconds, servers, asker = await rate(nodes, mode, options)
+        took, seconds, servers, asker = await rate(nodes, mode, options, shards)
         offsets = len(took) * OFFSETS
         p50_ms, p99_ms = percentiles(took)
         found.append(
@@ -395,6 +409,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each cell, at most")
     parser.add_argument("--requests", type=int, default=600, help="of each cell, at most")
     parser.add_argument("--in-flight", type=int, default=4)
+    parser.add_argument("--mixed", action="store_true", help="each request is for all shards")
     parser.add_argument("--groups", type=int, default=1_000_000)
     parser.add_argument("--changed", type=int, default=1_000)
     parser.add_argument("--fetches", type=int, default=2_000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, cast
 from unittest.mock import AsyncMock
 
@@ -43,7 +43,7 @@ from quorate_offset.v1.commands_pb2 import (
     PartitionOffset,
     SubscriptionGroupChange,
 )
-from quorate_offset.v1.service_pb2 import OffsetRefusal, ResetRequest
+from quorate_offset.v1.service_pb2 import CommitOffsetsRequest, OffsetRefusal, ResetRequest
 
 SHARDS = 4
 
@@ -76,6 +76,41 @@ async def known(client: AsyncClient, tenant: str) -> None:
             await asyncio.sleep(0.01)
     for group in groups:
         await offsets.delete_group(tenant, group.group)
+
+
+async def test_commits_of_many_commands_are_divided_by_shard_before_they_are_sent(
+    memory: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await memory.execute(CreateTenant(name="t"), Tenant)
+    offsets, shards, execute_all = Offsets(memory), Shards(memory), memory.execute_all
+    await shards.learn()
+    sent: list[list[str]] = []
+
+    async def heard(batches: Sequence[CommitOffsetsRequest], **more: Any) -> BatchReply:
+        sent.extend([each.group for each in batch.groups] for batch in batches)
+        return await execute_all(batches, **more)
+
+    monkeypatch.setattr(memory, "execute_all", heard)
+    commits = [OffsetCommit(topic="a", partition=each, offset=7) for each in range(1_000)]
+    names = [f"g{each}" for each in range(24)]
+    groups = [GroupCommit(tenant="t", group=name, commits=commits) for name in names]
+    for wrong in (21, 2):
+        groups[wrong] = GroupCommit(tenant="nobody", group=names[wrong], commits=commits)
+
+    answered = await offsets.commit_many(groups)
+
+    touched = [{shards.of(groups[int(name[1:])].tenant, name) for name in each} for each in sent]
+    assert sorted(number for [number] in touched) == list(range(SHARDS))
+    assert sorted(name for each in sent for name in each) == sorted(names)
+    assert [(each.group, each.code) for each in answered.refusals] == [
+        (2, "NOT_FOUND"),
+        (21, "NOT_FOUND"),
+    ]
+    assert len((await offsets.fetch_group("t", "g23")).offsets) == 1_000
+
+    sent.clear()
+    await offsets.commit_many(groups[:9])
+    assert len(sent) == 1, "what one command holds is divided by the queue, without asking where"
 
 
 async def test_a_name_that_is_none_is_refused_before_anything_is_sent(

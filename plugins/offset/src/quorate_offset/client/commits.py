@@ -108,4 +108,5 @@ def answer(pieces: Sequence[Piece], reply: BatchReply) -> requests.CommitOffsets
                 response.refusals.add(
                     group=piece.group, commit=commit, code=refusal.code, message=refusal.message
                 )
+    response.refusals.sort(key=lambda refusal: (refusal.group, refusal.commit))
     return response

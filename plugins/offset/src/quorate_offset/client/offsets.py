@@ -95,7 +95,15 @@ class Offsets:
         pieces = commits.cut(groups)
         if not pieces:
             return requests.CommitOffsetsResponse()
-        reply = await self._q.execute_all(commits.commands(pieces), timeout_s=timeout_s)
+        commands = commits.commands(pieces)
+        if len(commands) > 1:
+            # Each of them would be divided over all shards, into many small commands.
+            named = [(piece.commit.tenant, piece.commit.group) for piece in pieces]
+            shares = await self._shards.shares(named, timeout_s=timeout_s)
+            runs = [[pieces[position] for position in share] for share in shares]
+            pieces = [piece for run in runs for piece in run]
+            commands = [command for run in runs for command in commits.commands(run)]
+        reply = await self._q.execute_all(commands, timeout_s=timeout_s)
         return commits.answer(pieces, reply)
 
     def committer(
@@ -324,11 +332,8 @@ class Offsets:
         All shards are read in parallel; raises if one of them cannot be read.
         """
         wanted = list(groups)
-        await self._shards.learn(timeout_s=timeout_s)
-        shares: dict[int, list[int]] = {}
-        for position, (tenant, group) in enumerate(wanted):
-            shares.setdefault(self._shards.of(tenant, group), []).append(position)
-        parts = [part for share in shares.values() for part in in_parts(share, MOST_GROUPS)]
+        shares = await self._shards.shares(wanted, timeout_s=timeout_s)
+        parts = [part for share in shares for part in in_parts(share, MOST_GROUPS)]
         responses = await asyncio.gather(
             *(
                 self._fetch_part([wanted[position] for position in part], stale, timeout_s)

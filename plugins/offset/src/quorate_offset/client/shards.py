@@ -1,6 +1,6 @@
 """The shards of consumer groups, so that shards are called in parallel."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from quorate.client import AsyncClient, UnavailableError
@@ -30,6 +30,16 @@ class Shards:
                     "whether the cluster is founded with the plugin `offset`"
                 )
             self._holders = holders
+
+    async def shares(
+        self, groups: Iterable[tuple[str, str]], *, timeout_s: float | None = None
+    ) -> list[list[int]]:
+        """Return the positions of the groups of each shard, by tenant and name, in their order."""
+        await self.learn(timeout_s=timeout_s)
+        shares: dict[int, list[int]] = {}
+        for position, group in enumerate(groups):
+            shares.setdefault(self.of(*group), []).append(position)
+        return list(shares.values())
 
     def of(self, tenant: str, group: str) -> int:
         """Return the shard of a group; `learn` must have run."""
