@@ -96,7 +96,7 @@ def _attack(cluster: Cluster) -> str:
     _emptied(victim)
     if _is_ready(victim):
         raise Broken(f"{victim.name} says that it is ready while it waits to be added")
-    code, planned = _replace(cluster, victim.name, victim.address, "--plan")
+    code, planned = _replace(cluster, victim.name, victim.address, "--dry-run")
     if code or _is_ready(victim):
         raise Broken(f"the plan fails, or does something: {planned}")
     code, said = _replace(cluster, victim.name, victim.address, "--yes")

@@ -162,3 +162,18 @@ def test_a_list_without_pairs_says_so_beside_the_answer(run: Run, node: FakeNode
 
     assert (ran.code, ran.out, ran.err) == (0, "", "no pairs found\n")
     assert run("kv", "list", "-o", "json").out == "[]\n"
+
+
+def test_a_read_imports_no_plugin_and_nothing_of_tables(run: Run, node: FakeNode) -> None:
+    run("kv", "put", "a", "1")
+    heavy = {"pluggy", "pydantic", "quorate.plugin.declarations", "quorate.plugin.resource", "rich"}
+    code = (
+        "import sys; from quorate.cli.main import main; assert main(['kv', 'get', 'a']) == 0; "
+        f"print(); print(sorted({heavy!r} & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert done.stdout.splitlines() == ["1", "[]"]

@@ -152,7 +152,7 @@ def test_replacing_looks_removes_and_then_adds(run: Run, node: FakeNode) -> None
 
 
 def test_nobody_is_replaced_who_was_not_met_or_without_a_word(run: Run, node: FakeNode) -> None:
-    planned = run("member", "replace", "node2", "h:2", "--plan")
+    planned = run("member", "replace", "node2", "h:2", "--dry-run")
     assert (planned.code, "0000000000000002" in planned.out) == (0, True)
     asked = run("member", "replace", "node2", "h:2")
     assert (asked.code, "nothing was done" in asked.err) == (1, True)
@@ -466,7 +466,7 @@ def test_a_drain_and_a_move_are_begun_and_not_waited_for(run: Run, node: FakeNod
 
 
 def test_the_plan_of_a_drain_changes_nothing(run: Run, node: FakeNode) -> None:
-    rows = json.loads(run("node", "drain", "node1", "--plan", "--output", "json").out)
+    rows = json.loads(run("node", "drain", "node1", "--dry-run", "--output", "json").out)
     assert rows == [{"shard": "toy/0", "from": "node1", "to": "node4"}]
     assert node.asked == [DrainNodeRequest(node="node1", check_only=True)]
 
@@ -483,7 +483,7 @@ def test_a_replica_is_moved(run: Run, node: FakeNode) -> None:
 
 def test_what_is_going_to_move_is_shown(run: Run, node: FakeNode) -> None:
     node.placements = [placed(moving=1, planned=1)]
-    ran = run("shard", "balance", "--plan", "--output", "json")
+    ran = run("shard", "balance", "--dry-run", "--output", "json")
     assert [row["state"] for row in json.loads(ran.out)] == ["moves", "planned"]
     node.placements = [placed(planned=1), placed(planned=1), placed()]
     assert run("shard", "balance").out.splitlines() == [
@@ -504,7 +504,7 @@ def sharded(node: FakeNode) -> FakeNode:
 
 
 def test_what_a_merge_would_make_is_shown(run: Run, sharded: FakeNode) -> None:
-    rows = json.loads(run("shard", "merge", "toy/1", "toy/2", "--plan", "--output", "json").out)
+    rows = json.loads(run("shard", "merge", "toy/1", "toy/2", "--dry-run", "--output", "json").out)
     assert rows == [{"shard": "toy/5", "slots": 410, "of": "toy/1 toy/2"}]
     assert sharded.asked == [MergeShardsRequest(shard="toy/1", other="toy/2", check_only=True)]
 
@@ -549,3 +549,57 @@ def test_shards_that_are_not_on_the_same_nodes_are_not_merged(run: Run, sharded:
         place.nodes[:] = [f"node{number}"]
     assert "quorate shard move" in run("group", "shrink", "toy", "--shards", "2").err
     assert not sharded.asked
+
+
+@pytest.mark.parametrize("verb", ["split", "merge"])
+def test_a_dry_run_cancels_nothing(run: Run, sharded: FakeNode, verb: str) -> None:
+    ran = run("shard", verb, "toy/1", "--cancel", "--dry-run")
+    assert ran.code == 2
+    assert "Give --cancel or --dry-run, not both" in ran.err
+    assert sharded.asked == []
+
+
+def test_the_merges_of_a_group_are_shown(run: Run, sharded: FakeNode) -> None:
+    ran = run("group", "shrink", "toy", "--shards", "3", "--dry-run", "--output", "json")
+    assert json.loads(ran.out) == [
+        {"merges": ["toy/4", "toy/0"], "slots": 409},
+        {"merges": ["toy/1", "toy/2"], "slots": 410},
+    ]
+    assert sharded.asked == []
+    ran = run("group", "shrink", "toy", "--shards", "1", "--dry-run", "--output", "json")
+    assert json.loads(ran.out)[-1]["slots"] == 1024
+    assert sum("+" in each for row in json.loads(ran.out) for each in row["merges"]) == 3
+
+
+def test_an_addition_is_checked_and_not_done(run: Run, node: FakeNode) -> None:
+    rows = json.loads(run("member", "add", "node4", "h:4", "--dry-run", "--output", "json").out)
+    assert rows == [
+        {"node": "node4", "address": "h:4", "waits": f"{2:016x}", "shards": ["metadata/0"]}
+    ]
+    assert node.asked == [MeetMemberRequest(node="node4", address="h:4")]
+
+
+def test_a_transfer_is_checked_and_not_done(run: Run, node: FakeNode) -> None:
+    node.know("node1", node2="h:2")
+    ran = run("member", "transfer", "metadata/0", "node2", "--dry-run", "--output", "json")
+    assert json.loads(ran.out) == [{"shard": "metadata/0", "leader": "node1", "next": "node2"}]
+    ran = run("member", "transfer", "metadata/0", "node9", "--dry-run")
+    assert ran.err == ("error: node9 has no replica of metadata/0; name one of node1, node2\n")
+    assert node.asked == []
+
+
+def test_what_a_recovery_would_lose_is_shown(run: Run, node: FakeNode, nowhere: str) -> None:
+    node.know("node1", node2=nowhere)
+    ran = run("shard", "recover", "metadata/0", "--drop", "--dry-run", "--output", "json")
+    shown = json.loads(ran.out)
+    assert (shown["shard"], shown["empty"]) == ("metadata/0", True)
+    assert shown["lost"].startswith("every row of metadata/0 is discarded on all nodes")
+    assert node.asked == []
+
+
+def test_the_former_name_of_a_dry_run_is_taken_and_not_shown(run: Run, node: FakeNode) -> None:
+    run("node", "drain", "node1", "--plan")
+    assert node.asked == [DrainNodeRequest(node="node1", check_only=True)]
+    shown = run("node", "drain", "--help").out
+    assert "--dry-run" in shown
+    assert "--plan" not in shown

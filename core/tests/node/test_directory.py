@@ -10,11 +10,13 @@ from quorate.node.directory import (
     UnfinishedRestoreError,
     directory_of,
     look,
+    restorable,
     restore,
     unfinished,
 )
 from quorate.plugin.shard_id import ShardId
-from quorate.shards.snapshots.parts import BackupError
+from quorate.shards.snapshots.backup import Backup
+from quorate.shards.snapshots.parts import MANIFEST, BackupError
 from quorate.storage.engine.rocks import Budget
 
 BUDGET = Budget(1 << 20, 1 << 20)
@@ -67,6 +69,22 @@ def test_a_restore_that_cannot_begin_leaves_the_directory_as_it_was(tmp_path: Pa
             restore(tmp_path / "backup", of_node(tmp_path / "node"))
         assert (tmp_path / "node").exists() is present
     assert not list((tmp_path / "node").iterdir())
+
+
+def test_what_a_restore_would_do_is_told_without_a_trace(tmp_path: Path) -> None:
+    source, there = tmp_path / "backup", tmp_path / "node"
+    source.mkdir()
+    (source / MANIFEST).write_bytes(Backup(cluster=b"c", shards={}).encode())
+
+    assert restorable(source, of_node(there)).cluster == b"c"
+    assert not there.exists()
+    there.mkdir()
+    (there / "something").touch()
+    with pytest.raises(BackupError, match="is not empty"):
+        restorable(source, of_node(there))
+    unfinished(there).touch()
+    with pytest.raises(BackupError, match="empty the directory"):
+        restorable(source, of_node(there))
 
 
 def of_node(path: Path) -> Settings:

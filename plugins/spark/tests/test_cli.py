@@ -86,7 +86,7 @@ def test_loads_are_listed_taken_back_and_forgotten(
     assert (listed["rows"], listed["state"], listed["partitions"]) == (20, "finished", "1/1")
     assert [each["rows"] for each in run("loads", "show", "taken", "--follow")] == [20]
     assert "confirm with --yes" in run("loads", "abort", "taken", fails=True)
-    assert [each["rows"] for each in run("loads", "abort", "taken", "--plan")] == [20]
+    assert [each["rows"] for each in run("loads", "abort", "taken", "--dry-run")] == [20]
     [aborted] = run("loads", "abort", "taken", "--yes")
     assert aborted["removed"] == 20
     assert client.kv.get("taken/3") is None

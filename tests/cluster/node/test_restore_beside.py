@@ -96,7 +96,9 @@ def harmed(client: Client) -> None:
 
 
 def plan(quorate: Quorate, backup: str, *options: str) -> dict[str, tuple[int, int, int]]:
-    code, out, err = quorate("restore", backup, "--beside", "--plan", "--output", "json", *options)
+    code, out, err = quorate(
+        "restore", backup, "--beside", "--dry-run", "--output", "json", *options
+    )
     assert code == 0, err
     return {
         row["family"]: (row["created"], row["replaced"], row["deleted"])
@@ -231,7 +233,7 @@ def test_what_cannot_be_meant_is_refused(
     backup = str(tmp_path / "backup")
     assert quorate("backup", backup)[0] == 0
     for options, said in (
-        (("--plan",), "need --beside"),
+        (("--replace",), "need --beside"),
         (("--beside", "--shard", "mqtt/77"), "there was no shard mqtt/77; name one of"),
         (("--beside", "--shard", "x"), "there was no shard x; name one of"),
         (("--beside", "--group", "none"), "there was no group none; name one of"),

@@ -140,7 +140,7 @@ def of_view(view: ClusterView) -> Iterator[Finding]:
     if led and max(led.values()) - min(led.values()) > 1 + sum(led.values()) // (4 * len(led)):
         most, least = (choose(led, key=led.__getitem__) for choose in (max, min))
         found = f"{most} leads {led[most]} shards, {least} {led[least]}"
-        yield Finding("cluster", found, "see `quorate shard balance --plan`")
+        yield Finding("cluster", found, "see `quorate shard balance --dry-run`")
 
 
 def of_status(node: str, status: pb.NodeStatusResponse) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +17,9 @@ from quorate.cli.splitting import (
     places_of,
     shown_parts,
 )
+from quorate.cli.tables import Keyed
 from quorate.cli.terminal import Terminal
+from quorate.plugin.console import dry_run_option
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -42,7 +45,7 @@ def list_groups(terminal: Terminal) -> None:
 @click.option(
     "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
 )
-@click.option("--plan", is_flag=True, help="Only show the shards that would be split.")
+@dry_run_option
 @click.pass_obj
 def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
     """Split the largest shards of GROUP until it has the wanted number.
@@ -74,8 +77,9 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
 @click.option(
     "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
 )
+@dry_run_option
 @click.pass_obj
-def shrink(terminal: Terminal, group: str, shards: int) -> None:
+def shrink(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
     """Merge shards of GROUP, fewest slots first, until it has the wanted number.
 
     Writes wait for about a second where slots move, and none fails. One merge follows another;
@@ -84,6 +88,9 @@ def shrink(terminal: Terminal, group: str, shards: int) -> None:
 
     async def shrunk(client: AsyncClient) -> None:
         places = await places_of(client, group)
+        if plan:
+            terminal.print(Keyed(merges_of(places, shards), key=("merges",), noun="merges"))
+            return
         while len(places) > shards:
             one, other = merge_of(places)
             answer = await begin_merge(client, one, other, plan=False)
@@ -92,6 +99,24 @@ def shrink(terminal: Terminal, group: str, shards: int) -> None:
             terminal.report(f"{one} and {other} are {answer.shard} now", row)
 
     terminal.ask(shrunk)
+
+
+def merges_of(places: list[pb.ShardPlace], shards: int) -> Iterator[Mapping[str, object]]:
+    """Yield the merges that leave so many shards; a shard of an earlier one is named by its two."""
+    left = {f"{each.group}/{each.number}": each for each in places}
+    shown = {name: name for name in left}
+    # Stands for the number that the cluster will draw.
+    number = max((each.number for each in places), default=0)
+    while len(left) > shards:
+        one, other = merge_of(list(left.values()))
+        both = left.pop(one), left.pop(other)
+        number += 1
+        # Only the number of slots counts here.
+        slots = both[0].slots + both[1].slots
+        merged = pb.ShardPlace(group=both[0].group, number=number, nodes=both[0].nodes, slots=slots)
+        left[f"{merged.group}/{number}"] = merged
+        yield {"merges": [shown[one], shown[other]], "slots": _slots(merged)}
+        shown[f"{merged.group}/{number}"] = f"{shown[one]}+{shown[other]}"
 
 
 def merge_of(places: list[pb.ShardPlace]) -> tuple[str, str]:

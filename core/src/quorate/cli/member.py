@@ -8,10 +8,10 @@ import click
 from google.protobuf.message import Message
 
 from quorate.cli.failures import failure
-from quorate.cli.statuses import name_of
+from quorate.cli.statuses import name_of, place_of
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.client.errors import RejectedError
-from quorate.plugin.console import consent, consent_options
+from quorate.plugin.console import consent, consent_options, dry_run_option
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -45,15 +45,23 @@ def list_members(terminal: Terminal) -> None:
 @command.command("add")
 @click.argument("name")
 @click.argument("address")
+@dry_run_option
 @click.pass_obj
-def add(terminal: Terminal, name: str, address: str) -> None:
+def add(terminal: Terminal, name: str, address: str, plan: bool) -> None:
     """Add the running node NAME at ADDRESS, host:port of its gRPC, to the cluster.
 
     It gets a replica of every shard; its share of the groups with a number of replicas moves to it
     afterwards, automatically. Start it first, with an empty directory and with
     [cluster] join in its file. Run again after an interruption, it resumes.
     """
-    terminal.ask(lambda client: _add(client, terminal, name, address))
+    if not plan:
+        terminal.ask(lambda client: _add(client, terminal, name, address))
+        return
+    met = terminal.ask(lambda client: _meet(client, name, address))
+    topology = terminal.ask(lambda client: client.topology())
+    shards = [name_of(each) for each in topology.shards]
+    row = {"node": name, "address": address, "waits": f"{met.replica:016x}", "shards": shards}
+    terminal.print([row])
 
 
 FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than two nodes remain.")
@@ -99,19 +107,8 @@ def replace(
     cluster checks it before anything is removed: it has to answer, to wait for this cluster, and
     to be another replica than the member. The command shows the change and asks for confirmation.
     """
-
-    async def look(client: AsyncClient) -> pb.MeetMemberResponse:
-        request = pb.MeetMemberRequest(node=name, address=address)
-        try:
-            return await client.call(f"{ADMIN}/MeetMember", request, pb.MeetMemberResponse)
-        except RejectedError as refused:
-            if refused.code != _NOT_DECLARED:
-                raise
-            what = "a node of an older release was asked, which replaces without a check"
-            fix = "finish the upgrade, or name a node of this release by --endpoints"
-            raise failure(what, fix) from None
-
-    met, topology = terminal.ask(look), terminal.ask(lambda client: client.topology())
+    met = terminal.ask(lambda client: _meet(client, name, address))
+    topology = terminal.ask(lambda client: client.topology())
     shown = {
         "node": name,
         "address": address,
@@ -126,7 +123,7 @@ def replace(
 
     async def replaced(client: AsyncClient) -> None:
         # It may have gone since, or an earlier call may have come this far.
-        now = await look(client)
+        now = await _meet(client, name, address)
         if now.member not in (0, now.replica):
             await _remove(client, terminal, name, force)
         await _add(client, terminal, name, address)
@@ -137,13 +134,35 @@ def replace(
 @command.command("transfer")
 @click.argument("shard")
 @click.argument("node")
+@dry_run_option
 @click.pass_obj
-def transfer(terminal: Terminal, shard: str, node: str) -> None:
+def transfer(terminal: Terminal, shard: str, node: str, plan: bool) -> None:
     """Transfer the leadership of SHARD, such as metadata/0, to NODE, and wait until it leads."""
+    if plan:
+        place = place_of(terminal.ask(lambda client: client.topology()), shard)
+        if node not in place.nodes:
+            raise failure(
+                f"{node} has no replica of {shard}", f"name one of {', '.join(place.nodes)}"
+            )
+        terminal.print([{"shard": shard, "leader": place.leader or None, "next": node}])
+        return
     request = pb.TransferLeaderRequest(shard=shard, node=node)
     method, answer = f"{ADMIN}/TransferLeader", pb.TransferLeaderResponse
     terminal.ask(lambda client: client.call(method, request, answer))
     terminal.report(f"{node} leads {shard}", {"shard": shard, "leader": node})
+
+
+async def _meet(client: AsyncClient, name: str, address: str) -> pb.MeetMemberResponse:
+    """Return who waits at an address to become the member of a name."""
+    request = pb.MeetMemberRequest(node=name, address=address)
+    try:
+        return await client.call(f"{ADMIN}/MeetMember", request, pb.MeetMemberResponse)
+    except RejectedError as refused:
+        if refused.code != _NOT_DECLARED:
+            raise
+        what = "a node of an older release was asked, which cannot check the one that waits"
+        fix = "finish the upgrade, or name a node of this release by --endpoints"
+        raise failure(what, fix) from None
 
 
 async def _add(client: AsyncClient, terminal: Terminal, name: str, address: str) -> None:

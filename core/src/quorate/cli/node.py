@@ -8,6 +8,7 @@ import click
 
 from quorate.cli.placements import follow, no_wait, placement, shown_move
 from quorate.cli.terminal import ADMIN, Terminal
+from quorate.plugin.console import dry_run_option
 from quorate.v1 import admin_pb2 as pb
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def list_nodes(terminal: Terminal) -> None:
 
 @command.command("drain")
 @click.argument("name")
-@click.option("--plan", is_flag=True, help="Only show the replicas that would move.")
+@dry_run_option
 @no_wait
 @click.pass_obj
 def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:

@@ -52,7 +52,7 @@ async def follow(
             reasons = "; ".join(found.problems) or "no replica has moved for a while"
             raise failure(
                 f"{what}: {count}, and nothing moves ({reasons})",
-                "see `quorate shard balance --plan` and `quorate status`; it continues as soon as"
-                " it can",
+                "see `quorate shard balance --dry-run` and `quorate status`; it continues as soon"
+                " as it can",
             )
         await asyncio.sleep(_LOOK_S)

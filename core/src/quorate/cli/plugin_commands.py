@@ -13,6 +13,7 @@ import click
 from quorate.cli.deferred import AskingCommand
 from quorate.cli.failures import ExitCode, Failure, failure, of_plugins, problem
 from quorate.cli.terminal import ADMIN, Terminal
+from quorate.plugin.console import dry_run_option
 from quorate.v1.admin_pb2 import PurgedRows, PurgePluginRequest
 
 if TYPE_CHECKING:
@@ -171,8 +172,9 @@ def reference(terminal: Terminal, name: str) -> None:
 @command.command("purge", cls=AskingCommand)
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@dry_run_option
 @click.pass_obj
-def purge(terminal: Terminal, name: str, yes: bool) -> None:
+def purge(terminal: Terminal, name: str, yes: bool, plan: bool) -> None:
     """Delete all rows of the plugin NAME, which no node serves any longer, on every node.
 
     It shows the number of rows and asks for confirmation. A node that is down deletes them when it
@@ -188,11 +190,13 @@ def purge(terminal: Terminal, name: str, yes: bool) -> None:
         return found
 
     found = terminal.ask(lambda client: rows_of(client, count_only=True))
-    if not terminal.json:
+    if plan or not terminal.json:
         terminal.print(
             {"shard": shard, "family": family, "rows": rows}
             for (shard, family), rows in found.items()
         )
+    if plan:
+        return
     if found and not yes:
         asked = f"Delete these {found.total()} rows of {name} for ever?"
         if not sys.stdin.isatty() or not click.confirm(asked, err=True):

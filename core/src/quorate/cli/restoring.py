@@ -17,6 +17,7 @@ from quorate.cli.backup import PlaceType, copy
 from quorate.cli.failures import ExitCode, Failure, failure, not_installed, problem
 from quorate.cli.serve import config_option, workers_in
 from quorate.cli.terminal import Terminal
+from quorate.plugin.console import dry_run_option
 from quorate.storage.places import Place
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _moment(ctx: click.Context, param: click.Parameter, text: str | None) -> int
 @click.option("--tenant", default="", metavar="NAME", help="With --beside: this tenant's rows.")
 @click.option("--shard", default="", metavar="GROUP/N", help="With --beside: this shard's rows.")
 @click.option("--group", default="", metavar="GROUP", help="With --beside: this group's rows.")
-@click.option("--plan", "plans", is_flag=True, help="With --beside: only show the changes.")
+@dry_run_option
 @click.option("--replace", is_flag=True, help="With --beside: replace rows that differ now.")
 @click.option("--delete", is_flag=True, help="With --beside: delete rows that came later.")
 @config_option
@@ -62,7 +63,7 @@ def command(
     tenant: str,
     shard: str,
     group: str,
-    plans: bool,
+    plan: bool,
     replace: bool,
     delete: bool,
 ) -> None:
@@ -88,30 +89,30 @@ def command(
         if beside:
             with ExitStack() as stack:
                 _Beside(terminal, stack, directory, until_ms).restore(
-                    tenant, shard, group, plans=plans, replace=replace, delete=delete
+                    tenant, shard, group, plan=plan, replace=replace, delete=delete
                 )
-        elif tenant or shard or group or plans or replace or delete:
+        elif tenant or shard or group or replace or delete:
             raise click.UsageError(
-                "--tenant, --shard, --group, --plan, --replace and --delete need --beside: an"
-                " empty node receives everything"
+                "--tenant, --shard, --group, --replace and --delete need --beside: an empty"
+                " node receives everything"
             )
         else:
-            _fill(terminal, directory, until_ms)
+            _fill(terminal, directory, until_ms, plan=plan)
     except BackupError as error:
         raise failure(str(error)) from error
 
 
-def _fill(terminal: Terminal, directory: Place, until_ms: int | None) -> None:
-    from quorate.node.directory import restore
+def _fill(terminal: Terminal, directory: Place, until_ms: int | None, *, plan: bool) -> None:
+    from quorate.node.directory import restorable, restore
 
     settings = terminal.settings()
     if workers := workers_in(terminal, settings):
         settings = workers[0].settings
-    restored = restore(directory, settings, until_ms)
+    restored = (restorable if plan else restore)(directory, settings, until_ms)
     shards = sorted(str(shard) for shard in restored.shards)
+    has, then = ("would have", "") if plan else ("has", "; start it with `quorate serve`")
     terminal.report(
-        f"{settings.node.name} has {', '.join(shards)} in {settings.node.dir}; start it with "
-        "`quorate serve`",
+        f"{settings.node.name} {has} {', '.join(shards)} in {settings.node.dir}{then}",
         {"node": settings.node.name, "dir": str(settings.node.dir), "shards": shards},
     )
 
@@ -135,7 +136,7 @@ class _Beside:
         )
 
     def restore(
-        self, tenant: str, shard: str, group: str, *, plans: bool, replace: bool, delete: bool
+        self, tenant: str, shard: str, group: str, *, plan: bool, replace: bool, delete: bool
     ) -> None:
         """Compare the restored rows with the cluster, and write the permitted changes."""
         from quorate.cli.restore_rows import Beside, Selection, slots_of
@@ -165,19 +166,19 @@ class _Beside:
         now = self._stack.enter_context(sandboxed(sandbox / "backup", sandbox / "now", None))
         selection = Selection(tenant=tenant, group=group, slots=slots)
         compared = Beside(self._catalog, then, now, selection)
-        plan = compared.plan()
-        replaced = sum(each.kinds.get("replaced", 0) for each in plan if each.writes)
-        if plans:
-            terminal.print(map(_row, plan))
+        changes = compared.plan()
+        replaced = sum(each.kinds.get("replaced", 0) for each in changes if each.writes)
+        if plan:
+            terminal.print(map(_row, changes))
             return
         if replaced and not replace:
             raise failure(
                 f"{replaced} rows that differ now would be replaced, and nothing was written",
-                "review them with --plan, then add --replace",
+                "review them with --dry-run, then add --replace",
             )
         refused = terminal.ask(partial(compared.write, deletes=delete))
-        terminal.print(map(_row, plan))
-        for each in plan:
+        terminal.print(map(_row, changes))
+        for each in changes:
             if not each.writes:
                 terminal.warn(
                     f"{each.family} cannot be restored beside, because clients have no command"

@@ -31,6 +31,7 @@ from quorate.cli.statuses import (
     replicas_of,
 )
 from quorate.cli.terminal import ADMIN, Terminal
+from quorate.plugin.console import dry_run_option
 from quorate.plugin.slots import SLOTS
 from quorate.v1 import admin_pb2 as pb
 
@@ -88,7 +89,7 @@ def list_shards(terminal: Terminal, plan: bool) -> None:
 @click.argument("shard")
 @click.argument("source")
 @click.argument("target")
-@click.option("--plan", is_flag=True, help="Only check whether it is possible.")
+@dry_run_option
 @no_wait
 @click.pass_obj
 def move(
@@ -125,7 +126,7 @@ def _moving(found: pb.PlacementResponse, shard: str) -> int:
     show_default=True,
     help="Number of shards after the split.",
 )
-@click.option("--plan", is_flag=True, help="Only show the shards it would become.")
+@dry_run_option
 @click.option("--cancel", is_flag=True, help="Cancel a split that has not cut the shard yet.")
 @no_wait
 @click.pass_obj
@@ -138,6 +139,7 @@ def split(
     nodes of the old one. The command waits for the end; if it is interrupted, the work continues.
     """
     if cancel:
+        _refuse_plan(plan)
         request = pb.CancelSplitRequest(shard=shard)
         terminal.ask(
             lambda client: client.call(f"{ADMIN}/CancelSplit", request, pb.CancelSplitResponse)
@@ -157,7 +159,7 @@ def split(
 @command.command("merge")
 @click.argument("shard")
 @click.argument("other", required=False)
-@click.option("--plan", is_flag=True, help="Only show the shard they would become.")
+@dry_run_option
 @click.option("--cancel", is_flag=True, help="Cancel a merge that has not ended yet.")
 @click.pass_obj
 def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel: bool) -> None:
@@ -168,6 +170,7 @@ def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel:
     continues.
     """
     if cancel:
+        _refuse_plan(plan)
         request = pb.CancelMergeRequest(shard=shard)
         terminal.ask(
             lambda client: client.call(f"{ADMIN}/CancelMerge", request, pb.CancelMergeResponse)
@@ -187,8 +190,13 @@ def merge(terminal: Terminal, shard: str, other: str | None, plan: bool, cancel:
     terminal.print([{"shard": answer.shard, "slots": answer.slots, "of": f"{shard} {other}"}])
 
 
+def _refuse_plan(plan: bool) -> None:
+    if plan:
+        raise click.UsageError("Give --cancel or --dry-run, not both.")
+
+
 @command.command("balance")
-@click.option("--plan", is_flag=True, help="Only show the planned moves.")
+@dry_run_option
 @click.pass_obj
 def balance(terminal: Terminal, plan: bool) -> None:
     """Wait until every shard has enough replicas, evenly spread.
@@ -312,9 +320,10 @@ def _value(value: object) -> object:
     "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."
 )
 @click.option("--confirm", metavar="SHARD", help="Repeat the shard to accept the loss.")
+@dry_run_option
 @click.pass_obj
 def recover(
-    terminal: Terminal, shard: str, node: str | None, drop: bool, confirm: str | None
+    terminal: Terminal, shard: str, node: str | None, drop: bool, confirm: str | None, plan: bool
 ) -> None:
     """Recover SHARD, such as mqtt/0, after the loss of its majority.
 
@@ -335,7 +344,12 @@ def recover(
     topology, statuses = terminal.ask(look)
     replicas = replicas_of(place_of(topology, shard), statuses)
     source = _source(replicas, node)
-    terminal.warn(_lost(shard, source, replicas, drop=drop))
+    lost = _lost(shard, source, replicas, drop=drop)
+    if plan:
+        row = {"shard": shard, "from": source.node, "index": source.applied, "empty": drop}
+        terminal.report(lost, {**row, "lost": lost})
+        return
+    terminal.warn(lost)
     if confirm is None:
         asked = sys.stdin.isatty()
         if not asked or click.prompt(f"Type {shard} to continue", err=True) != shard:

@@ -8,7 +8,9 @@ import click
 from google.protobuf import json_format
 
 from quorate.cli.failures import ExitCode, Failure, failure, problem
+from quorate.cli.tables import Keyed
 from quorate.cli.terminal import ADMIN, Terminal
+from quorate.plugin.console import dry_run_option
 from quorate.v1 import admin_pb2 as pb
 from quorate.v1.levels_pb2 import Feature
 
@@ -82,12 +84,24 @@ def _lack(node: str, found: pb.LevelsResponse) -> str:
 
 @command.command("finish")
 @click.option("--yes", is_flag=True, help="Do not ask.")
+@dry_run_option
 @click.pass_obj
-def finish(terminal: Terminal, yes: bool) -> None:
+def finish(terminal: Terminal, yes: bool, plan: bool) -> None:
     """Raise the cluster's levels to its nodes' release; older releases are refused from then on.
 
     It is refused, and raises nothing, while a node does not support it.
     """
+    if plan:
+        levels = terminal.ask(
+            lambda client: client.call(f"{ADMIN}/Levels", pb.LevelsRequest(), pb.LevelsResponse)
+        )
+        rows = (
+            {"feature": each.name, "level": each.level, "next": each.next, "state": _state(each)}
+            for each in levels.features
+            if each.next > each.level
+        )
+        terminal.print(Keyed(rows, key=("feature",), noun="levels to raise"))
+        return
     asked = "Afterwards no node can return to an older release. Continue?"
     if not yes and (not sys.stdin.isatty() or not click.confirm(asked, err=True)):
         raise failure("nothing was raised", "confirm it with --yes")

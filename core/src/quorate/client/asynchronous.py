@@ -22,14 +22,12 @@ from quorate.client.fencing import Fencing
 from quorate.client.home import Home
 from quorate.client.kv import Kv
 from quorate.client.node_queues import NodeQueues
-from quorate.client.records import Records
 from quorate.client.sessions import NamedSessions, Sessions
 from quorate.client.tls import Tls
 from quorate.client.tokens import BearerToken
 from quorate.client.topology import Topology, endpoints_of
 from quorate.client.vocabulary import Vocabulary, installed_commands
 from quorate.client.watching import WatchedChange, Watching
-from quorate.plugin.resource import Resource
 from quorate.plugin.slots import slot_of
 from quorate.v1.admin_pb2 import TopologyResponse
 from quorate.v1.batch_pb2 import BatchReply
@@ -39,7 +37,9 @@ if TYPE_CHECKING:
     from opentelemetry.trace import TracerProvider
 
     from quorate.client.coordination import Coordination, Election, Held, KeptLease, LockOptions
+    from quorate.client.records import Records
     from quorate.observe.traces import Traces
+    from quorate.plugin.resource import Resource
 
 R = TypeVar("R", bound=Message)
 
@@ -112,6 +112,8 @@ class AsyncClient:
 
     def records(self, resource: Resource[R]) -> Records[R]:
         """Return the rows of a resource that a plugin declares."""
+        from quorate.client.records import Records
+
         return Records(self, resource)
 
     def fenced(self, fence: Fencing) -> Self:

@@ -23,7 +23,7 @@ from quorate.client.node_queues import NodeQueues
 from quorate.client.sessions import Operation, Sessions
 from quorate.client.topology import Topology
 from quorate.client.vocabulary import Vocabulary, check_reply, command_of, item_error, only_reply
-from quorate.plugin import Command, Fence, Invalid
+from quorate.plugin.outcomes import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.singles import Singles, batch_of, singles_of
 from quorate.plugin.slots import slot_of
@@ -34,6 +34,7 @@ from quorate.v1.entry_pb2 import Stamp
 
 if TYPE_CHECKING:
     from quorate.observe.traces import Traces
+    from quorate.plugin import Command, Fence
 
 R = TypeVar("R", bound=Message)
 

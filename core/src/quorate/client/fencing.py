@@ -1,8 +1,11 @@
 """The fences of writes."""
 
-from typing import Protocol
+from __future__ import annotations
 
-from quorate.plugin import Fence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from quorate.plugin import Fence
 
 
 class Fencing(Protocol):

@@ -18,12 +18,13 @@ from quorate.client.errors import (
     UnansweredError,
 )
 from quorate.client.failures import AttemptError
-from quorate.plugin import Fence
 from quorate.v1.command_pb2 import CommandReply, ExecuteRequest, ExecuteResponse
 from quorate.v1.entry_pb2 import Stamp
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
+
+    from quorate.plugin import Fence
 
 #: Limits of one call; a larger command goes alone.
 MOST_COMMANDS: Final = 1_000

@@ -13,12 +13,10 @@ from quorate.client.brokers import SyncBrokers
 from quorate.client.calls import NodeCalls
 from quorate.client.fencing import Fencing
 from quorate.client.kv import SyncKv
-from quorate.client.records import SyncRecords
 from quorate.client.sessions import SyncNamedSessions
 from quorate.client.tls import Tls
 from quorate.client.twins import Blocking, LoopThread, blocking, iterating
 from quorate.client.vocabulary import Vocabulary
-from quorate.plugin.resource import Resource
 
 if TYPE_CHECKING:
     # For the checker alone: OpenTelemetry need not be installed, nor locks be imported.
@@ -31,6 +29,8 @@ if TYPE_CHECKING:
         SyncHeld,
         SyncKeptLease,
     )
+    from quorate.client.records import SyncRecords
+    from quorate.plugin.resource import Resource
 
 R = TypeVar("R", bound=Message)
 
@@ -55,6 +55,8 @@ class FencedClient(Blocking[AsyncClient]):
 
     def records(self, resource: Resource[R]) -> SyncRecords[R]:
         """Return the rows of a resource that a plugin declares."""
+        from quorate.client.records import SyncRecords
+
         return SyncRecords(self.thread, self.asynchronous.records(resource))
 
 
@@ -115,6 +117,8 @@ class Client(Blocking[AsyncClient]):
 
     def records(self, resource: Resource[R]) -> SyncRecords[R]:
         """Return the rows of a resource that a plugin declares."""
+        from quorate.client.records import SyncRecords
+
         return SyncRecords(self.thread, self.asynchronous.records(resource))
 
     def fenced(self, fence: Fencing) -> FencedClient:

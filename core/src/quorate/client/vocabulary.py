@@ -1,23 +1,29 @@
 """The commands that the installed plugins declare, with their routes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, get_type_hints
 
 from google.protobuf.empty_pb2 import Empty
 from google.protobuf.message import Message
 
 from quorate.client.errors import InvalidError, RejectedError
-from quorate.plugin import Command, Rejected, singles
+from quorate.plugin import singles
 from quorate.plugin.batches import weighed_parts
-from quorate.plugin.declared import Declared, declare
-from quorate.plugin.discovery import installed, owners_of
+from quorate.plugin.outcomes import Rejected
 from quorate.v1.batch_pb2 import BatchReply
+
+if TYPE_CHECKING:
+    # Plugins are looked for when a command is sent.
+    from quorate.plugin.declarations import Command
+    from quorate.plugin.declared import Declared
 
 R = TypeVar("R", bound=Message)
 T = TypeVar("T", bound=Message | str | bytes)
 
-Vocabulary = Mapping[type[Message], Command[Any]]
+Vocabulary: TypeAlias = "Mapping[type[Message], Command[Any]]"
 
 #: Maximum number of items, and of their bytes, in one command of a larger batch.
 _AT_ONCE: Final = 1_000
@@ -29,7 +35,7 @@ def installed_commands() -> Vocabulary:
     return _commands()
 
 
-class InstalledCommands(Vocabulary):
+class InstalledCommands(Mapping[type[Message], "Command[Any]"]):
     """`installed_commands`, for a process that begins often and sends few of them.
 
     A plugin is imported when a command of its package is asked for: meanwhile no loop goes on.
@@ -91,12 +97,19 @@ def check_reply(command: Command[Any], reply: type[Message]) -> None:
         )
 
 
-_owners: Final = cache(owners_of)
+@cache
+def _owners(module: str) -> frozenset[str]:
+    from quorate.plugin.discovery import owners_of
+
+    return owners_of(module)
 
 
 @cache
 def _declared(names: frozenset[str] | None = None) -> Sequence[Declared]:
     """Return the declarations of the plugins of these names; None: of all plugins."""
+    from quorate.plugin.declared import declare
+    from quorate.plugin.discovery import installed
+
     return [declare(plugin) for plugin in installed(names)]
 
 

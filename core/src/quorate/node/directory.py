@@ -209,21 +209,26 @@ def restore(source: Place, settings: Settings, until_ms: int | None = None) -> B
     return restored
 
 
+def restorable(source: Place, settings: Settings, until_ms: int | None = None) -> Backup:
+    """Return what `restore` would fill the directory with, which stays as it is; blocks.
+
+    Raises the same `BackupError`, as far as it is known without reading the files of the shards.
+    """
+    path = settings.node.dir.absolute()
+    if path.exists():
+        _check_empty(path)
+    return backup.read(_planned(source, until_ms)[0])
+
+
 def _begin_restore(path: Path) -> None:
     """Mark an empty directory, so that no node starts in it; raises `BackupError`.
 
     The mark comes before anything is read: an interrupted restore must not leave a directory in
     which a node would found a cluster without the rows of the backup.
     """
-    mark = unfinished(path)
     _keep_private(path)
-    if mark.exists():
-        raise BackupError(f"{_unfinished_error(path)}.")
-    if any(path.iterdir()):
-        raise BackupError(
-            f"{path} is not empty: restore into an empty node.dir, or move its content away."
-        )
-    durably.write(mark, b"")
+    _check_empty(path)
+    durably.write(unfinished(path), b"")
     durably.sync_directory(path)
     durably.sync_directory(path.parent)
 
@@ -254,6 +259,15 @@ def _homes(sandbox: Path) -> Callable[[str, ShardId], DiskHome]:
     """Return a function for the homes of shards in a sandbox, by name and shard."""
     budget = Budget(_SANDBOX_BYTES, _SANDBOX_BYTES)
     return lambda name, shard: DiskHome(sandbox / name / backup.folder_of(shard), budget)
+
+
+def _check_empty(path: Path) -> None:
+    if unfinished(path).exists():
+        raise BackupError(f"{_unfinished_error(path)}.")
+    if any(path.iterdir()):
+        raise BackupError(
+            f"{path} is not empty: restore into an empty node.dir, or move its content away."
+        )
 
 
 def _planned(source: Place, until_ms: int | None) -> tuple[Place, replay.Onward]:

@@ -284,7 +284,7 @@ class Members:
                 raise Rejected(
                     NO_MAJORITY,
                     f"{left} replicas do not leave {node}, {held[0]} among them: see"
-                    " `quorate shard balance --plan`; call again to continue from here",
+                    " `quorate shard balance --dry-run`; call again to continue from here",
                 )
             for command in placement.given_up(node, places):
                 shard = ShardId(command.group, command.number)

@@ -3,20 +3,23 @@
 It comes with the name of the call's span, if the call is traced: see `Traces`.
 """
 
-import secrets
+from __future__ import annotations
+
+import os
 from contextvars import ContextVar
 from itertools import count
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from quorate.observe.recorder import Recorder
+if TYPE_CHECKING:
+    from quorate.observe.recorder import Recorder
 
 #: The key of the metadata with the caller's span and its sampling decision.
 SPAN_KEY: Final = "traceparent"
 #: Differs in each process.
-_PREFIX: Final = secrets.token_hex(4)
+_PREFIX: Final = os.urandom(4).hex()
 _numbers: Final = count(1)
 #: Id, span and recorder.
-_Call = tuple[str, str, Recorder | None]
+_Call: TypeAlias = "tuple[str, str, Recorder | None]"
 _NONE: Final[_Call] = ("", "", None)
 _current: Final[ContextVar[_Call]] = ContextVar("quorate_request", default=_NONE)
 

@@ -1,17 +1,22 @@
 """Helpers of handlers, queries and controllers that work on many rows."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from google.protobuf.message import Message
 
 from quorate.plugin.keys import successor
-from quorate.plugin.node import NodeApi, ShardRef
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.plugin.splitting import at_place
-from quorate.plugin.transaction import Reader, Row, Splice, Txn
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal
+
+if TYPE_CHECKING:
+    # A client splits batches without the objects of a node.
+    from quorate.plugin.node import NodeApi, ShardRef
+    from quorate.plugin.transaction import Reader, Row, Splice, Txn
 
 #: Rows that are read at a time: values are large at times.
 _AT_A_TIME: Final = 100

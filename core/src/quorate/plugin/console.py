@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from google.protobuf.message import Message
 
@@ -60,12 +60,27 @@ def stale_option(command: C) -> C:
     return click.option("--stale", is_flag=True, help=help)(command)
 
 
-def consent_options(command: C) -> C:
-    """Give an irreversible command the options `--plan` and `--yes`, for `consent`."""
+def dry_run_option(command: C) -> C:
+    """Give a command the option `--dry-run`, with which it only shows what it would do: `plan`."""
     import click
 
-    command = click.option("--yes", is_flag=True, help="Do not ask.")(command)
-    return click.option("--plan", is_flag=True, help="Only show what would be done.")(command)
+    class DryRun(click.Option):
+        """Is also taken by its former name, `--plan`, for one release."""
+
+        def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+            shown, self.opts = self.opts, [*self.opts, "--plan"]
+            super().add_to_parser(parser, ctx)
+            self.opts = shown
+
+    help = "Only show what would be done."
+    return click.option("--dry-run", "plan", cls=DryRun, is_flag=True, help=help)(command)
+
+
+def consent_options(command: C) -> C:
+    """Give an irreversible command the options `--dry-run` and `--yes`, for `consent`."""
+    import click
+
+    return dry_run_option(click.option("--yes", is_flag=True, help="Do not ask.")(command))
 
 
 def consent(
@@ -78,8 +93,8 @@ def consent(
 ) -> bool:
     """Return whether to go on with an irreversible change.
 
-    With `--plan` it shows the affected rows, and the command does nothing; `--yes` goes on. Without
-    both it shows them and asks at a terminal, and raises `click.ClickException` elsewhere.
+    With `--dry-run` it shows the affected rows, and the command does nothing; `--yes` goes on.
+    Without both it shows them and asks at a terminal, and raises `click.ClickException` elsewhere.
     """
     import click
 
@@ -93,7 +108,7 @@ def consent(
         click.echo("  ".join(told), err=True)
     if sys.stdin.isatty() and click.confirm(question, err=True):
         return True
-    raise click.ClickException("nothing was done: see with --plan, and confirm with --yes")
+    raise click.ClickException("nothing was done: see with --dry-run, and confirm with --yes")
 
 
 def first_rows(rows: Iterator[R], limit: int) -> Iterator[R]:

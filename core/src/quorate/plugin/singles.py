@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from quorate.plugin.declarations import Command
 from quorate.plugin.outcomes import Invalid, Rejected
 from quorate.v1.batch_pb2 import BatchReply
+
+if TYPE_CHECKING:
+    # A client does not import all declarations.
+    from quorate.plugin.declarations import Command
 
 #: By the full name of an item: the command that holds such items, and its field.
 Singles = Mapping[str, tuple[type[Message], str]]

@@ -4,12 +4,15 @@ A field may stand anywhere in a message, and two messages one after the other ar
 the fields that a row does not hold go in front of it, and nothing is parsed or built again.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from google.protobuf.message import Message
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
 
-from quorate.plugin.transaction import Splice
+    from quorate.plugin.transaction import Splice
 
 _BYTES: Final = 2
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import Message
 
-from quorate.plugin.declarations import Command, Items
 from quorate.plugin.outcomes import Invalid
 from quorate.plugin.shard_id import ShardId
 from quorate.plugin.slots import slots_of
 from quorate.v1.batch_pb2 import BatchReply, ItemRefusal, ShardRevision
+
+if TYPE_CHECKING:
+    # A client does not import all declarations.
+    from quorate.plugin.declarations import Command, Items
 
 #: The code of an item that is refused for its content.
 INVALID: Final = "INVALID_ARGUMENT"

@@ -35,7 +35,7 @@ _PAGE: Final = ConsolePage(
         "decommission": ConsoleAction(
             title="Decommission an engine",
             command=("engine", "decommission", "--yes", "{engine}"),
-            plan=("engine", "decommission", "--plan", "{engine}"),
+            plan=("engine", "decommission", "--dry-run", "{engine}"),
         ),
         "recommission": ConsoleAction(
             title="Let an engine accept replicas again",

@@ -41,7 +41,7 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
     "drain": ConsoleAction(
         title="Drain a node",
         command=("node", "drain", "--no-wait", "{node}"),
-        plan=("node", "drain", "--plan", "{node}"),
+        plan=("node", "drain", "--dry-run", "{node}"),
     ),
     "undrain": ConsoleAction(
         title="Accept replicas on a node again",
@@ -56,12 +56,12 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
     "move": ConsoleAction(
         title="Move a replica",
         command=("shard", "move", "--no-wait", "{shard}", "{node}", "{target}"),
-        plan=("shard", "move", "--plan", "{shard}", "{node}", "{target}"),
+        plan=("shard", "move", "--dry-run", "{shard}", "{node}", "{target}"),
     ),
     "split": ConsoleAction(
         title="Split a shard",
         command=("shard", "split", "--no-wait", "--into={into}", "{shard}"),
-        plan=("shard", "split", "--plan", "--into={into}", "{shard}"),
+        plan=("shard", "split", "--dry-run", "--into={into}", "{shard}"),
     ),
     "cancel-split": ConsoleAction(
         title="Cancel a split",
@@ -77,12 +77,12 @@ OF_CLUSTER: Final[Mapping[str, ConsoleAction]] = {
     "pause-moves": ConsoleAction(
         title="Pause moves of replicas",
         command=("controller", "pause", "core.placement"),
-        plan=("shard", "balance", "--plan"),
+        plan=("shard", "balance", "--dry-run"),
     ),
     "resume-moves": ConsoleAction(
         title="Resume moves of replicas",
         command=("controller", "resume", "core.placement"),
-        plan=("shard", "balance", "--plan"),
+        plan=("shard", "balance", "--dry-run"),
     ),
     "change": ConsoleAction(
         title="Change a quota",

@@ -6,6 +6,7 @@ step between the inner nodes of the code's tree, of which a step ends one symbol
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from quorate.http2.hpack.fields import HpackError
@@ -57,8 +58,12 @@ def encode(text: bytes) -> bytes:
     return (bits << fill | (1 << fill) - 1).to_bytes((length + fill) // 8, "big")
 
 
+@cache
 def _steps() -> tuple[list[list[_Step | None]], list[bool]]:
-    """Return the steps from each inner node, and whether a string may end there."""
+    """Return the steps from each inner node, and whether a string may end there.
+
+    Made when a peer first sends a code: not every process meets one.
+    """
     # Inner nodes by the bits that lead to them, with a leading 1.
     inner = {1: 0}
     leaves = {}
@@ -89,20 +94,18 @@ def _step(inner: dict[int, int], leaves: dict[int, int], at: int, half: int) -> 
     return _Step(inner[at], ended)
 
 
-_STEPS, _MAY_END = _steps()
-
-
 def decode(code: bytes) -> bytes:
     """Return the string of a code; raises `HpackError`."""
+    steps, may_end = _steps()
     node, found = 0, []
     for byte in code:
         for half in (byte >> 4, byte & 0x0F):
-            step = _STEPS[node][half]
+            step = steps[node][half]
             if step is None:
                 raise HpackError("a Huffman code holds the end of a string")
             node = step.node
             if step.ended:
                 found.append(step.ended)
-    if not _MAY_END[node]:
+    if not may_end[node]:
         raise HpackError("a Huffman code ends within a symbol")
     return b"".join(found)
