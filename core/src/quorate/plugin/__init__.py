@@ -15,7 +15,7 @@ from quorate.plugin.batches import (
     read_values,
     still_due,
 )
-from quorate.plugin.console import Console
+from quorate.plugin.console import Console, Demo, DemoScene
 from quorate.plugin.declarations import (
     CONSTANT_KEY,
     METADATA_GROUP,
@@ -116,6 +116,8 @@ __all__ = [
     "Controller",
     "DataRoute",
     "Declaration",
+    "Demo",
+    "DemoScene",
     "EmittedEvent",
     "Event",
     "Extension",
