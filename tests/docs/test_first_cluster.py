@@ -29,7 +29,7 @@ QUORATE = (sys.executable, "-m", "quorate.cli")
 @pytest.mark.ci
 def test_the_commands_of_the_page_answer_as_it_says(tmp_path: Path) -> None:
     names = [command.split()[0] for command, _ in STEPS]
-    assert names == ["dev", "kv", "kv", "kv", "status", "watch", "kv", "kv"]
+    assert names == ["dev", "kv", "kv", "kv", "status", "watch", "kv", "dev", "dev", "kv"]
     port = free_ports(0, 1, 2, 100, 101, 102)[0]
     endpoints = ",".join(f"127.0.0.1:{port + number}" for number in range(3))
     environment = {k: v for k, v in os.environ.items() if not k.startswith("QUORATE_")}
@@ -42,13 +42,13 @@ def test_the_commands_of_the_page_answer_as_it_says(tmp_path: Path) -> None:
                     watch.start((*QUORATE, *shlex.split(command)), environment)
                     until(partial(found, watch, answer))
                 else:
-                    assert matches(answer, said(command, environment))
+                    assert matches(answer, said(command, tmp_path, environment))
             until(partial(found, watch, "updated greeting = hi"))
     finally:
         watch.close()
     with developing(tmp_path, port, environment):
         command, answer = STEPS[-1]
-        assert matches(answer, said(command, environment))
+        assert matches(answer, said(command, tmp_path, environment))
 
 
 @contextmanager
@@ -73,9 +73,10 @@ def found(program: Program, text: str) -> bool | None:
     return text in program.said or None
 
 
-def said(command: str, environment: dict[str, str]) -> str:
+def said(command: str, directory: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
         [*QUORATE, *shlex.split(command)],
+        cwd=directory,
         env=environment,
         capture_output=True,
         text=True,

@@ -78,14 +78,27 @@ class Dev:
         pid = self.program.pid
         return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
+    def do(self, verb: str, node: str) -> subprocess.CompletedProcess[str]:
+        """Have it do something with a node."""
+        return self.call("dev", verb, node, "--dir", str(self.directory))
+
+    def states(self) -> dict[str, str]:
+        """The states of the nodes, as the others tell them."""
+        status = json.loads(self.run("status", "--output", "json").stdout)
+        return {node["node"]: node["state"] for node in status["nodes"]}
+
     def run(self, *command: str, at: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run a command in another process, which knows the endpoints and nothing else."""
+        return self.call(*command, "--endpoints", at or ",".join(self.addresses))
+
+    def call(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in another process."""
         return subprocess.run(
-            [*QUORATE, *command, "--endpoints", at or ",".join(self.addresses)],
+            [*QUORATE, *command],
             env=environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
 
@@ -182,21 +195,41 @@ def test_a_node_that_dies_is_told_with_its_log_and_can_come_back(dev: Dev) -> No
         happened(lambda: "node1 ended with signal SIGKILL" in dev.program.said)
         happened(lambda: "node1 does not answer" in dev.program.said)
         assert "5/5 ready: node node1" in dev.program.said
-        again = f"quorate serve --config {dev.directory / 'node1.toml'}"
+        again = f"quorate dev start node1 --dir {dev.directory}"
         assert f"`{again}`" in dev.program.said
-        [shown] = [
-            node["state"]
-            for node in json.loads(dev.run("status", "--output", "json").stdout)["nodes"]
-            if node["node"] == "node1"
-        ]
-        assert shown.startswith("does not answer")
+        assert dev.states()["node1"].startswith("does not answer")
         assert dev.run("kv", "put", "a", "1").returncode == 0
-        node = Program("node1", dev.directory / "again.log")
-        node.start((*QUORATE, *again.split()[1:]), environment())
-        try:
-            happened(lambda: "node1 answers again" in dev.program.said)
-        finally:
-            node.close()
+        assert dev.do("start", "node1").stdout.startswith("node1 was started (pid ")
+        happened(lambda: "node1 answers again" in dev.program.said)
+
+
+def test_a_node_is_killed_stopped_and_started_from_elsewhere(dev: Dev) -> None:
+    with dev.ready("--nodes", "1"):
+        dev.addresses = dev.addresses[:1]
+        assert dev.run("kv", "put", "a", "1").returncode == 0
+        for verb, done in (("kill", "node1 was killed\n"), ("stop", "node1 was stopped\n")):
+            [before] = dev.children()
+            assert dev.do(verb, "node1").stdout == done
+            assert not alive(before)
+            # It was asked for: the command goes on without any node.
+            refused = dev.do(verb, "node1")
+            assert (refused.returncode, refused.stdout) == (1, "")
+            assert refused.stderr.startswith("error: node1 does not run; start it with ")
+            [pid] = re.findall(r"node1 was started \(pid (\d+)\)", dev.do("start", "node1").stdout)
+            assert dev.children() == [int(pid)]
+            happened(lambda: dev.run("kv", "get", "a").stdout == "1")
+        running = dev.do("start", "node1")
+        assert f"error: node1 runs already, as process {pid}" in running.stderr
+        assert dev.do("kill", "node9").stderr == (
+            "error: there is no node node9; name one of node1\n"
+        )
+        assert "signal SIGKILL" not in dev.program.said
+        # What was started since ends with it, too.
+        dev.program.send_signal(signal.SIGINT)
+        assert dev.program.wait() == 0
+        assert not alive(int(pid))
+    assert not (dev.directory / "control.sock").exists()
+    assert dev.do("kill", "node1").returncode == 5
 
 
 def test_a_node_that_cannot_start_ends_all_with_its_last_lines(dev: Dev) -> None:

@@ -61,6 +61,7 @@ HOST_COMMANDS: Final = (
     DeferredCommand("config", "Show and check the configuration.", _own("config_commands")),
     DeferredCommand("controller", "Pause and resume controllers.", _own("controller"), asks=True),
     DeferredCommand("debug", "Collect diagnostics.", _own("debug"), asks=True),
+    DeferredCommand("demo", "Fill a cluster to look at it.", _own("demo.command"), asks=True),
     DeferredCommand("dev", "Run a whole cluster on this machine.", _own("dev.command")),
     DeferredCommand("doctor", "Find problems and suggest fixes.", _own("doctor"), asks=True),
     DeferredCommand(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         read_values,
         still_due,
     )
-    from quorate.plugin.console import Console
+    from quorate.plugin.console import Console, Demo, DemoScene
     from quorate.plugin.declarations import (
         CONSTANT_KEY,
         METADATA_GROUP,
@@ -122,6 +122,8 @@ __all__ = [
     "Controller",
     "DataRoute",
     "Declaration",
+    "Demo",
+    "DemoScene",
     "EmittedEvent",
     "Event",
     "Extension",
@@ -196,12 +198,12 @@ __getattr__ = lazily(
         "quorate.plugin.batches": (
             "answer_each read_each read_range read_spliced read_values still_due"
         ),
-        "quorate.plugin.console": "Console",
+        "quorate.plugin.console": "Console Demo DemoScene",
         "quorate.plugin.declarations": (
-            "CONSTANT_KEY METADATA_GROUP Alert Cache CliCommand Column ColumnFamily ColumnLoad "
-            "Command ConfigSection ConsoleAction ConsolePage Controller DataRoute Extension "
-            "ExtensionPoint FileLoad GrpcService Items Metric Query RaftGroup Removal Table "
-            "Timer constant_key"
+            "CONSTANT_KEY METADATA_GROUP Alert Cache CliCommand Column ColumnFamily "
+            "ColumnLoad Command ConfigSection ConsoleAction ConsolePage Controller DataRoute "
+            "Extension ExtensionPoint FileLoad GrpcService Items Metric Query RaftGroup "
+            "Removal Table Timer constant_key"
         ),
         "quorate.plugin.fences": "FENCE_NAMES FenceNames",
         "quorate.plugin.hookspecs": "Declaration",

@@ -37,6 +37,7 @@ HOST_CLI_COMMANDS: Final = frozenset(
         "config",
         "controller",
         "debug",
+        "demo",
         "dev",
         "doctor",
         "explain",

@@ -1,9 +1,18 @@
-"""The console and the options of the commands that a plugin adds to `quorate`."""
+"""The console, the options and the demo of the commands that a plugin adds to `quorate`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableSequence,
+    Sequence,
+)
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -15,7 +24,7 @@ from quorate.plugin.singles import is_repeated
 if TYPE_CHECKING:
     from google.protobuf.descriptor import EnumDescriptor, EnumValueDescriptor
 
-    from quorate.client import Client
+    from quorate.client import AsyncClient, Client
 
 C = TypeVar("C", bound=Callable[..., None])
 R = TypeVar("R")
@@ -37,6 +46,27 @@ class Console(Protocol):
         Bytes are shown as text, or in base64 where they are not text; in JSON as an object,
         `{"base64": "/w=="}`, which cannot be mistaken for text.
         """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoScene:
+    """What `quorate demo` has made before the plugins have their turn."""
+
+    #: They exist; everything in them goes when they are deleted.
+    tenants: Sequence[str]
+    #: Epochs of registered brokers by their names; their heartbeats last as long as the demo.
+    brokers: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demo:
+    """A plugin's part in `quorate demo`: the type of the extension point `cluster.demos`."""
+
+    #: Imports and returns the part: a generator that first makes rows and yields what it has made,
+    #: as `12 topics`, and from then on writes a little and yields again, each time it is asked to.
+    #: It runs on any number of clusters at a time, and again on a cluster where it has run; it
+    #: never ends by itself. What it holds, such as a lock, it lets go of when it is closed.
+    load: Callable[[], Callable[[AsyncClient, DemoScene], AsyncGenerator[str, None]]]
 
 
 def limit_option(command: C) -> C:

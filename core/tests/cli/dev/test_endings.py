@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from quorate.cli.dev.nodes import DevNode, NodeProcess, ended
+from quorate.cli.dev.nodes import DevNode
+from quorate.cli.dev.processes import NodeProcess, ended
 
 if TYPE_CHECKING:
     import asyncio
@@ -33,20 +34,20 @@ def process(node: DevNode, log: str) -> NodeProcess:
 
 
 def test_a_node_that_died_is_to_be_started_again(node: DevNode) -> None:
-    told = ended(process(node, "one\ntwo\n"), -9)
+    told = ended(process(node, "one\ntwo\n"), -9, "quorate dev start node2")
 
     assert told.sentence.splitlines() == [
         f"node2 ended with signal SIGKILL; {node.log} ends with:",
         "  one",
         "  two",
-        f"start it again with `quorate serve --config {node.config}`",
+        "start it again with `quorate dev start node2`",
     ]
     assert told.parts["exit_code"] == -9
 
 
 def test_a_node_that_was_removed_is_told_in_one_line_with_what_it_said(node: DevNode) -> None:
     log = "INFO stopping\nerror: node2#1 was removed; empty its node.dir\n"
-    told = ended(process(node, log), 6)
+    told = ended(process(node, log), 6, "quorate dev start node2")
 
     assert told.sentence == "node2 has ended: node2#1 was removed; empty its node.dir"
     assert told.parts["exit_code"] == 6

@@ -12,6 +12,7 @@ from quorate.plugin import (
     ConsoleAction,
     ConsolePage,
     Declaration,
+    Demo,
     Extension,
     ExtensionPoint,
     RaftGroup,
@@ -71,5 +72,10 @@ def quorate_declarations() -> Sequence[Declaration]:
         ExtensionPoint(name=TYPES, type=ConnectorType),
         *(each.extension for each in SHIPPED),
         Extension(point="cluster.console_pages", name="connector", value=_PAGE),
+        Extension(
+            point="cluster.demos",
+            name="connector",
+            value=Demo(load=lambda: import_module("quorate_connector.client.demo").demo),
+        ),
         Extension(point="cluster.console_groups", name="connector", value="Connectors"),
     ]

@@ -7,7 +7,7 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from quorate.plugin import CliCommand, Declaration, Extension, hookimpl
+from quorate.plugin import CliCommand, Declaration, Demo, Extension, hookimpl
 
 from quorate_coordination.attachments import ATTACHMENT, ENDED_ONES, ENDING
 from quorate_coordination.families import INDEXES
@@ -34,6 +34,11 @@ def quorate_declarations() -> Sequence[Declaration]:
                 ("election", "Campaign for leadership, and show leaders."),
                 ("lease", "See leases, and end them."),
             )
+        ),
+        Extension(
+            point="cluster.demos",
+            name="coordination",
+            value=Demo(load=lambda: import_module("quorate_coordination.client.demo").demo),
         ),
         Extension(point="cluster.console_groups", name="coordination", value="Coordination"),
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 
-from quorate.plugin import CliCommand, Declaration, Extension, RaftGroup, hookimpl
+from quorate.plugin import CliCommand, Declaration, Demo, Extension, RaftGroup, hookimpl
 
 from quorate_mqtt import activity, resources
 from quorate_mqtt.authorisation import service as authorisation
@@ -49,6 +49,11 @@ def quorate_declarations() -> Sequence[Declaration]:
             load=lambda: import_module("quorate_mqtt.cli").mqtt,
         ),
         *(FINALIZERS, deletion.RETAINED),
+        Extension(
+            point="cluster.demos",
+            name="mqtt",
+            value=Demo(load=lambda: import_module("quorate_mqtt.client.demo").demo),
+        ),
         Extension(point="cluster.console_groups", name="mqtt", value="Messaging"),
         Extension(point="cluster.console_groups", name="mqtt.users", value="Access"),
         Extension(point="cluster.console_groups", name="mqtt.acl_rules", value="Access"),

@@ -11,6 +11,7 @@ from quorate.plugin import (
     ConfigSection,
     ConsolePage,
     Declaration,
+    Demo,
     Extension,
     RaftGroup,
     hookimpl,
@@ -53,5 +54,10 @@ def quorate_declarations() -> Sequence[Declaration]:
         ),
         tables.EXTENSION,
         Extension(point="cluster.console_pages", name="offset", value=_PAGE),
+        Extension(
+            point="cluster.demos",
+            name="offset",
+            value=Demo(load=lambda: import_module("quorate_offset.client.demo").demo),
+        ),
         Extension(point="cluster.console_groups", name="offset", value="Messaging"),
     ]

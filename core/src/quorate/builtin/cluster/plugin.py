@@ -14,6 +14,7 @@ from quorate.plugin import (
     ColumnFamily,
     ConsolePage,
     Declaration,
+    Demo,
     Extension,
     ExtensionPoint,
     FenceNames,
@@ -31,6 +32,7 @@ def quorate_declarations() -> Sequence[Declaration]:
         ExtensionPoint(name="cluster.console_pages", type=ConsolePage),
         # The group of the menu by the name of a plugin, of a family or of a page.
         ExtensionPoint(name="cluster.console_groups", type=str),
+        ExtensionPoint(name="cluster.demos", type=Demo),
         ExtensionPoint(name=FENCE_NAMES, type=FenceNames),
         Extension(point="cluster.console_groups", name="cluster", value="Brokers"),
     ]

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from quorate.cli.dev.command import Look, alarms, carried, changes
+from quorate.cli.dev.looks import Look, alarms, carried, changes
 from quorate.cli.statuses import Silent, Status
 from quorate.v1.admin_pb2 import BrokenReplica, NodeStatusResponse, ReplicaReport
 

@@ -1,0 +1,96 @@
+"""Plays the parts of `quorate demo`: each makes its rows, and then all take turns at the load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Final
+
+from quorate.client.errors import QuorateError
+from quorate.plugin.console import DemoScene
+
+if TYPE_CHECKING:
+    from quorate.client import AsyncClient
+
+Part = Callable[["AsyncClient", DemoScene], AsyncGenerator[str, None]]
+
+#: Wait after a failure, before a part begins anew.
+_AGAIN_S: Final = 1.0
+
+
+class Pace:
+    """Gives turns, at most so many a second; what was missed is not made up for."""
+
+    def __init__(self, per_s: float) -> None:
+        self._gap_s: Final = 1 / per_s
+        self._next_at = 0.0
+
+    async def turn(self) -> None:
+        """Wait for the next turn."""
+        now = asyncio.get_running_loop().time()
+        at = max(now, self._next_at)
+        self._next_at = at + self._gap_s
+        await asyncio.sleep(at - now)
+
+
+class Play:
+    """The parts while they run."""
+
+    def __init__(
+        self,
+        parts: Mapping[str, Part],
+        pace: Pace,
+        tell: Callable[[str, str], None],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._parts: Final = parts
+        self._pace: Final = pace
+        self._tell: Final = tell
+        self._warn: Final = warn
+        #: All parts have made their rows, and the load may begin.
+        self._begun: Final = asyncio.Event()
+        self._making = len(parts)
+        #: The turns of all parts that were taken.
+        self.steps = 0
+
+    async def run(
+        self, q: AsyncClient, scene: DemoScene, seconds: float | None, ready: Callable[[], None]
+    ) -> None:
+        """Have all parts make their rows, then load the cluster for so long, or for ever."""
+        async with asyncio.TaskGroup() as group:
+            playing = [
+                group.create_task(self._play(name, part, q, scene))
+                for name, part in self._parts.items()
+            ]
+            await self._begun.wait()
+            ready()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await asyncio.Event().wait()
+            for each in playing:
+                each.cancel()
+
+    async def _play(self, name: str, part: Part, q: AsyncClient, scene: DemoScene) -> None:
+        """Play a part; from a failure on it begins anew, once its rows were made."""
+        made = False
+        while True:
+            try:
+                async with aclosing(part(q, scene)) as steps:
+                    what = await anext(steps)
+                    if not made:
+                        made = True
+                        self._tell(name, what)
+                        self._making -= 1
+                        if not self._making:
+                            self._begun.set()
+                        await self._begun.wait()
+                    while True:
+                        await self._pace.turn()
+                        await anext(steps)
+                        self.steps += 1
+            except QuorateError as error:
+                if not made:
+                    raise
+                self._warn(f"{name}: {error}; it goes on")
+                await asyncio.sleep(_AGAIN_S)
