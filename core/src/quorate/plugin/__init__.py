@@ -63,7 +63,12 @@ from quorate.plugin.node import (
     ShardStatus,
     WatchedEvent,
 )
-from quorate.plugin.outcomes import Invalid, Rejected
+from quorate.plugin.outcomes import (
+    Invalid,
+    NotProposedError,
+    OutcomeUnknownError,
+    Rejected,
+)
 from quorate.plugin.ports import OpenPort, ServicePort
 from quorate.plugin.resource import (
     Remake,
@@ -132,8 +137,10 @@ __all__ = [
     "Items",
     "Metric",
     "NodeApi",
+    "NotProposedError",
     "OpenPort",
     "OrderedCommands",
+    "OutcomeUnknownError",
     "Query",
     "RaftGroup",
     "Reader",
