@@ -84,3 +84,29 @@ async def test_a_leader_that_dies_costs_what_was_under_way(ours: Ours) -> None:
     assert counting.done <= version <= counting.done + len(counting.doubtful)
     assert len(counting.doubtful) <= 1
     assert set(counting.doubtful) <= {tuple(errors.TIMED_OUT_LEADER)}
+
+
+async def test_who_requires_a_leader_is_told_that_there_is_none(ours: Ours) -> None:
+    """The others wait, and go on where they were."""
+    cluster = ours.cluster
+    [name, *others] = cluster.nodes
+    peer, required = Peer(ours.ports[name]), (("hasleader", "true"),)
+    requiring, waiting = peer.watching(required), peer.watching()
+    for each in (requiring, waiting):
+        await each.send(create_request=rpc.WatchCreateRequest(key=b"a", watch_id=1))
+        await each.until(lambda each=each: bool(each.of(1).said))  # type: ignore[misc]
+    for other in others:
+        cluster.nodes[other].kill()
+    no_leader = Refused(*errors.NO_LEADER)
+    assert await requiring.ended() == no_leader
+    refused = await peer.call("kv", "Put", rpc.PutRequest(key=b"a"), required)
+    assert refused == no_leader
+    put = asyncio.create_task(peer.call("kv", "Put", rpc.PutRequest(key=b"a")))
+    for other in others:
+        cluster.nodes[other].start()
+    while isinstance(answer := await put, Refused):
+        # A busy machine takes longer than a call waits.
+        assert answer == Refused(*errors.TIMED_OUT)
+        put = asyncio.create_task(peer.call("kv", "Put", rpc.PutRequest(key=b"a")))
+    await waiting.until(lambda: len(waiting.of(1).events) == 1)
+    await peer.close()
