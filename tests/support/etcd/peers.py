@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 import grpc.aio
@@ -13,6 +12,9 @@ from google.protobuf.message import Message
 from quorate.plugin import Stub
 from quorate.testing.waiting import PATIENCE_S
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
+
+#: Pairs of names and values.
+Metadata = tuple[tuple[str, str], ...]
 
 _SERVICES: Final = rpc.DESCRIPTOR.services_by_name
 
@@ -58,15 +60,24 @@ class Watching:
 
     def __init__(self, call: Any) -> None:
         self._call: Final = call
+        self._status: Refused | None = None
         self._reading: Final = asyncio.create_task(self._read())
         self._changed = asyncio.Event()
         self.watches: Final[dict[int, Watched]] = {}
 
     async def _read(self) -> None:
-        with suppress(grpc.aio.AioRpcError):
+        try:
             async for response in self._call:
                 self.of(response.watch_id).add(response)
                 self._changed.set()
+        except grpc.aio.AioRpcError as error:
+            self._status = Refused(error.code().name, error.details() or "")
+
+    async def ended(self) -> Refused | None:
+        """Wait for the end of the stream; return its status."""
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.shield(self._reading)
+        return self._status
 
     def of(self, number: int) -> Watched:
         """Return what was said of a watch."""
@@ -99,14 +110,17 @@ class Peer:
         self.lease: Final = Stub(self._channel, _SERVICES["Lease"])
         self._watch: Final = Stub(self._channel, _SERVICES["Watch"])
 
-    def watching(self) -> Watching:
+    def watching(self, metadata: Metadata = ()) -> Watching:
         """Begin a stream of watches."""
-        return Watching(self._watch.Watch())
+        return Watching(self._watch.Watch(metadata=metadata))
 
-    async def call(self, service: str, method: str, request: Message) -> Message | Refused:
+    async def call(
+        self, service: str, method: str, request: Message, metadata: Metadata = ()
+    ) -> Message | Refused:
         """Return an answer, or a status."""
         try:
-            answer: Message = await getattr(getattr(self, service), method)(request)
+            call = getattr(getattr(self, service), method)
+            answer: Message = await call(request, metadata=metadata)
         except grpc.aio.AioRpcError as error:
             return Refused(error.code().name, error.details() or "")
         return answer

@@ -68,7 +68,7 @@ if TYPE_CHECKING:
         ShardStatus,
         WatchedEvent,
     )
-    from quorate.plugin.outcomes import Invalid, Rejected
+    from quorate.plugin.outcomes import Invalid, NotProposedError, OutcomeUnknownError, Rejected
     from quorate.plugin.ports import OpenPort, ServicePort
     from quorate.plugin.resource import (
         Remake,
@@ -140,8 +140,10 @@ __all__ = [
     "Items",
     "Metric",
     "NodeApi",
+    "NotProposedError",
     "OpenPort",
     "OrderedCommands",
+    "OutcomeUnknownError",
     "Query",
     "RaftGroup",
     "Reader",
@@ -213,7 +215,7 @@ __getattr__ = lazily(
             "Answers CacheView Caller ClusterStatus Consistency Fence NodeApi OrderedCommands "
             "SessionRef ShardAnswers ShardRef ShardStatus WatchedEvent"
         ),
-        "quorate.plugin.outcomes": "Invalid Rejected",
+        "quorate.plugin.outcomes": "Invalid NotProposedError OutcomeUnknownError Rejected",
         "quorate.plugin.ports": "OpenPort ServicePort",
         "quorate.plugin.resource": (
             "Remake Resource Stored TenantCascade TenantRows Verb find_row get_row remove_row "

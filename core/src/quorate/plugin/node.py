@@ -357,7 +357,8 @@ class NodeApi(Protocol):
 
         `if_leader` fences the command: it is refused when that term has passed. `fence` refuses it
         with FENCED where a newer token of that name is known. Raises `Invalid`
-        before anything is logged, `Rejected` when the handler refused. A handler that returns None
+        before anything is logged, `Rejected` when the handler refused, `NotProposedError` where a
+        retry is safe, and `OutcomeUnknownError` where it is not. A handler that returns None
         is answered with an empty `reply`; a caller that needs no reply asks for `Empty`.
         """
 

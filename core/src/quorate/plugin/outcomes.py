@@ -1,6 +1,9 @@
-"""The two refusals of plugin code; any other exception is a bug of the plugin."""
+"""How a command fails: the two refusals of plugin code, and the two failures of the node.
 
-from typing import Final
+Any other exception out of plugin code is a bug of the plugin.
+"""
+
+from typing import ClassVar, Final
 
 
 class Rejected(Exception):
@@ -25,3 +28,20 @@ class Invalid(Exception):
         super().__init__(f"{field}: {reason}")
         self.field: Final = field
         self.reason: Final = reason
+
+
+class NotProposedError(Exception):
+    """The command was not and will not be logged: a retry is safe, also without a session."""
+
+    #: The gRPC status for clients.
+    code: ClassVar[str] = "UNAVAILABLE"
+
+
+class OutcomeUnknownError(Exception):
+    """The command was logged and its answer lost: it may be carried out, now or later.
+
+    A retry is safe only with a session.
+    """
+
+    #: The gRPC status for clients.
+    code: ClassVar[str] = "UNAVAILABLE"

@@ -1,7 +1,8 @@
 """Errors of writes and reads, classified by the caller's options.
 
 A handler's refusal is a normal outcome, raised as `quorate.plugin.Rejected`, and an invalid message
-as `quorate.plugin.Invalid`.
+as `quorate.plugin.Invalid`. Plugins see the other failures as the classes of
+`quorate.plugin.outcomes`.
 """
 
 from typing import Final, TypeVar
@@ -9,16 +10,13 @@ from typing import Final, TypeVar
 from quorate.consensus.messages import Peer
 from quorate.observe.frames import drop_frames
 from quorate.plugin import Invalid, Rejected
+from quorate.plugin.outcomes import (
+    NotProposedError as NotProposedError,
+    OutcomeUnknownError as OutcomeUnknownError,
+)
 from quorate.plugin.shard_id import ShardId
 
 E = TypeVar("E", bound=Exception)
-
-
-class NotProposedError(Exception):
-    """The command was not and will not be logged: a retry is safe, also without a session."""
-
-    #: The gRPC status for clients.
-    code = "UNAVAILABLE"
 
 
 class NotServingError(NotProposedError):
@@ -79,15 +77,6 @@ class NotProposedInTimeError(NotProposedError):
     """The deadline passed before the command left the queue."""
 
     code = "DEADLINE_EXCEEDED"
-
-
-class OutcomeUnknownError(Exception):
-    """The command was logged and its answer lost: it may be carried out, now or later.
-
-    A retry is safe only with a session.
-    """
-
-    code = "UNAVAILABLE"
 
 
 class SlowReaderError(OutcomeUnknownError):

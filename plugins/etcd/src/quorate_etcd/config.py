@@ -66,7 +66,12 @@ class EtcdConfig(BaseModel):
         description="Events that wait for a stream of watches in bytes; a client that reads no "
         "faster gets the later ones from the history.",
     )
-    watches: int = Field(100_000, ge=1, description="Maximum number of watches on this node.")
+    watches: int = Field(
+        100_000, ge=1, description="Maximum number of watches of a store on this node."
+    )
+    connection_watches: int = Field(
+        20_000, ge=1, description="Maximum number of watches of a client's connection."
+    )
     leases: int = Field(100_000, ge=1, description="Maximum number of leases of a store.")
     min_lease_ttl_s: int = Field(
         2, ge=1, le=3_600, description="The shortest time to live of a lease, in seconds."

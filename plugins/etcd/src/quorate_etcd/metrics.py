@@ -11,4 +11,11 @@ WATCHES: Final = Metric(
     labels=("store",),
 )
 
-METRICS: Final = (WATCHES,)
+WATCHES_REFUSED: Final = Metric(
+    name="quorate_etcd_watches_refused_total",
+    kind="counter",
+    help="Watches that were refused, as their connection or this node had too many.",
+    labels=("store",),
+)
+
+METRICS: Final = (WATCHES, WATCHES_REFUSED)

@@ -28,8 +28,9 @@ _S = 30.0
 class Client:
     """Calls all services at a port."""
 
-    def __init__(self, port: int) -> None:
-        self.channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
+    def __init__(self, port: int, number: int = 0) -> None:
+        options = (("quorate.number", number), ("grpc.use_local_subchannel_pool", 1))
+        self.channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}", options)
         self.kv = Stub(self.channel, routes.KV)
         self.watch = Stub(self.channel, routes.WATCH)
         self.lease = Stub(self.channel, routes.LEASE)
@@ -161,6 +162,46 @@ async def test_a_store_without_space_takes_no_pairs(client: Client) -> None:
     assert list((await maintenance.Alarm(off)).alarms) == [alarm]
     assert not (await maintenance.Alarm(off)).alarms
     await client.put(b"b")
+
+
+# Watches.
+
+
+async def create(stream: Any, number: int) -> rpc.WatchResponse:
+    request = rpc.WatchCreateRequest(key=b"a", watch_id=number)
+    await stream.write(rpc.WatchRequest(create_request=request))
+    response: rpc.WatchResponse = await stream.read()
+    return response
+
+
+@pytest.mark.parametrize(
+    ("setting", "others"), [({"connection_watches": 2}, True), ({"watches": 2}, False)]
+)
+async def test_a_watch_too_many_is_refused_alone(setting: dict[str, int], others: bool) -> None:
+    [port] = free_ports(0)
+    async with MemoryNode(["etcd"], config={"etcd": {"port": port, **setting}}) as node:
+        # Channels to one address share a connection otherwise.
+        first, second = (Client(port, number) for number in range(2))
+        streams = [first.watch.Watch(timeout=_S) for _ in range(2)]
+        for stream in streams:
+            assert not (await create(stream, 1)).canceled
+        refused = await create(streams[0], 2)
+        assert (refused.watch_id, refused.created, refused.canceled) == (-1, True, True)
+        assert next(iter(setting)) in refused.cancel_reason
+        assert refused.cancel_reason.startswith(errors.PREFIX)
+        assert node.metrics.get('quorate_etcd_watches_refused_total{store=""}') == 1
+        elsewhere = second.watch.Watch(timeout=_S)
+        assert (await create(elsewhere, 1)).canceled is not others
+        await first.put(b"a")
+        for stream in streams:
+            assert (await stream.read()).events
+        streams[1].cancel()
+        async with asyncio.timeout(_S):
+            # One more has room as soon as another one has ended.
+            while (await create(streams[0], 2)).canceled:
+                await asyncio.sleep(0.01)
+        for each in (first, second):
+            await each.channel.close(None)
 
 
 # Locks and elections.

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from typing import Any, Final
 
-from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 from quorate.plugin import NodeApi, RowEvent
 
 from quorate_etcd import errors, families
 from quorate_etcd.auth import callers, tokens
 from quorate_etcd.auth.permissions import Need, Rights
 from quorate_etcd.auth.rows import GUARDS
+from quorate_etcd.serving.around import Around
 from quorate_etcd.v1 import guard_pb2 as pb
 from quorate_etcd.wire import rpc_pb2 as rpc
 
@@ -137,40 +137,21 @@ class Gatekeeper:
                 return claim.user
         return errors.INVALID_TOKEN.refuse()
 
-    def around(self, service: ServiceDescriptor, servicer: object) -> Kept:
+    def around(self, service: ServiceDescriptor, servicer: object) -> Around:
         """Return a servicer that records and admits its callers."""
-        return Kept(self, service, servicer)
+        return Around(service, servicer, self._wrap)
 
+    def _wrap(self, method: MethodDescriptor, serve: Any) -> Any:
+        async def answer(request: Any, context: Any) -> Any:
+            await self.enter(method.name, request, context)
+            return await serve(request, context)
 
-class Kept:
-    """Has the methods of a service, each of which lets its callers in."""
+        async def stream(request: Any, context: Any) -> Any:
+            await self.enter(method.name, request, context)
+            async for each in serve(request, context):
+                yield each
 
-    def __init__(
-        self, gatekeeper: Gatekeeper, service: ServiceDescriptor, servicer: object
-    ) -> None:
-        for method in service.methods:
-            serve = getattr(servicer, method.name)
-            kept = (_streaming if method.server_streaming else _answering)(
-                gatekeeper, method.name, serve
-            )
-            setattr(self, method.name, kept)
-
-
-def _answering(gatekeeper: Gatekeeper, name: str, serve: Any) -> Callable[[Any, Any], Any]:
-    async def answer(request: Any, context: Any) -> Any:
-        await gatekeeper.enter(name, request, context)
-        return await serve(request, context)
-
-    return answer
-
-
-def _streaming(gatekeeper: Gatekeeper, name: str, serve: Any) -> Callable[[Any, Any], Any]:
-    async def stream(request: Any, context: Any) -> Any:
-        await gatekeeper.enter(name, request, context)
-        async for each in serve(request, context):
-            yield each
-
-    return stream
+        return stream if method.server_streaming else answer
 
 
 def _token_of(context: Any) -> str:

@@ -19,6 +19,7 @@ from quorate_etcd.serving.http.gateway import Gateway
 from quorate_etcd.serving.http.pages import Pages
 from quorate_etcd.serving.identity import Identity
 from quorate_etcd.serving.kv import KV
+from quorate_etcd.serving.leadership import Leadership
 from quorate_etcd.serving.lease import Lease
 from quorate_etcd.serving.lock import Lock
 from quorate_etcd.serving.maintenance import Maintenance
@@ -47,7 +48,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
     store = Store(node, config, name, identity.header)
     watches = Watches(store)
     members = Members(node, identity)
-    gatekeeper, tally = Gatekeeper(node, name), Tally()
+    gatekeeper, leadership, tally = Gatekeeper(node, name), Leadership(identity), Tally()
     kv, watch, lease = KV(store), Watch(store, watches, gatekeeper), Lease(store)
     maintenance = Maintenance(node, identity, members)
     recipes = Recipes(kv, watch, lease)
@@ -62,7 +63,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
         routes.ELECTION: Election(recipes),
     }
     services = {
-        service: tally.around(service, gatekeeper.around(service, each))
+        service: tally.around(service, leadership.around(service, gatekeeper.around(service, each)))
         for service, each in servicers.items()
     }
     figures = Figures(node, identity, maintenance, watches, tally)
@@ -77,7 +78,7 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
         message_bytes=config.request_bytes + (512 << 10),
         status=status_of,
     )
-    running = [asyncio.create_task(each.run()) for each in (watches, gatekeeper)]
+    running = [asyncio.create_task(each.run()) for each in (watches, gatekeeper, leadership)]
     try:
         async with node.serve(served) as opened:
             url = config.client_urls.get(name) or url_of(node, config.host, opened.port, tls)

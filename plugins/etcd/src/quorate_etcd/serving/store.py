@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Final, Literal, TypeVar
 
 from google.protobuf.message import Message
-from quorate.plugin import Consistency, Invalid, NodeApi, Rejected
+from quorate.plugin import (
+    Answers,
+    Consistency,
+    Invalid,
+    NodeApi,
+    NotProposedError,
+    OutcomeUnknownError,
+    Rejected,
+)
 
 from quorate_etcd import errors
 from quorate_etcd.auth import callers
@@ -19,6 +28,9 @@ R = TypeVar("R", bound=Message)
 
 #: The codes of core for a write that is larger than its limits.
 _TOO_LARGE: Final = ("TOO_LARGE", "INVALID_ARGUMENT")
+#: How long a call waits for a leader, as on a stock server: 5 s and two elections.
+_PATIENCE_S: Final = 7.0
+_PAUSE_S: Final = 0.1
 
 
 class Store:
@@ -38,16 +50,28 @@ class Store:
         self.header: Final = header
 
     async def propose(self, command: Message, reply: type[R]) -> R:
-        """Carry out a command; refuses a command above the limits of the node with etcd's text."""
+        """Carry out a command; one that was surely not proposed waits for a leader.
+
+        Refuses a command above the limits of the node, and one whose outcome is unknown, with
+        etcd's texts.
+        """
         _name_user(command)
-        try:
-            return await self.node.propose(command, reply)
-        except Invalid:
-            errors.REQUEST_TOO_LARGE.refuse()
-        except Rejected as refusal:
-            if refusal.code in _TOO_LARGE and not refusal.message.startswith(errors.PREFIX):
+        patience = _Patience()
+        while True:
+            try:
+                return await self.node.propose(command, reply)
+            except NotProposedError as error:
+                await patience.wait(error)
+            except OutcomeUnknownError as error:
+                if error.code == "UNAVAILABLE":
+                    errors.TIMED_OUT_LEADER.refuse()
+                raise
+            except Invalid:
                 errors.REQUEST_TOO_LARGE.refuse()
-            raise
+            except Rejected as refusal:
+                if refusal.code in _TOO_LARGE and not refusal.message.startswith(errors.PREFIX):
+                    errors.REQUEST_TOO_LARGE.refuse()
+                raise
 
     async def read(
         self,
@@ -57,23 +81,55 @@ class Store:
         consistency: Consistency = "linearizable",
         applied: int = 0,
     ) -> R:
-        """Return the answer to a query, from a state that has a revision of the shard."""
+        """Return the answer to a query, from a state that has a revision of the shard.
+
+        A linearizable one waits for a leader.
+        """
         _name_user(query)
+        if consistency == "linearizable":
+            [answer] = (await self._newest(query, row, applied)).rows
+            return answer
         try:
             answers = await self.node.read(
                 query, row, consistency=consistency, min_revision=applied
             )
         except Rejected as refusal:
-            if consistency == "linearizable" or refusal.message != errors.FUTURE_REVISION.text:
+            if refusal.message != errors.FUTURE_REVISION.text:
                 raise
             # The revision may have come from a node that is ahead of this one.
-            answers = await self.node.read(query, row, min_revision=applied)
+            answers = await self._newest(query, row, applied)
         [answer] = answers.rows
         return answer
+
+    async def _newest(self, query: Message, row: type[R], applied: int) -> Answers[R]:
+        patience = _Patience()
+        while True:
+            try:
+                return await self.node.read(query, row, min_revision=applied)
+            except Rejected:
+                raise
+            except Exception as error:  # noqa: BLE001 - all but the passing ones are raised
+                await patience.wait(error)
 
     async def stand(self) -> asked.Standing:
         """Return how the store stands after every write that was answered before."""
         return await self.read(asked.Stand(store=self.name), asked.Standing)
+
+
+class _Patience:
+    """Waits between the attempts of one call, for as long as a stock server does."""
+
+    def __init__(self) -> None:
+        self._loop: Final = asyncio.get_running_loop()
+        self._until: Final = self._loop.time() + _PATIENCE_S
+
+    async def wait(self, error: Exception) -> None:
+        """Wait until the next attempt; raises an error that does not pass, or did not in time."""
+        if getattr(error, "code", "") != "UNAVAILABLE":
+            raise error
+        if self._loop.time() >= self._until:
+            errors.TIMED_OUT.refuse()
+        await asyncio.sleep(_PAUSE_S)
 
 
 def _name_user(message: Message) -> None:

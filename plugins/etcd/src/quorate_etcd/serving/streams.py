@@ -41,7 +41,15 @@ class Watcher:
 class Stream:
     """The responses that wait for a client. While there are too many, its watches fall behind."""
 
-    def __init__(self, most_bytes: int, fragment_bytes: int, drained: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        most_bytes: int,
+        fragment_bytes: int,
+        drained: Callable[[], None],
+        connection: str = "",
+    ) -> None:
+        #: The other end of its connection; empty: it is of this node.
+        self.connection: Final = connection
         self.watchers: Final[dict[int, Watcher]] = {}
         self._most_bytes: Final = most_bytes
         self._fragment_bytes: Final = fragment_bytes

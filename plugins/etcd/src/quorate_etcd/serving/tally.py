@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
 
+from quorate_etcd.serving.around import Around
 from quorate_etcd.serving.statuses import CODES, status_of
 
 _KINDS: Final = {
@@ -32,9 +33,35 @@ class Tally:
         self.started: Final[Counter[Call]] = Counter()
         self.handled: Final[Counter[tuple[str, ...]]] = Counter()
 
-    def around(self, service: ServiceDescriptor, servicer: object) -> Counted:
+    def around(self, service: ServiceDescriptor, servicer: object) -> Around:
         """Return a servicer that counts its calls."""
-        return Counted(self, service, servicer)
+        return Around(service, servicer, self._wrap)
+
+    def _wrap(self, method: MethodDescriptor, serve: Any) -> Any:
+        kind = _KINDS[method.client_streaming, method.server_streaming]
+        call = (method.containing_service.full_name, method.name, kind)
+
+        async def answer(request: Any, context: Any) -> Any:
+            self.started[call] += 1
+            try:
+                answer = await serve(request, context)
+            except BaseException as error:
+                self.ended(call, error)
+                raise
+            self.ended(call, None)
+            return answer
+
+        async def stream(request: Any, context: Any) -> Any:
+            self.started[call] += 1
+            try:
+                async for each in serve(request, context):
+                    yield each
+            except BaseException as error:
+                self.ended(call, error)
+                raise
+            self.ended(call, None)
+
+        return stream if method.server_streaming else answer
 
     def ended(self, call: Call, error: BaseException | None) -> None:
         """Count a call that ended."""
@@ -45,39 +72,3 @@ class Tally:
             found = status_of(error)
             name = _NAMES[CODES["INTERNAL"] if found is None else found[0]]
         self.handled[*call, name] += 1
-
-
-class Counted:
-    """Has the methods of a service, each of which calls that of a servicer."""
-
-    def __init__(self, tally: Tally, service: ServiceDescriptor, servicer: object) -> None:
-        for method in service.methods:
-            kind = _KINDS[method.client_streaming, method.server_streaming]
-            call = (service.full_name, method.name, kind)
-            setattr(self, method.name, _counted(tally, method, call, servicer))
-
-
-def _counted(tally: Tally, method: MethodDescriptor, call: Call, servicer: object) -> Any:
-    serve = getattr(servicer, method.name)
-
-    async def answer(request: Any, context: Any) -> Any:
-        tally.started[call] += 1
-        try:
-            answer = await serve(request, context)
-        except BaseException as error:
-            tally.ended(call, error)
-            raise
-        tally.ended(call, None)
-        return answer
-
-    async def stream(request: Any, context: Any) -> Any:
-        tally.started[call] += 1
-        try:
-            async for each in serve(request, context):
-                yield each
-        except BaseException as error:
-            tally.ended(call, error)
-            raise
-        tally.ended(call, None)
-
-    return stream if method.server_streaming else answer

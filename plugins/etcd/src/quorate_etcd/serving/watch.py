@@ -28,7 +28,7 @@ class Watch:
     async def Watch(  # noqa: D102 - named as in its service
         self, requests: AsyncIterator[rpc.WatchRequest], context: CallContext
     ) -> AsyncIterator[rpc.WatchResponse]:
-        stream = self._watches.stream()
+        stream = self._watches.stream(context.peer())
         reading = asyncio.create_task(self._read(stream, requests))
         try:
             async for response in stream.responses():
@@ -63,6 +63,7 @@ class Watch:
             number, numbers = numbers, numbers + 1
         watcher = Watcher(stream, number, request)
         reason = self._refusal(stream, watcher) or await self._denial(request)
+        reason = reason or self._watches.refusal(stream)
         if reason is not None:
             refused = rpc.WatchResponse(
                 header=self._store.header(self._watches.follower.revision),
@@ -72,11 +73,6 @@ class Watch:
                 cancel_reason=reason,
             )
             stream.send(refused)
-        elif len(self._watches) >= self._store.config.watches:
-            raise Rejected(
-                "RESOURCE_EXHAUSTED",
-                f"this node has {self._store.config.watches:,} watches (watches of [plugins.etcd])",
-            )
         else:
             await self._watches.add(watcher)
         return numbers

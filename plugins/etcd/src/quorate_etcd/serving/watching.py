@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Final
 
-from quorate_etcd import metrics
+from quorate.plugin import Rejected
+
+from quorate_etcd import errors, metrics
 from quorate_etcd.serving.following import Follower, Transaction
 from quorate_etcd.serving.index import Index
 from quorate_etcd.serving.store import Store
@@ -46,6 +49,8 @@ class Watches:
         self._behind: Final[dict[Watcher, None]] = {}
         self._wake: Final = asyncio.Event()
         self._count = 0
+        #: The number of watches of each client's connection.
+        self._of_connections: Final = Counter[str]()
         self.follower: Final = Follower(store, self._happened, self._lost)
 
     def __len__(self) -> int:
@@ -59,19 +64,43 @@ class Watches:
             tasks.create_task(self._note_progress())
             tasks.create_task(self._observe())
 
-    def stream(self) -> Stream:
-        """Return a new stream."""
+    def stream(self, connection: str = "") -> Stream:
+        """Return a new stream of a connection; those of this node itself have none."""
         config = self._store.config
-        return Stream(config.watch_buffer_bytes, config.request_bytes + (512 << 10), self._wake.set)
+        fragment_bytes = config.request_bytes + (512 << 10)
+        return Stream(config.watch_buffer_bytes, fragment_bytes, self._wake.set, connection)
+
+    def refusal(self, stream: Stream) -> str | None:
+        """Return the reason to refuse a further watch of a stream; None: there is room for it."""
+        config, connection = self._store.config, stream.connection
+        if connection and self._of_connections[connection] >= config.connection_watches:
+            reason = (
+                f"{errors.PREFIX}the connection has {config.connection_watches:,} watches "
+                "(connection_watches of [plugins.etcd]): watch ranges, or open another one"
+            )
+        elif self._count >= config.watches:
+            reason = (
+                f"{errors.PREFIX}this node has {config.watches:,} watches (watches of "
+                "[plugins.etcd]): connect to another one"
+            )
+        else:
+            return None
+        self._store.node.count(metrics.WATCHES_REFUSED.name, store=self._store.name)
+        return reason
 
     async def add(self, watcher: Watcher) -> None:
         """Answer the creation of a watch, and begin it."""
-        revision = (await self._store.stand()).revision
-        await self.follower.reached(revision)
-        now = self.follower.revision
         stream = watcher.stream
+        # It counts while it waits.
         stream.watchers[watcher.number] = watcher
         self._count += 1
+        self._of_connections[stream.connection] += 1
+        try:
+            await self.follower.reached(await self._revision())
+        except BaseException:
+            self.remove(watcher)
+            raise
+        now = self.follower.revision
         stream.send(
             rpc.WatchResponse(header=self._store.header(now), watch_id=watcher.number, created=True)
         )
@@ -82,11 +111,24 @@ class Watches:
         else:
             self._fall_behind(watcher, watcher.next)
 
+    async def _revision(self) -> int:
+        """Return the revision of the store; without a leader it waits for one, as streams do."""
+        while True:
+            try:
+                return (await self._store.stand()).revision
+            except Rejected as refusal:
+                if refusal.message != errors.TIMED_OUT.text:
+                    raise
+
     def remove(self, watcher: Watcher) -> None:
         """End a watch."""
         if watcher.stream.watchers.pop(watcher.number, None) is None:
             return
         self._count -= 1
+        connection = watcher.stream.connection
+        self._of_connections[connection] -= 1
+        if not self._of_connections[connection]:
+            del self._of_connections[connection]
         self._behind.pop(watcher, None)
         if watcher.following:
             self._index.remove(watcher)
