@@ -69,9 +69,9 @@ class Etcd:
         )
         self._writer = next(self._writers)
         for request in self._batches(BATCH):
-            await self._kv.Txn(request, timeout=10)
+            await self._kv.Txn(request, timeout=30)
         for request in _session_batches() if self._has_sessions else ():
-            await self._kv.Txn(request, timeout=10)
+            await self._kv.Txn(request, timeout=30)
 
     async def disconnect(self) -> None:
         """End the connections."""
@@ -137,7 +137,7 @@ class Etcd:
         """Let a transaction be carried out only if its keys were created when they were."""
         for operation in request.success:
             key = operation.request_put.key
-            found = await self._kv.Range(rpc.RangeRequest(key=key), timeout=10)
+            found = await self._kv.Range(rpc.RangeRequest(key=key), timeout=30)
             created = found.kvs[0].create_revision
             request.compare.add(target=rpc.Compare.CREATE, key=key, create_revision=created)
         return request
