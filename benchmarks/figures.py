@@ -36,6 +36,11 @@ def resident_each_mb(pids: Iterable[int]) -> tuple[float, ...]:
     return tuple(_kb(pid, "VmRSS") / 1024 for pid in pids)
 
 
+def own_each_mb(pids: Iterable[int]) -> tuple[float, ...]:
+    """Return what each of these processes holds in memory that is no page of a file."""
+    return tuple(_kb(pid, "RssAnon") / 1024 for pid in pids)
+
+
 def largest_mb(pids: Iterable[int]) -> float:
     """Return the most that one of these processes has held in memory since it was started."""
     return max(_kb(pid, "VmHWM") for pid in pids) / 1024

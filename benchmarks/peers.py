@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import gc
 import json
 import os
 import platform
 import random
 import signal
-import statistics
 import sys
-import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing
 from dataclasses import asdict, dataclass
@@ -37,13 +34,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from systems.etcd import Etcd
+from systems.etcd_nodes import StockNodes
+from systems.measuring import WARM_UP_S, Figures, measure, middle, warm_up
 from systems.ours import EncryptedQuorate, GrpcioQuorate, Quorate
 from systems.outage import Outage, kill_leader
-from systems.system import MissingError, System, server_cpu_s
+from systems.system import MissingError, System
 from systems.zookeeper import ZooKeeper
 
 SYSTEMS: Final[dict[str, Callable[[Path, Collection[str]], System]]] = {
-    "etcd": Etcd,
+    "etcd": lambda directory, kinds: Etcd(StockNodes(directory), kinds),
     "zookeeper": ZooKeeper,
     "quorate": Quorate,
     "quorate-tls": EncryptedQuorate,
@@ -54,12 +53,6 @@ ENCRYPTED: Final = EncryptedQuorate.name
 FORMER: Final = GrpcioQuorate.name
 #: The share of a core from which on the process that asks is taken to be the limit.
 BUSY: Final = 0.9
-#: A system is warm when its best rate rose by no more than this in so many windows.
-RISES: Final = 1.03
-CALM_WINDOWS: Final = 3
-WINDOW_S: Final = 1.0
-#: The longest time that a system is warmed up for one measurement.
-WARM_UP_S: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,65 +99,8 @@ OUTAGE: Final = "outage"
 KINDS: Final = (*dict.fromkeys(each.kind for each in MEASUREMENTS), OUTAGE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What one measurement gave."""
-
-    #: Pairs written or read.
-    per_s: float
-    p50_ms: float
-    p99_ms: float
-    #: Processor time of the three servers, and of the process that asks, for one pair.
-    server_us: float
-    asker_us: float
-    #: The share of one core that the process took that asks; near 1, it is the limit.
-    asker_share: float
-    failures: int
-
-
 #: By system, by measurement, one a round.
 Found = dict[str, dict[str, list[Figures]]]
-
-
-async def measure(system: System, each: Measurement, seconds: float) -> Figures | None:
-    """Measure once; None when the system has no such operation."""
-    load = system.load(each.kind)
-    if load is None:
-        return None
-    await load.run(each.in_flight, seconds / 4)
-    gc.collect()
-    pids = system.pids()
-    servers, asker = server_cpu_s(pids), time.process_time()
-    took = await load.run(each.in_flight, seconds)
-    asker = took.askers_s or time.process_time() - asker
-    servers = server_cpu_s(pids) - servers
-    if len(took.latencies_s) < 2:
-        raise RuntimeError(f"{system.name} answered no {each.name}; {took.failures} failed")
-    pairs = len(took.latencies_s) * load.pairs
-    cut = statistics.quantiles(took.latencies_s, n=100)
-    return Figures(
-        per_s=pairs / took.seconds,
-        p50_ms=cut[49] * 1e3,
-        p99_ms=cut[98] * 1e3,
-        server_us=servers / pairs * 1e6,
-        asker_us=asker / pairs * 1e6,
-        asker_share=0.0 if took.askers_s else asker / took.seconds,
-        failures=took.failures,
-    )
-
-
-async def warm_up(system: System, each: Measurement) -> bool:
-    """Repeat a load until its rate no longer rises; False: it still rose at the bound."""
-    load = system.load(each.kind)
-    if load is None:
-        return True
-    best, calm, end = 0.0, 0, time.monotonic() + WARM_UP_S
-    while calm < CALM_WINDOWS and time.monotonic() < end:
-        took = await load.run(each.in_flight, WINDOW_S)
-        rate = len(took.latencies_s) / took.seconds
-        calm = 0 if rate > best * RISES else calm + 1
-        best = max(best, rate)
-    return calm >= CALM_WINDOWS
 
 
 class Run:
@@ -223,12 +159,12 @@ class Run:
     async def _warm(self, system: System) -> None:
         for each in self._measurements:
             self._step(f"{system.name} is warmed up: {each.name}", done=1)
-            if not await warm_up(system, each):
+            if not await warm_up(system, each.kind, each.in_flight):
                 self.rising.append(f"{system.name}: {each.name}")
 
     async def _one(self, system: System, each: Measurement) -> None:
         self._step(f"{system.name}: {each.name}", done=1)
-        figures = await measure(system, each, self._options.seconds)
+        figures = await measure(system, each.kind, each.in_flight, self._options.seconds)
         if figures is not None:
             found = self.found.setdefault(system.name, {})
             found.setdefault(each.name, []).append(figures)
@@ -236,21 +172,6 @@ class Run:
     def _step(self, what: str, *, done: int) -> None:
         self._progress.update(self._bar, description=what, advance=done)
         self._progress.refresh()
-
-
-def middle(of: Sequence[Figures]) -> Figures:
-    """Return the medians of the rounds."""
-    columns = {
-        name: statistics.median(values)
-        for name, values in _columns(of).items()
-        if name != "failures"
-    }
-    return Figures(**columns, failures=sum(each.failures for each in of))
-
-
-def _columns(of: Sequence[Figures]) -> dict[str, list[float]]:
-    rows = [asdict(each) for each in of]
-    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def ratio(medians: dict[str, dict[str, Figures]], each: Measurement) -> tuple[float, str] | None:

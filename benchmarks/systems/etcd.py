@@ -1,124 +1,77 @@
-"""Three nodes of etcd."""
+"""The loads of etcd's clients, on whatever serves them."""
 
 from __future__ import annotations
 
-import os
-import signal
+import asyncio
 from collections.abc import Collection
-from contextlib import ExitStack
 from itertools import cycle
-from pathlib import Path
 from typing import Any, Final
 
 import grpc
 import grpc.aio
-from quorate.testing.ports import HeldPort
-from quorate.testing.program import Program
-from quorate.testing.waiting import until
+from quorate.plugin import Stub
+from quorate_etcd.wire import rpc_pb2 as rpc
 
 from systems.askers import askers
 from systems.closed_loop import calls, channel, closed_loop
-from systems.etcd_messages import KV, MAINTENANCE, MESSAGES
+from systems.etcd_nodes import Nodes
 from systems.system import (
     ATTEMPT_S,
     KEYS,
-    NODES,
     OF_SESSIONS,
     READS_A_CALL,
     SESSION_BYTES,
     SESSIONS,
     AttemptFailedError,
     Load,
-    MissingError,
     Took,
     values,
 )
-from tests.support.etcd import newest
 
+_KV: Final = rpc.DESCRIPTOR.services_by_name["KV"]
 #: The most operations that its default settings allow in a transaction.
 BATCH: Final = 128
-#: Of a comparison: with the revision that a key was created at.
-_CREATED: Final = 1
+#: Operations of a small transaction.
+SMALL: Final = 4
 
 
 class Etcd:
-    """It runs with its default settings: 100 ms heartbeats, elections after 1,000 ms, fsync on."""
+    """Nodes with etcd's API, and their clients."""
 
-    name = "etcd"
-
-    def __init__(self, directory: Path, kinds: Collection[str]) -> None:
+    def __init__(self, nodes: Nodes, kinds: Collection[str]) -> None:
+        self.nodes: Final = nodes
+        self.name = nodes.name
         self.version = ""
+        self.close: Final = nodes.close
+        self.pids: Final = nodes.pids
+        self.leader: Final = nodes.leader
+        self.kill: Final = nodes.kill
+        self.revive: Final = nodes.revive
         self._has_sessions: Final = not OF_SESSIONS.isdisjoint(kinds)
-        self._directory: Final = directory
-        self._exit: Final = ExitStack()
-        self._programs: Final[dict[str, Program]] = {}
-        self._addresses: Final[dict[str, str]] = {}
-        self._peers: Final[dict[str, str]] = {}
         self._leader = ""
         self._channels: list[grpc.aio.Channel] = []
-        self._calls: dict[str, Any] = {}
+        self._kv: Any = None
         self._writers: Any = None
         self._writer: Any = None
 
     def start(self) -> None:
         """Start the nodes, and wait until they serve."""
-        if newest.program() is None:
-            raise MissingError("there is no etcd here: install Go, or Debian's etcd-server")
-        for name in NODES:
-            client, peer = (self._exit.enter_context(HeldPort()) for _ in range(2))
-            self._addresses[name], self._peers[name] = client.address, f"http://{peer.address}"
-            self._programs[name] = Program(name, self._directory / f"{name}.log")
-            self._exit.callback(self._programs[name].close)
-        for name in NODES:
-            self._run(name)
-        self.leader()
-        until(lambda: all(self._status(name) for name in NODES) or None)
-
-    def close(self) -> None:
-        """End the nodes."""
-        self._exit.close()
-
-    def pids(self) -> list[int]:
-        """Return the processes of the nodes that run."""
-        return [program.pid for program in self._programs.values() if program.runs]
-
-    def leader(self) -> str:
-        """Wait for a leader, and return its name."""
-
-        def find() -> str | None:
-            for name, program in self._programs.items():
-                status = self._status(name) if program.runs else None
-                if status and status.leader == status.header.member_id:
-                    self.version = status.version
-                    return name
-            return None
-
-        return until(find)
-
-    def kill(self, node: str) -> None:
-        """Kill a node as `kill -9` does."""
-        self._programs[node].end(signal.SIGKILL)
-
-    def revive(self, node: str) -> None:
-        """Start a node again, and wait until it serves."""
-        self._run(node)
-        until(lambda: self._status(node))
+        self.nodes.start()
+        self.version = self.nodes.version
 
     async def connect(self) -> None:
         """Connect to the leader, and to all nodes for `write`."""
-        leader = self._addresses[self.leader()]
+        leader = self.nodes.addresses[await asyncio.to_thread(self.leader)]
         self._leader = leader
-        led = self._channel(leader)
-        for method in ("Put", "Range", "Txn"):
-            self._calls[method] = _method(led, KV, method)
+        self._kv = Stub(self._channel(leader), _KV)
         self._writers = cycle(
-            [_method(self._channel(address), KV, "Put") for address in self._addresses.values()]
+            [Stub(self._channel(address), _KV) for address in self.nodes.addresses.values()]
         )
         self._writer = next(self._writers)
-        for request in self._batches():
-            await self._calls["Txn"](request, timeout=10)
+        for request in self._batches(BATCH):
+            await self._kv.Txn(request, timeout=30)
         for request in _session_batches() if self._has_sessions else ():
-            await self._calls["Txn"](request, timeout=10)
+            await self._kv.Txn(request, timeout=30)
 
     async def disconnect(self) -> None:
         """End the connections."""
@@ -130,57 +83,35 @@ class Etcd:
         """Return a load of a kind, or None."""
         match kind:
             case "write":
-                return calls(self._calls["Put"], self._puts())
+                return calls(self._kv.Put, self._puts())
             case "batch":
-                return calls(self._calls["Txn"], self._batches(), pairs=BATCH)
+                return calls(self._kv.Txn, self._batches(BATCH), pairs=BATCH)
+            case "small":
+                return calls(self._kv.Txn, self._batches(SMALL))
             case "read":
-                requests = [MESSAGES["RangeRequest"](key=_key(at)) for at in range(KEYS)]
-                return calls(self._calls["Range"], requests)
+                requests = [rpc.RangeRequest(key=_key(at)) for at in range(KEYS)]
+                return calls(self._kv.Range, requests)
             case "writes of many":
-                return askers(self._leader, f"{KV}Put", self._puts())
+                return askers(self._leader, "/etcdserverpb.KV/Put", self._puts())
             case "reads of many":
-                requests = [MESSAGES["RangeRequest"](key=_key(at)) for at in range(KEYS)]
-                return askers(self._leader, f"{KV}Range", requests)
+                requests = [rpc.RangeRequest(key=_key(at)) for at in range(KEYS)]
+                return askers(self._leader, "/etcdserverpb.KV/Range", requests)
             case "reads":
-                return calls(self._calls["Txn"], _ranges(), pairs=READS_A_CALL)
+                return calls(self._kv.Txn, _ranges(), pairs=READS_A_CALL)
             case "sessions":
-                return calls(self._calls["Txn"], _session_batches(), pairs=BATCH)
+                return calls(self._kv.Txn, _session_batches(), pairs=BATCH)
             case "conditional":
                 return self._conditional()
         return None
 
     async def write(self) -> None:
         """Write one value through some node."""
-        put = MESSAGES["PutRequest"](key=_key(0), value=values(1)[0])
+        put = rpc.PutRequest(key=_key(0), value=values(1)[0])
         try:
-            await self._writer(put, timeout=ATTEMPT_S)
+            await self._writer.Put(put, timeout=ATTEMPT_S)
         except grpc.RpcError as error:
             self._writer = next(self._writers)
             raise AttemptFailedError from error
-
-    def _run(self, name: str) -> None:
-        client, peer = f"http://{self._addresses[name]}", self._peers[name]
-        members = ",".join(f"{each}={url}" for each, url in self._peers.items())
-        self._programs[name].start(
-            [
-                str(newest.program()),
-                *("--name", name),
-                *("--data-dir", str(self._directory / name)),
-                *("--listen-client-urls", client, "--advertise-client-urls", client),
-                *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-                *("--initial-cluster", members, "--initial-cluster-token", "peers"),
-                *("--log-level", "error"),
-            ],
-            {**os.environ},
-        )
-
-    def _status(self, name: str) -> Any:
-        with grpc.insecure_channel(self._addresses[name]) as asked:
-            try:
-                told = _method(asked, MAINTENANCE, "Status")(MESSAGES["StatusRequest"](), timeout=1)
-            except grpc.RpcError:
-                return None
-        return told if told.leader else None
 
     def _channel(self, address: str) -> grpc.aio.Channel:
         self._channels.append(channel(address))
@@ -188,10 +119,10 @@ class Etcd:
 
     def _conditional(self) -> Load:
         """Put each session only if it was created when it was, as a transaction of comparisons."""
-        requests: list[Any] = []
+        requests: list[rpc.TxnRequest] = []
 
         async def put(number: int) -> None:
-            done = await self._calls["Txn"](requests[number % len(requests)], timeout=30)
+            done = await self._kv.Txn(requests[number % len(requests)], timeout=30)
             if not done.succeeded:
                 raise RuntimeError("a session was created anew, which nobody did")
 
@@ -202,59 +133,49 @@ class Etcd:
 
         return Load(run=run, pairs=BATCH)
 
-    async def _compared(self, request: Any) -> Any:
+    async def _compared(self, request: rpc.TxnRequest) -> rpc.TxnRequest:
         """Let a transaction be carried out only if its keys were created when they were."""
         for operation in request.success:
             key = operation.request_put.key
-            found = await self._calls["Range"](MESSAGES["RangeRequest"](key=key), timeout=10)
+            found = await self._kv.Range(rpc.RangeRequest(key=key), timeout=30)
             created = found.kvs[0].create_revision
-            request.compare.add(target=_CREATED, key=key, create_revision=created)
+            request.compare.add(target=rpc.Compare.CREATE, key=key, create_revision=created)
         return request
 
-    def _puts(self) -> list[Any]:
-        put = MESSAGES["PutRequest"]
-        return [put(key=_key(at), value=value) for at, value in enumerate(values(KEYS))]
+    def _puts(self) -> list[rpc.PutRequest]:
+        return [rpc.PutRequest(key=_key(at), value=value) for at, value in enumerate(values(KEYS))]
 
-    def _batches(self) -> list[Any]:
-        puts = self._puts()
-        operation, request = MESSAGES["RequestOp"], MESSAGES["TxnRequest"]
+    def _batches(self, size: int) -> list[rpc.TxnRequest]:
+        puts = [rpc.RequestOp(request_put=put) for put in self._puts()]
         return [
-            request(success=[operation(request_put=put) for put in puts[first : first + BATCH]])
-            for first in range(0, KEYS - BATCH + 1, BATCH)
+            rpc.TxnRequest(success=puts[first : first + size])
+            for first in range(0, KEYS - size + 1, size)
         ]
 
 
-def _session_batches() -> list[Any]:
-    put, operation = MESSAGES["PutRequest"], MESSAGES["RequestOp"]
+def _session_batches() -> list[rpc.TxnRequest]:
     puts = [
-        operation(request_put=put(key=b"sessions/acme/client-%06d" % at, value=value))
+        rpc.RequestOp(
+            request_put=rpc.PutRequest(key=b"sessions/acme/client-%06d" % at, value=value)
+        )
         for at, value in enumerate(values(SESSIONS, SESSION_BYTES))
     ]
     return [
-        MESSAGES["TxnRequest"](success=puts[first : first + BATCH])
+        rpc.TxnRequest(success=puts[first : first + BATCH])
         for first in range(0, SESSIONS - BATCH + 1, BATCH)
     ]
 
 
-def _ranges() -> list[Any]:
-    operation, one = MESSAGES["RequestOp"], MESSAGES["RangeRequest"]
+def _ranges() -> list[rpc.TxnRequest]:
     return [
-        MESSAGES["TxnRequest"](
+        rpc.TxnRequest(
             success=[
-                operation(request_range=one(key=_key(at)))
+                rpc.RequestOp(request_range=rpc.RangeRequest(key=_key(at)))
                 for at in range(first, first + READS_A_CALL)
             ]
         )
         for first in range(0, KEYS, READS_A_CALL)
     ]
-
-
-def _method(at: Any, service: str, method: str) -> Any:
-    return at.unary_unary(
-        service + method,
-        request_serializer=lambda message: message.SerializeToString(),
-        response_deserializer=MESSAGES[f"{method}Response"].FromString,
-    )
 
 
 def _key(number: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -25,11 +25,11 @@ class Ours(NamedTuple):
 
 
 @contextmanager
-def started(directory: Path, nodes: int = 1) -> Iterator[Ours]:
+def started(
+    directory: Path, nodes: int = 1, timing: Mapping[str, object] = QUICK_ELECTIONS
+) -> Iterator[Ours]:
     """Start nodes, and end them with the block."""
-    cluster = Cluster(
-        directory, nodes, plugins=["etcd"], settings={"timing": QUICK_ELECTIONS}, tls=False
-    )
+    cluster = Cluster(directory, nodes, plugins=["etcd"], settings={"timing": timing}, tls=False)
     ports = {}
     for name, node in cluster.nodes.items():
         [ports[name]] = free_ports(0)

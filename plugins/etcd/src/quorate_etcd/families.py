@@ -4,6 +4,7 @@ The rows of a store lie in one shard: its writes are one line of transactions. E
 the packed name of its store, which is the shard key.
 """
 
+from functools import lru_cache
 from typing import Final
 
 from quorate.plugin import ColumnFamily, keys
@@ -31,6 +32,7 @@ LIVENESS: Final = "etcd.liveness"
 COMPACTION: Final = "etcd.compaction"
 
 
+@lru_cache(maxsize=64)
 def store_key(store: str) -> bytes:
     """Return the prefix of the keys of a store, which is also its row's key and its shard key."""
     return keys.pack(store)

@@ -119,6 +119,19 @@ async def test_a_transaction_is_one_response(played: Any, client: Client) -> Non
     assert all(each.kv.value == large for each in response.events)
 
 
+async def test_a_large_value_that_no_watch_sees_disturbs_none(
+    played: Any, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watcher = await client.watch(b"a")
+    lost: list[None] = []
+    monkeypatch.setattr(client.watches.follower, "_lost", lambda: lost.append(None))
+    await played.put(b"b", b"x" * 5_000)
+    await played.put(b"a", b"1")
+    await client.read()
+    assert told(await client.read()) == [(PUT, b"a", 3, b"")]
+    assert (watcher.following, lost) == (True, [])
+
+
 async def test_fragments(played: Any) -> None:
     async with running(type(played)(played.node, request_bytes=1_024)) as watches:
         client = Client(watches)

@@ -199,11 +199,12 @@ class Watches:
         told: dict[Watcher, list[mvcc.Event]] = {}
         lacking: set[Watcher] = set()
         for change in transaction.changes:
+            watchers = [each for each in self._index.matching(change.key) if each.next <= revision]
+            if not watchers:
+                continue
             event = _event(revision, change, found)
             with_previous: mvcc.Event | None = None
-            for watcher in self._index.matching(change.key):
-                if revision < watcher.next:
-                    continue
+            for watcher in watchers:
                 if event is None:
                     lacking.add(watcher)
                 elif watcher.wants(event):
@@ -211,6 +212,8 @@ class Watches:
                         with_previous = _with_previous(event, change, found)
                     shown = with_previous if watcher.previous else event
                     told.setdefault(watcher, []).append(shown or event)
+        if not told and not lacking:
+            return
         header = self._store.header(revision)
         for watcher, events in told.items():
             if watcher in lacking or watcher.stream.full:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from quorate_etcd import errors
 from quorate_etcd.store.view import Span
@@ -11,15 +11,14 @@ from quorate_etcd.store.writing import MOST_KEY_BYTES
 from quorate_etcd.wire import rpc_pb2 as rpc
 
 _Request = rpc.RangeRequest
+_ORDERS: Final = frozenset(_Request.SortOrder.values())
+_TARGETS: Final = frozenset(_Request.SortTarget.values())
 
 
 def check_range(request: rpc.RangeRequest) -> None:
     """Refuse a range without a key, or in an unknown order."""
     _check_key(request.key)
-    if (
-        request.sort_order not in _Request.SortOrder.values()
-        or request.sort_target not in _Request.SortTarget.values()
-    ):
+    if request.sort_order not in _ORDERS or request.sort_target not in _TARGETS:
         errors.INVALID_SORT.refuse()
 
 

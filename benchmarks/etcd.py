@@ -1,0 +1,379 @@
+"""etcd's clients on three nodes of etcd and on three of Quorate, both in one run.
+
+Both sync their logs before they answer, and are asked by one process with the same client, at their
+leaders. Puts, ranges and transactions are repeated, once both are warm, in turns, and the medians
+of the rounds count. Then one key is put under many watches, leases are granted and renewed for
+longer than they live, and very many keys are put; at last leaders are killed.
+
+`cpu_us` is the processor time of all three servers for one operation: a put, a range, a
+transaction, an event of a watch, a renewal, a key. `asker` is the share of a core of the process
+that asks; near 1, it is the limit. `memory_mb` is what the servers have resident, and `own_mb` that
+without the pages of files.
+
+python benchmarks/etcd.py [--only put,range,txn,watches,leases,keys,outage] [--seconds 3]
+    [--rounds 3] [--watches 1000] [--leases 10000] [--keys 1000000] [--directory DIR] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from figures import names, own_each_mb, percentiles, report, resident_each_mb, run, slices, tell
+from quorate.plugin import Stub
+from quorate_etcd.wire import rpc_pb2 as rpc
+from systems.closed_loop import channel
+from systems.etcd import BATCH, Etcd
+from systems.etcd_nodes import DoorNodes, Nodes, StockNodes
+from systems.measuring import Figures, measure, middle, warm_up
+from systems.outage import kill_leader
+from systems.system import MissingError, server_cpu_s, values
+
+#: Loads that are repeated: the kind, and how many are in flight.
+REPEATED: Final = {
+    "put": ("write", (1, 10, 100)),
+    "range": ("read", (1, 10, 100)),
+    "txn": ("small", (1, 10, 100)),
+}
+LOADS: Final = (*REPEATED, "watches", "leases", "keys", "outage")
+#: Clients that share watches and leases, each with one stream.
+CLIENTS: Final = 10
+#: Puts under the watches.
+PUTS: Final = 50
+#: How long leases live, how often they are renewed, and for how long.
+TTL_S: Final = 60
+RENEWED_S: Final = 20.0
+RENEWALS: Final = 3
+#: Leases that a client grants at a time.
+GRANTED: Final = 20
+KEY_BYTES: Final = 256
+#: Transactions that put keys, in flight.
+IN_FLIGHT: Final = 4
+OURS: Final = DoorNodes.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """What was measured of one of both."""
+
+    load: str
+    system: str
+    per_s: float
+    #: Ours divided by etcd's.
+    ratio: float = 0.0
+    p50_ms: float = 0.0
+    p99_ms: float = 0.0
+    cpu_us: float
+    asker: float
+    failures: int = 0
+    #: Of the servers: what is resident, and that without the pages of files.
+    memory_mb: tuple[float, ...]
+    own_mb: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outages:
+    """For how long a writer was not served when leaders were killed."""
+
+    system: str
+    trials: int
+    median_s: float
+    longest_s: float
+
+
+class Meter:
+    """Measures the processor time of the servers and of this process from here on."""
+
+    def __init__(self, system: Etcd) -> None:
+        self._system: Final = system
+        self._began_s: Final = time.perf_counter()
+        self._servers_s: Final = server_cpu_s(system.pids())
+        self._asker_s: Final = time.process_time()
+
+    def row(self, load: str, done: int, took: Sequence[float]) -> Row:
+        """Return what was measured of so many operations."""
+        passed_s = time.perf_counter() - self._began_s
+        pids = self._system.pids()
+        servers_s = server_cpu_s(pids) - self._servers_s
+        p50_ms, p99_ms = percentiles([*took, *took])
+        return Row(
+            load=load,
+            system=self._system.name,
+            per_s=done / passed_s,
+            p50_ms=p50_ms,
+            p99_ms=p99_ms,
+            cpu_us=servers_s / done * 1e6,
+            asker=(time.process_time() - self._asker_s) / passed_s,
+            memory_mb=resident_each_mb(pids),
+            own_mb=own_each_mb(pids),
+        )
+
+
+def repeated(load: str, system: Etcd, rounds: Sequence[Figures]) -> Row:
+    """Return the medians of a repeated load."""
+    found, pids = middle(rounds), system.pids()
+    return Row(
+        load=load,
+        system=system.name,
+        per_s=found.per_s,
+        p50_ms=found.p50_ms,
+        p99_ms=found.p99_ms,
+        cpu_us=found.server_us,
+        asker=found.asker_share,
+        failures=found.failures,
+        memory_mb=resident_each_mb(pids),
+        own_mb=own_each_mb(pids),
+    )
+
+
+async def repeat(systems: Sequence[Etcd], options: argparse.Namespace) -> list[Row]:
+    """Measure the repeated loads, the systems in turns."""
+    rows: list[Row] = []
+    for name, (kind, depths) in REPEATED.items():
+        for in_flight in depths if name in options.only else ():
+            load = f"{name} x{in_flight}"
+            tell(f"{load}; the load of the machine is {os.getloadavg()[0]:.1f}")
+            rounds: dict[str, list[Figures]] = {each.name: [] for each in systems}
+            for each in systems:
+                await warm_up(each, kind, in_flight)
+            for number in range(options.rounds):
+                for each in systems if number % 2 == 0 else systems[::-1]:
+                    figures = await measure(each, kind, in_flight, options.seconds)
+                    rounds[each.name] += [] if figures is None else [figures]
+            rows += [repeated(load, each, rounds[each.name]) for each in systems]
+            tell("\n".join(map(str, rows[-len(systems) :])))
+    return rows
+
+
+class Clients:
+    """Connections to the nodes in turn, each with the stub of a service."""
+
+    def __init__(self, system: Etcd, service: str, count: int) -> None:
+        addresses = [*system.nodes.addresses.values()]
+        self._channels: Final = [
+            channel(addresses[number % len(addresses)]) for number in range(count)
+        ]
+        described = rpc.DESCRIPTOR.services_by_name[service]
+        self.stubs: Final[list[Any]] = [Stub(each, described) for each in self._channels]
+
+    async def __aenter__(self) -> list[Any]:
+        return self.stubs
+
+    async def __aexit__(self, *error: object) -> None:
+        for each in self._channels:
+            await each.close(None)
+
+
+async def watches(system: Etcd, many: int) -> Row:
+    """Put a key under watches; the latency is that from the put until all of them know."""
+    async with Clients(system, "Watch", CLIENTS) as stubs, Clients(system, "KV", 1) as [kv]:
+        streams = [each.Watch() for each in stubs]
+        create = rpc.WatchRequest(create_request=rpc.WatchCreateRequest(key=b"watched"))
+        for stream in streams:
+            for _ in range(many // CLIENTS):
+                await stream.write(create)
+        await asyncio.gather(*(_taken(each, many // CLIENTS, 0) for each in streams))
+        took: list[float] = []
+        meter = Meter(system)
+        for number in range(PUTS):
+            began_s = time.perf_counter()
+            put = kv.Put(rpc.PutRequest(key=b"watched", value=b"%0128d" % number))
+            await asyncio.gather(put, *(_taken(each, 0, many // CLIENTS) for each in streams))
+            took.append(time.perf_counter() - began_s)
+        row = meter.row(f"{many:,} watches", PUTS * many, took)
+        for stream in streams:
+            stream.cancel()
+    return row
+
+
+async def _taken(stream: Any, created: int, events: int) -> None:
+    """Take responses until so many watches are created, and so many events have come."""
+    while created > 0 or events > 0:
+        response: rpc.WatchResponse = await stream.read()
+        created -= response.created
+        events -= len(response.events)
+
+
+async def leases(system: Etcd, many: int) -> Row:
+    """Grant leases, and renew them for longer than they live; the latency is that of a renewal."""
+    async with Clients(system, "Lease", CLIENTS) as stubs:
+        granted = await asyncio.gather(
+            *(_granted(stub, many // CLIENTS) for stub in stubs),
+        )
+        meter = Meter(system)
+        took = await asyncio.gather(
+            *(_renewed(stub, leases) for stub, leases in zip(stubs, granted, strict=True))
+        )
+        renewals = [each for some in took for each in some]
+        row = meter.row(f"{many:,} leases", len(renewals), renewals)
+        left = await _left(stubs[0])
+        if left != many:
+            raise RuntimeError(f"{system.name} has {left:,} of {many:,} leases left")
+        while await _left(stubs[0]):
+            await asyncio.sleep(1)
+    return row
+
+
+async def _left(stub: Any) -> int:
+    return len((await stub.LeaseLeases(rpc.LeaseLeasesRequest())).leases)
+
+
+async def _granted(stub: Any, many: int) -> list[int]:
+    found: list[int] = []
+    for some in slices(range(many), GRANTED):
+        granted = await asyncio.gather(
+            *(stub.LeaseGrant(rpc.LeaseGrantRequest(TTL=TTL_S)) for _ in some)
+        )
+        found += [each.ID for each in granted]
+    return found
+
+
+async def _renewed(stub: Any, leases: Sequence[int]) -> list[float]:
+    """Renew leases, evenly over the interval, and return how long each renewal took."""
+    stream = stub.LeaseKeepAlive()
+    sent: dict[int, float] = {}
+    took: list[float] = []
+
+    async def take() -> None:
+        for _ in range(RENEWALS * len(leases)):
+            answer: rpc.LeaseKeepAliveResponse = await stream.read()
+            if not answer.TTL:
+                raise RuntimeError(f"lease {answer.ID} has expired")
+            took.append(time.perf_counter() - sent[answer.ID])
+
+    taking = asyncio.create_task(take())
+    began_s = time.perf_counter()
+    pace_s = RENEWED_S / len(leases)
+    for number in range(RENEWALS * len(leases)):
+        await asyncio.sleep(began_s + number * pace_s - time.perf_counter())
+        lease = leases[number % len(leases)]
+        sent[lease] = time.perf_counter()
+        await stream.write(rpc.LeaseKeepAliveRequest(ID=lease))
+    await taking
+    stream.cancel()
+    return took
+
+
+async def keys(system: Etcd, many: int) -> Row:
+    """Put keys of 256 bytes, and look at the memory that they take."""
+    [value] = values(1, KEY_BYTES)
+    batches = slices([b"keys/%09d" % number for number in range(many)], BATCH)
+    took: list[float] = []
+    async with Clients(system, "KV", 1) as [kv]:
+        meter = Meter(system)
+        await asyncio.gather(*(_put_all(kv, batches, value, took) for _ in range(IN_FLIGHT)))
+        row = meter.row(f"{many:,} keys", many, took)
+        count = rpc.RangeRequest(key=b"keys/", range_end=b"keys0", count_only=True)
+        counted = (await kv.Range(count, timeout=60)).count
+        if counted != many:
+            raise RuntimeError(f"{system.name} has {counted:,} of {many:,} keys")
+    return row
+
+
+async def _put_all(kv: Any, batches: Iterator[Any], value: bytes, took: list[float]) -> None:
+    for batch in batches:
+        puts = [rpc.RequestOp(request_put=rpc.PutRequest(key=key, value=value)) for key in batch]
+        began_s = time.perf_counter()
+        await kv.Txn(rpc.TxnRequest(success=puts), timeout=30)
+        took.append(time.perf_counter() - began_s)
+
+
+async def outages(systems: Sequence[Etcd], trials: int) -> list[Outages]:
+    """Kill the leaders beneath a writer."""
+    found: list[Outages] = []
+    for system in systems:
+        took = sorted([(await kill_leader(system)).outage_s for _ in range(trials)])
+        found.append(
+            Outages(
+                system=system.name,
+                trials=trials,
+                median_s=took[trials // 2],
+                longest_s=took[-1],
+            )
+        )
+    return found
+
+
+async def compare(
+    systems: Sequence[Etcd], options: argparse.Namespace
+) -> tuple[list[Row], list[Outages]]:
+    """Measure everything that was asked for."""
+    async with AsyncExitStack() as exits:
+        for system in systems:
+            exits.push_async_callback(system.disconnect)
+            await system.connect()
+        rows = await repeat(systems, options)
+        special: list[tuple[Callable[[Etcd, int], Awaitable[Row]], int]] = [
+            (watches, options.watches),
+            (leases, options.leases),
+            (keys, options.keys),
+        ]
+        for load, many in special:
+            for system in systems if load.__name__ in options.only else ():
+                tell(f"{system.name}: {load.__name__}")
+                rows.append(await load(system, many))
+                tell(str(rows[-1]))
+        killed = await outages(systems, options.trials) if "outage" in options.only else []
+    rate = {row.load: row.per_s for row in rows if row.system != OURS}
+    return [
+        replace(row, ratio=row.per_s / rate[row.load])
+        if row.system == OURS and row.load in rate
+        else row
+        for row in rows
+    ], killed
+
+
+@contextmanager
+def started(directory: Path) -> Iterator[list[Etcd]]:
+    """Start the nodes of both, or of ours where there is no etcd."""
+    both: tuple[Nodes, ...] = StockNodes(directory / "etcd"), DoorNodes(directory / "quorate")
+    with ExitStack() as exits:
+        systems: list[Etcd] = []
+        for nodes in both:
+            system = Etcd(nodes, ())
+            exits.enter_context(closing(system))
+            try:
+                system.start()
+            except MissingError as error:
+                tell(str(error))
+                continue
+            tell(f"{system.name} {system.version}")
+            systems.append(system)
+        yield systems
+
+
+def main() -> None:
+    """Measure both, and print what was found."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", type=names, default=list(LOADS), metavar="LOADS")
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each repeated load")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--watches", type=int, default=1_000)
+    parser.add_argument("--leases", type=int, default=10_000)
+    parser.add_argument("--keys", type=int, default=1_000_000)
+    parser.add_argument("--trials", type=int, default=3, help="of the leader's kill")
+    parser.add_argument("--directory", type=Path, default=None, help="on the disk to measure")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if unknown := set(options.only) - set(LOADS):
+        parser.error(f"no such load: {', '.join(sorted(unknown))}; choose among {', '.join(LOADS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    sys.setswitchinterval(0.0003)
+    with TemporaryDirectory(dir=options.directory) as directory, started(Path(directory)) as both:
+        report(*run(compare(both, options)), as_json=options.json)
+
+
+if __name__ == "__main__":
+    main()
