@@ -25,7 +25,7 @@ BLOCK: Final = re.compile(
     re.M,
 )
 _OPTION: Final = re.compile(r"^:(?P<name>[a-z-]+): ?(?P<value>.*)$", re.M)
-_LANGUAGES: Final = {".py": "python", ".toml": "toml", ".proto": "protobuf"}
+_LANGUAGES: Final = {".py": "python", ".toml": "toml", ".proto": "protobuf", ".yml": "yaml"}
 
 
 def options_of(block: re.Match[str]) -> dict[str, str]:
