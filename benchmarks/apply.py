@@ -34,7 +34,7 @@ from google.protobuf.message_factory import GetMessageClass
 from quorate.apply.entries import LoggedCommand
 from quorate.apply.program import families_of
 from quorate.builtin.kv import plugin as kv
-from quorate.plugin import ColumnFamily, Command, DataRoute, Txn, hookimpl, keys
+from quorate.plugin import ColumnFamily, Command, Txn, hookimpl, keys
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.declarations import Items
 from quorate.plugin.discovery import Plugin
@@ -120,13 +120,16 @@ def catalog() -> Catalog:
     )
     families = [ColumnFamily(name=ROWS, group=group, row=MESSAGES["Item"])]
     commands = [
-        Command(message=MESSAGES[name], group=group, examples=(MESSAGES[name](),), items=items)
-        for name in CASES
+        Command(
+            message=MESSAGES[name],
+            group=group,
+            examples=(MESSAGES[name](),),
+            apply=apply,
+            items=items,
+        )
+        for name, apply in CASES.items()
     ]
-    routes = [DataRoute(message=MESSAGES[name], apply=apply) for name, apply in CASES.items()]
-    vars(module)["quorate_column_families"] = hookimpl(lambda: families)
-    vars(module)["quorate_commands"] = hookimpl(lambda: commands)
-    vars(module)["quorate_data_routes"] = hookimpl(lambda: routes)
+    vars(module)["quorate_declarations"] = hookimpl(lambda: [*families, *commands])
     return build(
         [Plugin(name="benchmarked", distribution="benchmarked", version="0", module=module)]
     )

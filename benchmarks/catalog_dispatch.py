@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from google.protobuf import any_pb2, duration_pb2, empty_pb2, timestamp_pb2, wrappers_pb2
 from google.protobuf.message import Message
-from quorate.plugin import Command, DataRoute, Txn, constant_key, hookimpl
+from quorate.plugin import Command, Txn, constant_key, hookimpl
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 
@@ -47,12 +47,16 @@ def catalog() -> Catalog:
     """Return the catalog of a plugin whose commands are messages that protobuf brings along."""
     module = ModuleType("benchmarked")
     commands = [
-        Command(message=each, group="metadata", examples=(each(),), shard_key=constant_key)
+        Command(
+            message=each,
+            group="metadata",
+            examples=(each(),),
+            apply=apply,
+            shard_key=constant_key,
+        )
         for each in MESSAGES
     ]
-    routes = [DataRoute(message=each, apply=apply) for each in MESSAGES]
-    vars(module)["quorate_commands"] = hookimpl(lambda: commands)
-    vars(module)["quorate_data_routes"] = hookimpl(lambda: routes)
+    vars(module)["quorate_declarations"] = hookimpl(lambda: commands)
     return build(
         [Plugin(name="benchmarked", distribution="benchmarked", version="0", module=module)]
     )

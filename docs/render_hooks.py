@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -14,8 +13,6 @@ DOCS: Final = Path(__file__).parent
 PAGE: Final = DOCS / "reference" / "hooks.md"
 EXAMPLE: Final = DOCS.parent / "examples" / "greeting" / "src" / "quorate_greeting" / "plugin.py"
 
-_SECTION: Final = re.compile(r"# (?P<title>\w+): (?P<what>.+)")
-
 
 def render() -> str:
     """Return the sections of the hooks."""
@@ -24,22 +21,15 @@ def render() -> str:
 
 def _reference() -> Iterator[str]:
     source = inspect.getsource(hookspecs)
-    lines = source.splitlines()
     implemented = {node.name for node in _functions(EXAMPLE.read_text())}
-    at = 0
     for hook in _functions(source):
-        for line in lines[at : hook.lineno]:
-            if section := _SECTION.fullmatch(line):
-                what = section["what"]
-                yield f"\n## {section['title']}\n\n{what[0].upper()}{what[1:]}"
-        at = hook.lineno
         yield from _entry(hook, hook.name in implemented)
 
 
 def _entry(hook: ast.FunctionDef, with_example: bool) -> Iterator[str]:
     names = ", ".join(argument.arg for argument in hook.args.args)
     assert hook.returns is not None
-    yield f"\n### `{hook.name}({names})`\n"
+    yield f"\n## `{hook.name}({names})`\n"
     yield "```python"
     yield f"def {hook.name}({ast.unparse(hook.args)}) -> {ast.unparse(hook.returns)}"
     yield "```\n"

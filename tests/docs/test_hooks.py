@@ -11,7 +11,7 @@ from quorate.plugin.declared import hook_names
 from tests.support.pages import page
 
 ROOT = Path(__file__).parents[2]
-HEADING = re.compile(r"^### `(?P<name>\w+)\((?P<arguments>.*)\)`$", re.M)
+HEADING = re.compile(r"^## `(?P<name>\w+)\((?P<arguments>.*)\)`$", re.M)
 
 
 def test_every_hook_has_a_heading_with_its_arguments() -> None:
@@ -23,10 +23,6 @@ def test_every_hook_has_a_heading_with_its_arguments() -> None:
         name: ", ".join(inspect.signature(getattr(hookspecs, name)).parameters)
         for name in hook_names()
     }
-
-
-def test_there_are_fifteen() -> None:
-    assert len(hook_names()) == 15
 
 
 def test_the_diagram_names_every_hook() -> None:

@@ -20,7 +20,6 @@ from quorate.consensus.messages import Entry, EntryKind
 from quorate.plugin import (
     ColumnFamily,
     Command,
-    DataRoute,
     RaftGroup,
     Rejected,
     Timer,
@@ -41,7 +40,7 @@ SHARD: Final = ShardId("tested", 3)
 Step = Sequence[Any]
 
 
-def _do(txn: Txn, script: StringValue) -> StringValue:
+def _do(txn: Txn, script: Any) -> StringValue:
     """Carry out a script of steps, each [name, arguments...], and answer what was read."""
     answers: list[object] = []
     for name, *arguments in json.loads(script.value):
@@ -112,7 +111,7 @@ _STEPS: Final[dict[str, Callable[..., object]]] = {
 }
 
 
-def _nothing(_: Txn, __: Message) -> None:
+def _nothing(_: Txn, __: Any) -> None:
     return None
 
 
@@ -132,27 +131,21 @@ def catalog() -> Catalog:
             message=message,
             group=where,
             examples=(message(),),
+            apply=apply,
+            reads=("tested.facts",) if apply is _do else (),
             shard_key=constant_key,
             public=True,
             level=level,
         )
-        for message, where, level in (
-            (StringValue, group, 1),
-            (BytesValue, group, 2),
-            (UInt64Value, "metadata", 1),
+        for message, where, level, apply in (
+            (StringValue, group, 1, _do),
+            (BytesValue, group, 2, _nothing),
+            (UInt64Value, "metadata", 1, _nothing),
         )
     ]
-    routes: list[DataRoute[Any]] = [
-        DataRoute(message=StringValue, apply=_do, reads=("tested.facts",)),
-        DataRoute(message=BytesValue, apply=_nothing),
-        DataRoute(message=UInt64Value, apply=_nothing),
-    ]
-    timers = [Timer(name="tested.bell", group=group, due=lambda keys: StringValue())]
-    vars(module)["quorate_raft_groups"] = hookimpl(lambda: [RaftGroup(name=group)])
-    vars(module)["quorate_column_families"] = hookimpl(lambda: families)
-    vars(module)["quorate_commands"] = hookimpl(lambda: commands)
-    vars(module)["quorate_data_routes"] = hookimpl(lambda: routes)
-    vars(module)["quorate_controllers"] = hookimpl(lambda: timers)
+    timer = Timer(name="tested.bell", group=group, due=lambda keys: StringValue())
+    declared = [RaftGroup(name=group), *families, *commands, timer]
+    vars(module)["quorate_declarations"] = hookimpl(lambda: declared)
     return build([Plugin(name="tested", distribution="tested", version="0", module=module)])
 
 

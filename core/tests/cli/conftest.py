@@ -46,46 +46,21 @@ async def keep(node, shard):
     """Keep."""
 
 @hookimpl
-def quorate_config_sections():
-    return [ConfigSection(model=Settings)]
-
-@hookimpl
-def quorate_raft_groups():
-    return [RaftGroup(name="notes")]
-
-@hookimpl
-def quorate_column_families():
-    return [ColumnFamily(name="NAME.rows", group="notes", row=StringValue)]
-
-@hookimpl
-def quorate_commands():
-    return [Command(message=StringValue, group="notes", examples=(StringValue(),),
-                    shard_key=constant_key)]
-
-@hookimpl
-def quorate_data_routes():
-    return [DataRoute(message=StringValue, apply=lambda txn, command: None)]
-
-@hookimpl
-def quorate_queries():
-    return [Query(message=BytesValue, group="notes", run=lambda reader, query: [],
-                  shard_key=constant_key)]
-
-@hookimpl
-def quorate_controllers():
+def quorate_declarations():
     return [
+        ConfigSection(model=Settings),
+        RaftGroup(name="notes"),
+        ColumnFamily(name="NAME.rows", group="notes", row=StringValue),
+        Command(message=StringValue, group="notes", examples=(StringValue(),),
+                apply=lambda txn, command: None, shard_key=constant_key),
+        Query(message=BytesValue, group="notes", run=lambda reader, query: [],
+              shard_key=constant_key),
         Controller(name="NAME.keeping", group="notes", run_once=keep, interval_s=1),
         Timer(name="NAME.expiry", group="notes", due=lambda keys: StringValue()),
+        GrpcService(service=SERVICE, servicer=lambda node: Notes()),
+        CliCommand(name="NAME", help="Look at notes.",
+                   load=lambda: import_module("NAME_commands").command),
     ]
-
-@hookimpl
-def quorate_grpc_services():
-    return [GrpcService(service=SERVICE, servicer=lambda node: Notes())]
-
-@hookimpl
-def quorate_cli_commands():
-    return [CliCommand(name="NAME", help="Look at notes.",
-                       load=lambda: import_module("NAME_commands").command)]
 '''
 
 

@@ -18,25 +18,22 @@ from quorate.plugin import *
 def quorate_comands():
     return []
 @hookimpl
-def quorate_column_families():
+def quorate_declarations():
     return [ColumnFamily(name="other.rows", group="nowhere")]
 """
 PLACELESS = """
 from google.protobuf.wrappers_pb2 import StringValue
 from quorate.plugin import *
+def handle(txn, command):
+    return None
 @hookimpl
-def quorate_raft_groups():
-    return [RaftGroup(name="placeless")]
-@hookimpl
-def quorate_column_families():
-    return [ColumnFamily(name="placeless.totals", group="placeless")]
-@hookimpl
-def quorate_commands():
-    return [Command(message=StringValue, group="placeless", examples=(StringValue(value="k"),),
-                    shard_key=lambda command: command.value.encode())]
-@hookimpl
-def quorate_data_routes():
-    return [DataRoute(message=StringValue, apply=lambda txn, command: None)]
+def quorate_declarations():
+    return [
+        RaftGroup(name="placeless"),
+        ColumnFamily(name="placeless.totals", group="placeless"),
+        Command(message=StringValue, group="placeless", examples=(StringValue(value="k"),),
+                apply=handle, shard_key=lambda command: command.value.encode()),
+    ]
 """
 
 
@@ -215,13 +212,9 @@ def test_check_notes_private_rows_that_stay_when_shards_grow(run: Run, install: 
 
 @pytest.mark.parametrize("kind", ["async def", "def"])
 def test_check_finds_a_handler_that_is_async(run: Run, install: Install, kind: str) -> None:
-    handled = f"""
-{kind} handle(txn, command): ...
-@hookimpl
-def quorate_data_routes():
-    return [DataRoute(message=StringValue, apply=handle)]
-"""
-    install("waiting", PLACELESS.replace("placeless", "waiting") + handled)
+    install(
+        "waiting", PLACELESS.replace("placeless", "waiting").replace("def handle", f"{kind} handle")
+    )
 
     ran = run("plugin", "check", "waiting")
 
@@ -258,7 +251,7 @@ def test_check_for_people_has_a_line_for_each_problem(run: Run, install: Install
 
     assert ran.code == 4
     lines = ran.err.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 2
     assert all(line.startswith("error: misspelt (quorate-misspelt 1.2.3): ") for line in lines)
 
 

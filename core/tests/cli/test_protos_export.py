@@ -24,7 +24,7 @@ pool.Add(FILE)
 ROW = message_factory.GetMessageClass(pool.FindMessageTypeByName("unshipped.v1.Row"))
 
 @hookimpl
-def quorate_column_families():
+def quorate_declarations():
     return [ColumnFamily(name="NAME.rows", group="metadata", row=ROW)]
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import pytest
 from google.protobuf.message import Message as Proto
@@ -15,7 +16,7 @@ from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
 from quorate.control.leader_balance import Leadership, leadership_of, ready_of
 from quorate.control.timers import Timers
-from quorate.plugin import ColumnFamily, Command, DataRoute, ShardRef, Timer, Txn
+from quorate.plugin import ColumnFamily, Command, ShardRef, Timer, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
@@ -67,26 +68,27 @@ def overdue(keys: Sequence[bytes]) -> Proto:
 LIVENESS = Timer(name=TIMER, group="metadata", due=overdue, liveness=True)
 
 
+def _command(message: type[Proto], apply: Callable[[Txn, Any], None]) -> Command[Any]:
+    return Command(
+        message=message,
+        group="metadata",
+        examples=(message(),),
+        apply=apply,
+        shard_key=lambda _: b"",
+    )
+
+
 def catalog() -> Catalog:
     return assemble(
         [
             Declared(
                 plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
-                families=(ColumnFamily(name=ROWS, group="metadata", row=Int64Value),),
-                commands=tuple(
-                    Command(
-                        message=message,
-                        group="metadata",
-                        examples=(message(),),
-                        shard_key=lambda _: b"",
-                    )
-                    for message in (StringValue, ListValue)
+                all=(
+                    ColumnFamily(name=ROWS, group="metadata", row=Int64Value),
+                    _command(StringValue, beat),
+                    _command(ListValue, expire),
+                    LIVENESS,
                 ),
-                routes=(
-                    DataRoute(message=StringValue, apply=beat),
-                    DataRoute(message=ListValue, apply=expire),
-                ),
-                timers=(LIVENESS,),
             )
         ]
     )

@@ -17,7 +17,6 @@ from quorate.plugin import (
     Cache,
     ColumnFamily,
     Command,
-    DataRoute,
     Extension,
     ExtensionPoint,
     Metric,
@@ -84,29 +83,25 @@ def toy(shards: int = 2, lifespan: Any = None) -> Declared:
     """What the plugin declares."""
     return Declared(
         plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
-        groups=(RaftGroup(name=GROUP, shards=shards),),
-        families=(ColumnFamily(name=ROWS, group=GROUP, row=StringValue, shard_key=bytes),),
-        commands=(
+        lifespan=lifespan,
+        all=(
+            RaftGroup(name=GROUP, shards=shards),
+            ColumnFamily(name=ROWS, group=GROUP, row=StringValue, shard_key=bytes),
             Command(
                 message=StringValue,
                 group=GROUP,
                 examples=(StringValue(),),
                 shard_key=key_of,
                 public=True,
+                apply=put,
             ),
-        ),
-        routes=(DataRoute(message=StringValue, apply=put),),
-        queries=(
             Query(message=BytesValue, group=GROUP, run=rows_with, order=lambda row: row.value),
-        ),
-        caches=(Cache(name="toy.rows", group=GROUP, families=(ROWS,), factory=Rows),),
-        metrics=(
+            Cache(name="toy.rows", group=GROUP, families=(ROWS,), factory=Rows),
             Metric(name="quorate_toy_puts_total", kind="counter", help="Puts.", labels=("how",)),
             Metric(name="quorate_toy_size_rows", kind="gauge", help="Rows."),
+            ExtensionPoint(name="toy.colours", type=str),
+            Extension(point="toy.colours", name="red", value="#f00"),
         ),
-        points=(ExtensionPoint(name="toy.colours", type=str),),
-        extensions=(Extension(point="toy.colours", name="red", value="#f00"),),
-        lifespan=lifespan,
     )
 
 

@@ -25,7 +25,6 @@ from quorate.plugin import (
     Command,
     ConfigSection,
     Controller,
-    DataRoute,
     Extension,
     ExtensionPoint,
     GrpcService,
@@ -152,17 +151,18 @@ class Site:
     def add(
         self,
         name: str,
-        attributes: Mapping[str, object] | None = None,
+        declarations: Sequence[object] | Callable[[], object] = (),
         *,
+        attributes: Mapping[str, object] | None = None,
         requires: Sequence[str] = (f"quorate>={CORE_VERSION}",),
-        **answers: Sequence[object] | Callable[[], object],
     ) -> None:
-        """Install a plugin that answers each named hook with a list, or as a function does.
+        """Install a plugin that declares these, or what a function returns.
 
         `attributes` go into its module as they are.
         """
-        hooks = {hook: hookimpl(_answering(answer)) for hook, answer in answers.items()}
-        self.module(f"in_memory_{name}", {**(attributes or {}), **hooks})
+        answer = declarations if callable(declarations) else lambda: declarations
+        hooks = {"quorate_declarations": hookimpl(answer)}
+        self.module(f"in_memory_{name}", {**hooks, **(attributes or {})})
         self.distribution(f"acme-{name}", {name: f"in_memory_{name}"}, requires=requires)
 
     def add_whole(self, name: str) -> None:
@@ -170,55 +170,47 @@ class Site:
         greet = self.message(f"acme.{name}.v1.Greet")
         add_many = self.message(f"acme.{name}.v1.GreetMany", {"names": "texts"})
         ask = self.message(f"acme.{name}.v1.Ask")
-        family = f"{name}.greetings"
-        answers: dict[str, Sequence[object]] = {
-            "quorate_raft_groups": [RaftGroup(name=name, shards=3), RaftGroup(name="metadata")],
-            "quorate_column_families": [
-                ColumnFamily(name=family, group=name, row=greet),
-                ColumnFamily(name=f"{name}.by_age", group=name),
-                ColumnFamily(name=f"{name}.people", group="metadata", row=greet, mirrored=True),
-            ],
-            "quorate_commands": (
-                Command(message=greet, group=name, examples=(greet(),), shard_key=constant_key),
-                Command(
-                    message=add_many,
-                    group=name,
-                    examples=(add_many(),),
-                    items=Items(get=_no_items, shard_key=constant_key, make=_same),
-                ),
+        family, people = f"{name}.greetings", f"{name}.people"
+        declared = [
+            RaftGroup(name=name, shards=3),
+            RaftGroup(name="metadata"),
+            ColumnFamily(name=family, group=name, row=greet),
+            ColumnFamily(name=f"{name}.by_age", group=name),
+            ColumnFamily(name=people, group="metadata", row=greet, mirrored=True),
+            Command(
+                message=greet,
+                group=name,
+                examples=(greet(),),
+                apply=silent,
+                reads=(people,),
+                shard_key=constant_key,
             ),
-            "quorate_data_routes": [
-                DataRoute(message=greet, apply=silent, reads=(f"{name}.people",)),
-                DataRoute(message=add_many, apply=silent),
-            ],
-            "quorate_queries": [Query(message=ask, group=name, run=_nothing, order=constant_key)],
-            "quorate_caches": [
-                Cache(name=f"{name}.hot", group=name, families=(family,), factory=_NoCache)
-            ],
-            "quorate_controllers": [
-                Controller(
-                    name=f"{name}.greeting",
-                    group=name,
-                    run_once=_idle,
-                    interval_s=1,
-                    wake_on=(family,),
-                ),
-                Timer(name=f"{name}.expiry", group=name, due=lambda _: greet()),
-            ],
-            "quorate_grpc_services": [service(f"acme.{name}.v1.GreetService")],
-            "quorate_metrics": [
-                Metric(name=f"quorate_{name}_greetings_total", kind="counter", help="Greetings.")
-            ],
-            "quorate_config_sections": [ConfigSection(model=Section)],
-            "quorate_cli_commands": [cli_command(name)],
-            "quorate_extensions": [
-                ExtensionPoint(name=f"{name}.words", type=str),
-                Extension(point=f"{name}.words", name="hello", value="Hello"),
-                Extension(point="absent.points", name=name, value=None),
-            ],
-        }
-        hooks = {hook: hookimpl(_answering(answer)) for hook, answer in answers.items()}
-        self.add(name, {**hooks, "quorate_lifespan": hookimpl(_lifespan)})
+            Command(
+                message=add_many,
+                group=name,
+                examples=(add_many(),),
+                apply=silent,
+                items=Items(get=_no_items, shard_key=constant_key, make=_same),
+            ),
+            Query(message=ask, group=name, run=_nothing, order=constant_key),
+            Cache(name=f"{name}.hot", group=name, families=(family,), factory=_NoCache),
+            Controller(
+                name=f"{name}.greeting",
+                group=name,
+                run_once=_idle,
+                interval_s=1,
+                wake_on=(family,),
+            ),
+            Timer(name=f"{name}.expiry", group=name, due=lambda _: greet()),
+            service(f"acme.{name}.v1.GreetService"),
+            Metric(name=f"quorate_{name}_greetings_total", kind="counter", help="Greetings."),
+            ConfigSection(model=Section),
+            cli_command(name),
+            ExtensionPoint(name=f"{name}.words", type=str),
+            Extension(point=f"{name}.words", name="hello", value="Hello"),
+            Extension(point="absent.points", name=name, value=None),
+        ]
+        self.add(name, declared, attributes={"quorate_lifespan": hookimpl(_lifespan)})
 
     def message(
         self,
@@ -268,10 +260,6 @@ class Site:
             for each in caught.value.exceptions
             if isinstance(each, PluginProblem)
         ]
-
-
-def _answering(answer: Sequence[object] | Callable[[], object]) -> Callable[[], object]:
-    return answer if callable(answer) else lambda: answer
 
 
 @pytest.fixture

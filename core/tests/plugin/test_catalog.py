@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf.message import Message
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.plugin import (
-    ColumnFamily,
-    Command,
-    DataRoute,
-    RaftGroup,
-    Txn,
-    constant_key,
-)
+from quorate.plugin import ColumnFamily, Command, RaftGroup, Txn, constant_key
 from quorate.plugin.catalog import Catalog, Route, build
 
 if TYPE_CHECKING:
@@ -37,12 +30,15 @@ def fingerprint_with(site: Site, message: type[Message]) -> str:
     site.clear()
     site.add(
         "herb",
-        quorate_commands=[
+        [
             Command(
-                message=message, group="metadata", examples=(message(),), shard_key=constant_key
+                message=message,
+                group="metadata",
+                examples=(message(),),
+                shard_key=constant_key,
+                apply=lambda _, __: None,
             )
         ],
-        quorate_data_routes=[DataRoute(message=message, apply=lambda _, __: None)],
     )
     return site.catalog().fingerprint()
 
@@ -98,7 +94,7 @@ def test_what_the_indexes_hold_cannot_be_changed(catalog: Catalog) -> None:
         inner["bye"] = "Bye"
     frozen: list[tuple[Any, str]] = [
         (catalog.routes["acme.mint.v1.Greet"], "group"),
-        (catalog.declared["mint"], "families"),
+        (catalog.declared["mint"], "all"),
         (catalog.families["mint.people"], "group"),
         (catalog.commands["acme.mint.v1.Greet"], "group"),
     ]
@@ -124,16 +120,20 @@ def test_a_route_is_all_that_dispatch_needs(site: Site) -> None:
     message = site.message("acme.herb.v1.Greet")
     site.add(
         "herb",
-        quorate_raft_groups=[RaftGroup(name="herb")],
-        quorate_column_families=[
+        [
+            RaftGroup(name="herb"),
             ColumnFamily(name="herb.rows", group="herb", row=message),
             ColumnFamily(name="herb.by_age", group="herb"),
             ColumnFamily(name="herb.elsewhere", group="metadata", row=message),
+            Command(
+                message=message,
+                group="herb",
+                examples=(message(),),
+                shard_key=constant_key,
+                apply=greet,
+                reads=("mint.people",),
+            ),
         ],
-        quorate_commands=[
-            Command(message=message, group="herb", examples=(message(),), shard_key=constant_key)
-        ],
-        quorate_data_routes=[DataRoute(message=message, apply=greet, reads=("mint.people",))],
     )
     catalog = site.catalog()
     assert catalog.routes["acme.herb.v1.Greet"] == Route(

@@ -19,7 +19,6 @@ from quorate.plugin import (
     Command,
     ConfigSection,
     Controller,
-    DataRoute,
     Extension,
     ExtensionPoint,
     GrpcService,
@@ -54,12 +53,14 @@ def of(plugin: str, text: str) -> str:
 
 
 def command(message: type[Message], **changed: Any) -> Command[Message]:
-    fields = {"group": "metadata", "examples": (message(),), "shard_key": constant_key, **changed}
+    fields = {
+        "group": "metadata",
+        "examples": (message(),),
+        "apply": lambda _, __: None,
+        "shard_key": constant_key,
+        **changed,
+    }
     return Command(message=message, **fields)
-
-
-def route(message: type[Message], *reads: str) -> DataRoute[Message]:
-    return DataRoute(message=message, apply=lambda _, __: None, reads=reads)
 
 
 def query(message: type[Message], **changed: Any) -> Query[Message]:
@@ -87,10 +88,7 @@ def service(full_name: str) -> GrpcService:
     file.service.add(name=name)
     pool = DescriptorPool()
     pool.Add(file)
-    return GrpcService(
-        service=pool.FindServiceByName(full_name),
-        servicer=lambda _: object(),
-    )
+    return GrpcService(service=pool.FindServiceByName(full_name), servicer=lambda _: object())
 
 
 def cli_command(name: str) -> CliCommand:
@@ -124,11 +122,13 @@ def import_error(site: Site) -> list[str]:
     # Whoever builds on it is right to.
     site.add(
         "unimportable_user",
-        quorate_column_families=[ColumnFamily(name="unimportable_user.rows", group="unimportable")],
-        quorate_queries=[query(ask, reads=(*reads,))],
-        quorate_caches=[cache("unimportable_user.hot", *reads)],
-        quorate_controllers=[controller("unimportable_user.work", *reads)],
-        quorate_extensions=[Extension(point="unimportable.points", name="a", value=1)],
+        [
+            ColumnFamily(name="unimportable_user.rows", group="unimportable"),
+            query(ask, reads=(*reads,)),
+            cache("unimportable_user.hot", *reads),
+            controller("unimportable_user.work", *reads),
+            Extension(point="unimportable.points", name="a", value=1),
+        ],
     )
     return [
         of(
@@ -141,7 +141,7 @@ def import_error(site: Site) -> list[str]:
 
 @wrong
 def two_distributions_under_one_name(site: Site) -> list[str]:
-    site.add("twin", quorate_column_families=[ColumnFamily(name="stray", group="nowhere")])
+    site.add("twin", [ColumnFamily(name="stray", group="nowhere")])
     site.distribution("other-twin", {"twin": "in_memory_twin"}, version="7.0")
     return [
         of(
@@ -154,7 +154,7 @@ def two_distributions_under_one_name(site: Site) -> list[str]:
 
 @wrong
 def a_core_version_out_of_range(site: Site) -> list[str]:
-    site.add("future", requires=["quorate>=3,<4"], quorate_commands=failing)
+    site.add("future", failing, requires=["quorate>=3,<4"])
     return [
         of(
             "future",
@@ -166,7 +166,7 @@ def a_core_version_out_of_range(site: Site) -> list[str]:
 
 @wrong
 def a_name_that_cannot_name_a_plugin(site: Site) -> list[str]:
-    site.add("raft", quorate_commands=failing)
+    site.add("raft", failing)
     return [
         of(
             "raft",
@@ -181,38 +181,47 @@ def a_name_that_cannot_name_a_plugin(site: Site) -> list[str]:
 
 @wrong
 def a_misspelt_hook(site: Site) -> list[str]:
-    greet = site.message("acme.misspelt.v1.Greet")
-    site.add("misspelt", quorate_comands=[command(greet)], quorate_data_routes=[route(greet)])
+    site.add("misspelt", attributes={"quorate_declaration": hookimpl(lambda: [])})
     return [
         of(
             "misspelt",
-            "quorate_comands is not a hook; rename or remove it; did you mean quorate_commands?",
+            "quorate_declaration is not a hook; rename or remove it; "
+            "did you mean quorate_declarations?",
         )
     ]
 
 
 @wrong
 def a_hook_that_resembles_none(site: Site) -> list[str]:
-    site.add("estranged", frobnicate=[])
+    site.add("estranged", attributes={"frobnicate": hookimpl(lambda: [])})
     return [
         of(
             "estranged",
-            "frobnicate is not a hook; rename or remove it; the hooks are quorate_declarations, "
-            "quorate_raft_groups, quorate_column_families, quorate_resources, "
-            "quorate_commands, quorate_data_routes, quorate_queries, quorate_caches, "
-            "quorate_controllers, quorate_grpc_services, quorate_metrics, "
-            "quorate_lifespan, quorate_config_sections, quorate_cli_commands, "
-            "quorate_extensions",
+            "frobnicate is not a hook; rename or remove it; the hooks are quorate_declarations "
+            "and quorate_lifespan",
         )
     ]
 
 
 @wrong
-def an_unmarked_function_with_a_hooks_name(site: Site) -> list[str]:
-    greet = site.message("acme.unmarked.v1.Greet")
-    site.add("unmarked", {"quorate_data_routes": list}, quorate_commands=[command(greet)])
+def the_hooks_of_former_releases(site: Site) -> list[str]:
+    kinds = ["cli_commands", "commands", "data_routes", "resources"]
+    site.add("dated", attributes={f"quorate_{kind}": hookimpl(lambda: []) for kind in kinds})
     return [
-        of("unmarked", "quorate_data_routes is not marked as a hook; decorate it with @hookimpl")
+        of(
+            "dated",
+            f"the hook quorate_{kind} has been removed; "
+            "return its declarations from quorate_declarations, which takes all kinds",
+        )
+        for kind in kinds
+    ]
+
+
+@wrong
+def an_unmarked_function_with_a_hooks_name(site: Site) -> list[str]:
+    site.add("unmarked", attributes={"quorate_declarations": list})
+    return [
+        of("unmarked", "quorate_declarations is not marked as a hook; decorate it with @hookimpl")
     ]
 
 
@@ -221,36 +230,11 @@ def hooks_that_raise(site: Site) -> list[str]:
     def leaving() -> object:
         raise SystemExit(4)
 
-    greet = site.message("acme.raising.v1.Greet")
-    families = [ColumnFamily(name="raising.rows", group="unraised")]
-    site.add(
-        "raising",
-        quorate_raft_groups=failing,
-        quorate_column_families=families,
-        quorate_commands=leaving,
-        quorate_data_routes=[route(greet, "raising.rows")],
-    )
+    site.add("leaving", leaving)
+    site.add("raising", failing)
     return [
-        of("raising", "quorate_raft_groups raised LookupError: no such thing; repair the hook"),
-        of("raising", "quorate_commands raised SystemExit: 4; repair the hook"),
-    ]
-
-
-@wrong
-def families_that_are_missing_because_their_hook_raised(site: Site) -> list[str]:
-    greet = site.message("acme.familyless.v1.Greet")
-    site.add(
-        "familyless",
-        quorate_column_families=failing,
-        quorate_commands=[command(greet)],
-        quorate_data_routes=[route(greet, "familyless.rows")],
-        quorate_controllers=[controller("familyless.work", "familyless.rows")],
-    )
-    return [
-        of(
-            "familyless",
-            "quorate_column_families raised LookupError: no such thing; repair the hook",
-        )
+        of("leaving", "quorate_declarations raised SystemExit: 4; repair the hook"),
+        of("raising", "quorate_declarations raised LookupError: no such thing; repair the hook"),
     ]
 
 
@@ -259,42 +243,29 @@ def wrong_return_types(site: Site) -> list[str]:
     def spelt_out() -> object:
         yield metric("quorate_returning_things_total")
 
-    site.add(
-        "returning",
-        quorate_raft_groups=lambda: None,
-        quorate_column_families=lambda: {"returning.rows": None},
-        quorate_controllers=lambda: "returning.work",
-        quorate_metrics=spelt_out,
-    )
+    answers: list[Callable[[], object]] = [lambda: None, lambda: {}, lambda: "", spelt_out]
+    for number, answer in enumerate(answers):
+        site.add(f"returning{number}", answer)
     return [
-        of("returning", f"{hook} returned {what}; return a list or tuple of {wanted}")
-        for hook, what, wanted in [
-            ("quorate_raft_groups", "NoneType", "RaftGroup"),
-            ("quorate_column_families", "dict", "ColumnFamily"),
-            ("quorate_controllers", "str", "Controller and Timer"),
-            ("quorate_metrics", "generator", "Metric"),
-        ]
+        of(
+            f"returning{number}",
+            f"quorate_declarations returned {what}; return a list or tuple of declarations",
+        )
+        for number, what in enumerate(["NoneType", "dict", "str", "generator"])
     ]
 
 
 @wrong
 def wrong_item_types(site: Site) -> list[str]:
     greet = site.message("acme.mixed.v1.Greet")
-    site.add(
-        "mixed",
-        # The right ones among them count: nothing is said of the family's group.
-        quorate_raft_groups=[RaftGroup(name="mixed"), "mixed_more"],
-        quorate_column_families=[ColumnFamily(name="mixed.rows", group="mixed")],
-        quorate_commands=[greet, 7],
-        quorate_data_routes=[route(greet)],
-    )
+    site.add("mixed", [RaftGroup(name="mixed"), "mixed_more", greet, command(greet), 7])
     return [
-        of("mixed", f"{hook} returned an item of type {what}; return a list or tuple of {wanted}")
-        for hook, what, wanted in [
-            ("quorate_raft_groups", "str", "RaftGroup"),
-            ("quorate_commands", type(greet).__name__, "Command"),
-            ("quorate_commands", "int", "Command"),
-        ]
+        of(
+            "mixed",
+            f"quorate_declarations returned an item of type {what}; "
+            "return a list or tuple of declarations",
+        )
+        for what in ("str", type(greet).__name__, "int")
     ]
 
 
@@ -304,28 +275,26 @@ def fields_of_the_wrong_type(site: Site) -> list[str]:
     text: Any = "hello"
     site.add(
         "misfit",
-        quorate_raft_groups=[RaftGroup(name="misfit", shards=text)],
-        quorate_column_families=[ColumnFamily(name="misfit.rows", group="misfit", row=text)],
-        quorate_commands=[command(greet, examples=["a list"], group=None)],
-        quorate_data_routes=[DataRoute(message=greet, apply=text)],
-        quorate_queries=[query(Message)],
-        quorate_config_sections=[ConfigSection(model=text)],
-        quorate_extensions=[ExtensionPoint(name="misfit.points", type=text)],
+        [
+            RaftGroup(name="misfit", shards=text),
+            ColumnFamily(name="misfit.rows", group="misfit", row=text),
+            command(greet, examples=["a list"], group=None, apply=text),
+            query(Message),
+            ConfigSection(model=text),
+            ExtensionPoint(name="misfit.points", type=text),
+        ],
     )
     return [
         of("misfit", text)
         for text in [
-            "quorate_raft_groups: a RaftGroup has shards='hello'; give it shards: int",
-            "quorate_column_families: a ColumnFamily has row='hello'; "
-            "give it row: type[Message] | None",
-            "quorate_commands: a Command has group=None; give it group: str",
-            "quorate_commands: a Command has examples=['a list']; give it examples: tuple[M, ...]",
-            "quorate_data_routes: a DataRoute has apply='hello'; "
-            "give it apply: Callable[[Txn, M], Message | None]",
-            f"quorate_queries: a Query has message={Message!r}; give it message: type[M]",
-            "quorate_config_sections: a ConfigSection has model='hello'; "
-            "give it model: type[BaseModel]",
-            "quorate_extensions: a ExtensionPoint has type='hello'; give it type: type[object]",
+            "a RaftGroup has shards='hello'; give it shards: int",
+            "a ColumnFamily has row='hello'; give it row: type[Message] | None",
+            "a Command has group=None; give it group: str",
+            "a Command has examples=['a list']; give it examples: tuple[M, ...]",
+            "a Command has apply='hello'; give it apply: Callable[[Txn, M], Message | None]",
+            f"a Query has message={Message!r}; give it message: type[M]",
+            "a ConfigSection has model='hello'; give it model: type[BaseModel]",
+            "a ExtensionPoint has type='hello'; give it type: type[object]",
         ]
     ]
 
@@ -335,21 +304,19 @@ def wrong_hook_arguments(site: Site) -> list[str]:
     def demanding(node: object, more: int) -> list[object]:
         return [node, more]
 
-    greet = site.message("acme.demanding.v1.Greet")
     site.add(
         "demanding",
-        {
-            "quorate_commands": hookimpl(demanding),
+        attributes={
+            "quorate_declarations": hookimpl(demanding),
             "quorate_lifespan": hookimpl(lambda application: application),
         },
-        quorate_data_routes=[route(greet)],
     )
     return [
         of("demanding", f"{hook} asks for more than the hook gives; define it as {right}")
         for hook, right in [
             (
-                "quorate_commands(node: 'object', more: 'int') -> 'list[object]'",
-                "quorate_commands()",
+                "quorate_declarations(node: 'object', more: 'int') -> 'list[object]'",
+                "quorate_declarations()",
             ),
             ("quorate_lifespan(application)", "quorate_lifespan(node)"),
         ]
@@ -358,28 +325,21 @@ def wrong_hook_arguments(site: Site) -> list[str]:
 
 @wrong
 def forbidden_hook_options(site: Site) -> list[str]:
-    greet = site.message("acme.optional.v1.Greet")
-
-    site.add(
-        "optional",
-        {
-            "quorate_caches": hookimpl(tryfirst=True)(lambda: []),
-            "quorate_column_families": hookimpl(wrapper=True, trylast=True)(_around()),
-            "quorate_queries": hookimpl(optionalhook=True)(lambda: []),
-            "the_commands": hookimpl(specname="quorate_commands")(lambda: []),
-            "quorate_metrics": hookimpl(hookwrapper=True)(_around()),
-        },
-        quorate_data_routes=[route(greet, "optional.rows")],
-    )
+    hooks = [
+        ("tryfirst", "tryfirst", hookimpl(tryfirst=True)(lambda: [])),
+        ("trylast and wrapper", "wrapper", hookimpl(wrapper=True, trylast=True)(_around())),
+        ("optionalhook", "optional", hookimpl(optionalhook=True)(lambda: [])),
+        ("specname", "named", hookimpl(specname="quorate_declarations")(lambda: [])),
+        ("hookwrapper", "around", hookimpl(hookwrapper=True)(_around())),
+    ]
+    for _, name, hook in hooks:
+        site.add(f"option_{name}", attributes={"quorate_declarations": hook})
     return [
-        of("optional", f"{hook} uses the hook option {option}; use plain @hookimpl")
-        for hook, option in [
-            ("quorate_caches", "tryfirst"),
-            ("quorate_column_families", "trylast and wrapper"),
-            ("quorate_metrics", "hookwrapper"),
-            ("quorate_queries", "optionalhook"),
-            ("the_commands", "specname"),
-        ]
+        of(
+            f"option_{name}",
+            f"quorate_declarations uses the hook option {option}; use plain @hookimpl",
+        )
+        for option, name, _ in sorted(hooks, key=lambda each: each[1])
     ]
 
 
@@ -391,9 +351,10 @@ def async_hooks(site: Site) -> list[str]:
     async def living(node: NodeApi) -> AsyncIterator[None]:
         yield None
 
-    site.add("waiting", {"quorate_commands": hookimpl(later), "quorate_lifespan": hookimpl(living)})
+    hooks = {"quorate_declarations": hookimpl(later), "quorate_lifespan": hookimpl(living)}
+    site.add("waiting", attributes=hooks)
     return [
-        of("waiting", "quorate_commands is an async function; use plain def"),
+        of("waiting", "quorate_declarations is an async function; use plain def"),
         of(
             "waiting",
             "quorate_lifespan is an async function; decorate it with @asynccontextmanager",
@@ -408,24 +369,23 @@ def async_hooks(site: Site) -> list[str]:
 def names_outside_the_prefix(site: Site) -> list[str]:
     site.add(
         "rambling",
-        quorate_column_families=[
-            ColumnFamily(name=name, group="metadata")
-            for name in (
-                "healthy.greetings",
-                "rows",
-                "other.rows",
-                "rambling.Rows",
-                "rambling.a.b",
-                "rambling_too.rows",
-            )
-        ],
-        quorate_caches=[cache("cached")],
-        quorate_controllers=[controller("healthy.greeting"), timer("rambling.")],
-        quorate_extensions=[
+        [
+            *(
+                ColumnFamily(name=name, group="metadata")
+                for name in (
+                    "healthy.greetings",
+                    "rows",
+                    "other.rows",
+                    "rambling.Rows",
+                    "rambling.a.b",
+                    "rambling_too.rows",
+                )
+            ),
+            cache("cached"),
+            controller("healthy.greeting"),
+            timer("rambling."),
             ExtensionPoint(name="words", type=str),
             ExtensionPoint(name="healthy.words", type=int),
-        ],
-        quorate_metrics=[
             metric("greetings_total"),
             metric("quorate_rambling"),
             # A name that is not the plugin's clashes with nobody's.
@@ -470,7 +430,7 @@ def names_outside_the_prefix(site: Site) -> list[str]:
 def a_cli_command_of_the_host(site: Site) -> list[str]:
     names = ("usurper", "usurper_too")
     for name in names:
-        site.add(name, quorate_cli_commands=[cli_command("plugin"), cli_command(name)])
+        site.add(name, [cli_command("plugin"), cli_command(name)])
     text = "command-line command plugin is the host's own; give it another name"
     return [of(name, text) for name in names]
 
@@ -488,7 +448,7 @@ class Talks:
 @wrong
 def a_servicer_that_is_not_what_its_service_says(site: Site) -> list[str]:
     declared = view_pb2.DESCRIPTOR.services_by_name["ViewService"]
-    site.add("talk", quorate_grpc_services=[GrpcService(service=declared, servicer=Talks)])
+    site.add("talk", [GrpcService(service=declared, servicer=Talks)])
     lacks = [
         of(
             "talk",
@@ -514,12 +474,13 @@ def one_name_in_two_plugins(site: Site) -> list[str]:
     for name in ("sharer", "sharer_x"):
         site.add(
             name,
-            quorate_commands=[command(greet)],
-            quorate_data_routes=[route(greet)],
-            quorate_queries=[query(ask)],
-            quorate_grpc_services=[service("acme.shared.v1.GreetService")],
-            quorate_cli_commands=[cli_command("share")],
-            quorate_extensions=[Extension(point="spare.points", name="share", value=1)],
+            [
+                command(greet),
+                query(ask),
+                service("acme.shared.v1.GreetService"),
+                cli_command("share"),
+                Extension(point="spare.points", name="share", value=1),
+            ],
         )
     clashes = [
         "command acme.shared.v1.Greet",
@@ -538,7 +499,7 @@ def one_name_in_two_plugins(site: Site) -> list[str]:
 @wrong
 def one_metric_that_is_named_after_two_plugins(site: Site) -> list[str]:
     for name in ("meter", "meter_x"):
-        site.add(name, quorate_metrics=[metric("quorate_meter_x_total")])
+        site.add(name, [metric("quorate_meter_x_total")])
     return [
         of(
             one,
@@ -553,15 +514,9 @@ def one_metric_that_is_named_after_two_plugins(site: Site) -> list[str]:
 def one_name_twice_in_a_plugin(site: Site) -> list[str]:
     greet = site.message("acme.doubled.v1.Greet")
     site.add(
-        "doubled",
-        quorate_column_families=[ColumnFamily(name="doubled.rows", group="metadata")] * 3,
-        quorate_commands=[command(greet)],
-        quorate_data_routes=[route(greet), route(greet)],
+        "doubled", [*[ColumnFamily(name="doubled.rows", group="metadata")] * 3, command(greet)]
     )
-    return [
-        of("doubled", "column family doubled.rows is declared 3 times; keep one of them"),
-        of("doubled", "command acme.doubled.v1.Greet has 2 data routes; keep one of them"),
-    ]
+    return [of("doubled", "column family doubled.rows is declared 3 times; keep one of them")]
 
 
 # Groups.
@@ -569,8 +524,8 @@ def one_name_twice_in_a_plugin(site: Site) -> list[str]:
 
 @wrong
 def groups_with_different_settings(site: Site) -> list[str]:
-    site.add("narrow", quorate_raft_groups=[RaftGroup(name="contested", shards=1)])
-    site.add("wide", quorate_raft_groups=[RaftGroup(name="contested", shards=9)])
+    site.add("narrow", [RaftGroup(name="contested", shards=1)])
+    site.add("wide", [RaftGroup(name="contested", shards=9)])
     text = (
         "group contested is declared with shards=1 by narrow and shards=9 by wide; "
         "declare it equally everywhere"
@@ -581,7 +536,7 @@ def groups_with_different_settings(site: Site) -> list[str]:
 @wrong
 def a_group_of_the_host_with_other_settings(site: Site) -> list[str]:
     # The healthy plugin declares it too, rightly.
-    site.add("greedy", quorate_raft_groups=[RaftGroup(name="metadata", shards=2)])
+    site.add("greedy", [RaftGroup(name="metadata", shards=2)])
     return [
         of(
             "greedy",
@@ -593,10 +548,8 @@ def a_group_of_the_host_with_other_settings(site: Site) -> list[str]:
 
 @wrong
 def groups_that_cannot_be_made(site: Site) -> list[str]:
-    site.add("vague_not", quorate_raft_groups=[RaftGroup(name="empty", shards=1)])
-    site.add(
-        "vague", quorate_raft_groups=[RaftGroup(name="Vague"), RaftGroup(name="empty", shards=0)]
-    )
+    site.add("vague_not", [RaftGroup(name="empty", shards=1)])
+    site.add("vague", [RaftGroup(name="Vague"), RaftGroup(name="empty", shards=0)])
     return [
         of(
             "vague",
@@ -612,21 +565,20 @@ def undeclared_groups(site: Site) -> list[str]:
     greet, ask = site.message("acme.lost.v1.Greet"), site.message("acme.lost.v1.Ask")
     site.add(
         "lost",
-        quorate_column_families=[ColumnFamily(name="lost.rows", group="nowhere")],
-        quorate_caches=[cache("lost.hot", group="nowhere")],
-        quorate_controllers=[
+        [
+            ColumnFamily(name="lost.rows", group="nowhere"),
+            cache("lost.hot", group="nowhere"),
             controller("lost.work", group="nowhere"),
             timer("lost.expiry", "nowhere"),
+            command(greet, group="nowhere"),
+            query(ask, group="nowhere"),
         ],
-        quorate_commands=[command(greet, group="nowhere")],
-        quorate_data_routes=[route(greet)],
-        quorate_queries=[query(ask, group="nowhere")],
     )
     return [
         of(
             "lost",
             f"{user} is in group nowhere, which no plugin declares; "
-            "return RaftGroup(name='nowhere') from quorate_raft_groups, or correct the name",
+            "declare RaftGroup(name='nowhere'), or correct the name",
         )
         for user in [
             "column family lost.rows",
@@ -639,36 +591,7 @@ def undeclared_groups(site: Site) -> list[str]:
     ]
 
 
-# Commands, routes and queries.
-
-
-@wrong
-def commands_and_routes_that_do_not_match(site: Site) -> list[str]:
-    said, done = site.message("acme.uneven.v1.Said"), site.message("acme.uneven.v1.Done")
-    site.add("uneven", quorate_commands=[command(said)], quorate_data_routes=[route(done)])
-    return [
-        of("uneven", "command acme.uneven.v1.Said has no data route; return a DataRoute for it"),
-        of(
-            "uneven",
-            "data route acme.uneven.v1.Done has no command; "
-            "return a Command for it, from the same plugin",
-        ),
-    ]
-
-
-@wrong
-def a_route_in_another_plugin_than_its_command(site: Site) -> list[str]:
-    greet = site.message("acme.split.v1.Greet")
-    site.add("split_a", quorate_commands=[command(greet)])
-    site.add("split_b", quorate_data_routes=[route(greet)])
-    return [
-        of("split_a", "command acme.split.v1.Greet has no data route; return a DataRoute for it"),
-        of(
-            "split_b",
-            "data route acme.split.v1.Greet has no command; "
-            "return a Command for it, from the same plugin",
-        ),
-    ]
+# Commands and queries.
 
 
 @wrong
@@ -680,11 +603,7 @@ def both_or_neither_of_shard_key_and_items(site: Site) -> list[str]:
     items: Items[Message, bytes] = Items(
         get=lambda _: [], shard_key=constant_key, make=lambda message, _: message
     )
-    site.add(
-        "undecided",
-        quorate_commands=[command(both, items=items), command(neither, shard_key=None)],
-        quorate_data_routes=[route(both), route(neither)],
-    )
+    site.add("undecided", [command(both, items=items), command(neither, shard_key=None)])
     fix = "give it shard_key, or items when it is a batch"
     return [
         of("undecided", f"command acme.undecided.v1.{name} of shard_key and items; {fix}")
@@ -697,11 +616,10 @@ def no_examples_and_examples_of_another_type(site: Site) -> list[str]:
     bare, odd = site.message("acme.speechless.v1.Bare"), site.message("acme.speechless.v1.Odd")
     site.add(
         "speechless",
-        quorate_commands=[
+        [
             command(bare, examples=()),
             command(odd, examples=(odd(), StringValue(), StringValue(), bare())),
         ],
-        quorate_data_routes=[route(bare), route(odd)],
     )
     return [
         of("speechless", text)
@@ -729,10 +647,9 @@ def functions_that_are_async_or_are_not(site: Site) -> list[str]:
     slow = Waiting()
     site.add(
         "asyncs",
-        quorate_commands=[command(greet, validate=slow, admit=plain)],
-        quorate_data_routes=[DataRoute(message=greet, apply=waiting)],  # type: ignore[arg-type]
-        quorate_queries=[query(see, run=waiting)],
-        quorate_controllers=[
+        [
+            command(greet, validate=slow, admit=plain, apply=waiting),
+            query(see, run=waiting),
             Controller(
                 name="asyncs.work",
                 group="metadata",
@@ -763,18 +680,15 @@ def a_family_whose_rows_no_command_goes_by(site: Site) -> list[str]:
     group = "placeless"
     site.add(
         "placeless",
-        quorate_raft_groups=[RaftGroup(name=group)],
-        quorate_column_families=[
+        [
+            RaftGroup(name=group),
             ColumnFamily(name="placeless.rows", group=group, row=StringValue),
             ColumnFamily(name="placeless.totals", group=group),
             ColumnFamily(name="placeless.keyed", group=group, shard_key=bytes),
             ColumnFamily(name="placeless.constant", group="metadata"),
-        ],
-        quorate_commands=[
             command(keyed, group=group, shard_key=lambda _: b"k"),
             command(constant),
         ],
-        quorate_data_routes=[route(keyed), route(constant)],
     )
     return [
         of(
@@ -791,10 +705,7 @@ def a_query_over_all_shards_without_an_order(site: Site) -> list[str]:
     ask, sorted_ask = site.message("acme.chaotic.v1.Ask"), site.message("acme.chaotic.v1.AskSorted")
     site.add(
         "chaotic",
-        quorate_queries=[
-            query(ask, shard_key=None),
-            query(sorted_ask, shard_key=None, order=constant_key),
-        ],
+        [query(ask, shard_key=None), query(sorted_ask, shard_key=None, order=constant_key)],
     )
     return [
         of(
@@ -813,7 +724,7 @@ def a_query_that_goes_by_a_key_and_by_items(site: Site) -> list[str]:
     )
     site.add(
         "torn",
-        quorate_queries=[
+        [
             query(ask, items=items, order=constant_key),
             query(fine, shard_key=None, items=items, order=constant_key),
         ],
@@ -825,15 +736,10 @@ def a_query_that_goes_by_a_key_and_by_items(site: Site) -> list[str]:
 def reads_of_what_is_not_there_or_elsewhere(site: Site) -> list[str]:
     greet, ask = site.message("acme.nosy.v1.Greet"), site.message("acme.nosy.v1.Ask")
     reads = ("healthy.greetings", "healthy.people", "healthy.rubbish", "nobody.rows")
-    site.add(
-        "nosy",
-        quorate_commands=[command(greet)],
-        quorate_data_routes=[route(greet, *reads)],
-        quorate_queries=[query(ask, reads=reads)],
-    )
+    site.add("nosy", [command(greet, reads=(*reads,)), query(ask, reads=reads)])
     return [
         of("nosy", f"{reader} {text}")
-        for reader in ("data route acme.nosy.v1.Greet", "query acme.nosy.v1.Ask")
+        for reader in ("command acme.nosy.v1.Greet", "query acme.nosy.v1.Ask")
         for text in [
             "in group metadata reads column family healthy.greetings of group healthy; "
             "read families of the own group, or mirrored ones",
@@ -851,11 +757,7 @@ def reads_of_what_is_not_there_or_elsewhere(site: Site) -> list[str]:
 @wrong
 def followers_of_what_has_no_rows(site: Site) -> list[str]:
     families = ("healthy.greetings", "healthy.by_age", "nobody.rows")
-    site.add(
-        "follower",
-        quorate_caches=[cache("follower.hot", *families)],
-        quorate_controllers=[controller("follower.work", *families)],
-    )
+    site.add("follower", [cache("follower.hot", *families), controller("follower.work", *families)])
     return [
         of("follower", f"{follower} follows column family {text}")
         for follower in ("cache follower.hot", "controller follower.work")
@@ -872,8 +774,8 @@ def followers_of_what_has_no_rows(site: Site) -> list[str]:
 def families_with_settings_that_exclude_each_other(site: Site) -> list[str]:
     site.add(
         "contrary",
-        quorate_raft_groups=[RaftGroup(name="contrary")],
-        quorate_column_families=[
+        [
+            RaftGroup(name="contrary"),
             ColumnFamily(name="contrary.far", group="contrary", row=StringValue, mirrored=True),
             ColumnFamily(name="contrary.bare", group="metadata", mirrored=True),
             ColumnFamily(name="contrary.past", group="contrary", previous=True),
@@ -898,7 +800,7 @@ def families_with_settings_that_exclude_each_other(site: Site) -> list[str]:
 def an_extension_of_the_wrong_type(site: Site) -> list[str]:
     site.add(
         "mistaken",
-        quorate_extensions=[
+        [
             Extension(point="healthy.words", name="seven", value=7),
             Extension(point="healthy.words", name="hi", value="Hi"),
         ],
@@ -913,7 +815,7 @@ def a_point_with_a_protocol_that_cannot_be_checked(site: Site) -> list[str]:
 
     site.add(
         "opaque",
-        quorate_extensions=[
+        [
             ExtensionPoint(name="opaque.speakers", type=Speaker),
             Extension(point="opaque.speakers", name="one", value=1),
         ],
@@ -935,8 +837,8 @@ def bad_config_sections(site: Site) -> list[str]:
     class Melting(BaseModel):
         model_config = ConfigDict(extra="forbid")
 
-    site.add("unsettled", quorate_config_sections=[ConfigSection(model=Loose)])
-    site.add("soft", quorate_config_sections=[ConfigSection(model=Melting)] * 2)
+    site.add("unsettled", [ConfigSection(model=Loose)])
+    site.add("soft", [*[ConfigSection(model=Melting)] * 2])
     return [
         of("soft", "2 config sections are declared; declare one model"),
         *[
@@ -978,5 +880,5 @@ def test_a_plugin_that_declares_everything_rightly_has_no_problems(site: Site) -
 
 def test_equal_declarations_of_a_group_merge(site: Site) -> None:
     for name in ("left", "right"):
-        site.add(name, quorate_raft_groups=[RaftGroup(name="shared", shards=4)])
+        site.add(name, [RaftGroup(name="shared", shards=4)])
     assert site.catalog().groups["shared"] == RaftGroup(name="shared", shards=4)

@@ -24,63 +24,39 @@ from quorate.plugin.problems import PluginProblem
 if TYPE_CHECKING:
     from core.tests.plugin.conftest import Site
 
-#: The order in which a plugin's hooks are called is part of the plugin API.
-ORDER = [
-    "quorate_declarations",
-    "quorate_raft_groups",
-    "quorate_column_families",
-    "quorate_resources",
-    "quorate_commands",
-    "quorate_data_routes",
-    "quorate_queries",
-    "quorate_caches",
-    "quorate_controllers",
-    "quorate_grpc_services",
-    "quorate_metrics",
-    "quorate_config_sections",
-    "quorate_cli_commands",
-    "quorate_extensions",
-]
 
+def test_each_plugin_is_asked_once_by_name_and_its_lifespan_is_not_called(site: Site) -> None:
+    fired: list[str] = []
 
-def test_every_hook_is_called_once_plugin_by_plugin_and_the_lifespan_is_not(site: Site) -> None:
-    fired: list[tuple[str, str]] = []
-
-    def recording(plugin: str, hook: str) -> Any:
+    def recording(said: str) -> Any:
         def answer() -> list[object]:
-            fired.append((plugin, hook))
+            fired.append(said)
             return []
 
         return answer
 
-    plugins = ["melon", "apple", "zebra"]
-    for plugin in plugins:
-        # Named in another order than they are called in.
-        answers = {hook: recording(plugin, hook) for hook in sorted(hook_names(), reverse=True)}
-        site.add(plugin, {}, requires=(), **answers)
+    for plugin in ("melon", "apple", "zebra"):
+        lifespan = hookimpl(lambda node: recording("lifespan"))
+        site.add(plugin, recording(plugin), attributes={"quorate_lifespan": lifespan})
     found = site.plugins()
     assert fired == []
     build(found[::-1])
-    assert fired == [(plugin, hook) for plugin in sorted(plugins) for hook in ORDER]
+    assert fired == ["apple", "melon", "zebra"]
 
 
-def test_there_are_fifteen_hooks_and_each_has_a_specification() -> None:
-    assert sorted(hook_names()) == sorted([*ORDER, "quorate_lifespan"])
+def test_there_are_two_hooks_and_each_has_a_specification() -> None:
+    assert hook_names() == ("quorate_declarations", "quorate_lifespan")
     assert all(getattr(hookspecs, f"{hook}").quorate_spec for hook in hook_names())
 
 
-def test_one_hook_declares_what_the_others_do(site: Site) -> None:
+def test_declarations_are_told_apart_by_kind(site: Site) -> None:
     family = ColumnFamily(name="mixed.rows", group="mixed")
     metric = Metric(name="quorate_mixed_rows_total", kind="counter", help="Rows.")
     group, point = RaftGroup(name="mixed"), ExtensionPoint(name="mixed.things", type=int)
     extension = Extension(point="mixed.things", name="one", value=1)
     timer = Timer(name="mixed.end", group="mixed", due=lambda keys: Empty())
     more = ColumnFamily(name="mixed.more", group="mixed")
-    site.add(
-        "mixed",
-        quorate_declarations=[extension, metric, family, point, timer, group],
-        quorate_column_families=[more],
-    )
+    site.add("mixed", [extension, metric, family, point, timer, group, more])
     declared = declare(site.plugins()[0])
     assert declared.problems == ()
     assert (declared.groups, declared.families) == ((group,), (family, more))
@@ -88,8 +64,8 @@ def test_one_hook_declares_what_the_others_do(site: Site) -> None:
     assert (declared.points, declared.extensions) == ((point,), (extension,))
 
 
-def test_a_wrong_declaration_may_have_been_of_any_kind(site: Site) -> None:
-    site.add("mixed", quorate_declarations=[RaftGroup(name="mixed"), 7])
+def test_a_wrong_declaration_leaves_the_others(site: Site) -> None:
+    site.add("mixed", [RaftGroup(name="mixed"), 7])
     declared = declare(site.plugins()[0])
     assert [(each.what, each.fix) for each in declared.problems] == [
         (
@@ -97,14 +73,13 @@ def test_a_wrong_declaration_may_have_been_of_any_kind(site: Site) -> None:
             "return a list or tuple of declarations",
         )
     ]
-    assert declared.failed == frozenset(ORDER)
     assert declared.groups == (RaftGroup(name="mixed"),)
 
 
 def test_a_plugin_without_hooks_declares_nothing(site: Site) -> None:
     site.add("silent")
     declared = declare(site.plugins()[0])
-    assert (declared.problems, declared.failed, declared.lifespan) == ((), frozenset(), None)
+    assert (declared.problems, declared.lifespan) == ((), None)
     assert [*declared.families, *declared.commands, *declared.extensions] == []
 
 
@@ -114,7 +89,7 @@ def test_what_hooks_raise_is_the_cause_of_the_problem(site: Site) -> None:
     def raising() -> object:
         raise error
 
-    site.add("raising", quorate_caches=raising)
+    site.add("raising", raising)
     (problem,) = declare(site.plugins()[0]).problems
     assert problem.__cause__ is error
 
@@ -123,7 +98,7 @@ def test_an_interrupt_in_a_hook_is_no_problem_of_the_plugin(site: Site) -> None:
     def interrupted() -> object:
         raise KeyboardInterrupt
 
-    site.add("slow", quorate_caches=interrupted)
+    site.add("slow", interrupted)
     with pytest.raises(KeyboardInterrupt):
         declare(site.plugins()[0])
 
@@ -131,7 +106,7 @@ def test_an_interrupt_in_a_hook_is_no_problem_of_the_plugin(site: Site) -> None:
 def test_a_plugin_that_cannot_be_used_has_no_answers_at_all(site: Site) -> None:
     site.distribution("acme-gone", {"gone": "no_such_module_anywhere"})
     declared = declare(site.plugins()[0])
-    assert declared.failed == frozenset(hook_names())
+    assert declared.all == ()
     assert len(declared.problems) == 1
 
 
@@ -145,7 +120,7 @@ async def test_the_lifespan_is_given_the_node(site: Site) -> None:
         yield
         seen.append("left")
 
-    site.add("alive", {"quorate_lifespan": living})
+    site.add("alive", attributes={"quorate_lifespan": living})
     lifespan = site.catalog().declared["alive"].lifespan
     assert lifespan is not None
     node = cast("NodeApi", object())
@@ -155,7 +130,7 @@ async def test_the_lifespan_is_given_the_node(site: Site) -> None:
 
 
 def test_a_lifespan_that_is_none_is_told_with_its_plugin(site: Site) -> None:
-    site.add("hollow", {"quorate_lifespan": hookimpl(lambda node: None)})
+    site.add("hollow", attributes={"quorate_lifespan": hookimpl(lambda node: None)})
     lifespan = site.catalog().declared["hollow"].lifespan
     assert lifespan is not None
     with pytest.raises(PluginProblem) as caught:
@@ -167,5 +142,8 @@ def test_a_lifespan_that_is_none_is_told_with_its_plugin(site: Site) -> None:
 
 
 def test_a_hook_may_be_imported_from_elsewhere_and_take_defaults(site: Site) -> None:
-    site.add("lenient", {"quorate_caches": hookimpl(lambda more=(): list(more)), "quorate_x": 1})
+    site.add(
+        "lenient",
+        attributes={"quorate_declarations": hookimpl(lambda more=(): list(more)), "quorate_x": 1},
+    )
     assert declare(site.plugins()[0]).problems == ()

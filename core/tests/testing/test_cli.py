@@ -51,7 +51,7 @@ def stumble() -> None:
 def node(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> MemoryNode:
     """A node whose plugin is installed and adds a command."""
     offered = CliCommand(name="sample", help="See notes.", load=lambda: command)
-    declared = replace(catalog.declared["sample"], cli_commands=(offered,))
+    declared = replace(catalog.declared["sample"], all=(offered,))
     plugins = InstalledPlugins(declared=[declared], problems=[])
     monkeypatch.setattr(Terminal, "plugins", plugins)
     monkeypatch.setattr(installed, "command_of", lambda *_: ("sample", offered.load))

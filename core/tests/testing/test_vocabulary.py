@@ -13,9 +13,9 @@ def test_the_files_are_those_of_the_generated_modules(plugins_on_path: None) -> 
 
 def test_the_packages_are_those_of_everything_declared(catalog: Catalog) -> None:
     declared = catalog.declared["sample"]
-    bare = replace(declared, commands=(), families=(), queries=(), services=())
+    bare = replace(declared, all=())
     assert packages_of(bare) == set()
     for kept in ("commands", "families", "queries", "services"):
-        assert packages_of(replace(bare, **{kept: getattr(declared, kept)})) == {"kit_sample.v1"}
+        assert packages_of(replace(bare, all=getattr(declared, kept))) == {"kit_sample.v1"}
     query = replace(declared.queries[0], message=Empty)
-    assert packages_of(replace(bare, queries=(query,))) == set()
+    assert packages_of(replace(bare, all=(query,))) == set()

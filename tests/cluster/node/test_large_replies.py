@@ -23,31 +23,20 @@ from quorate.testing.cluster import Cluster
 #: A command is `name=size`: it writes a row under its name, and answers so many bytes.
 PLUGIN: Final = """
 from google.protobuf.wrappers_pb2 import StringValue
-from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, constant_key, hookimpl
+from quorate.plugin import ColumnFamily, Command, RaftGroup, constant_key, hookimpl
 
 def answer(txn, command):
     name, _, size = command.value.partition("=")
     txn.put("large.done", name.encode(), b"")
     return StringValue(value="x" * int(size))
 
-COMMAND = Command(message=StringValue, group="large", shard_key=constant_key, public=True,
-                  examples=(StringValue(value="a=1"),))
+COMMAND = Command(message=StringValue, group="large", apply=answer, shard_key=constant_key,
+                  public=True, examples=(StringValue(value="a=1"),))
 
 @hookimpl
-def quorate_raft_groups():
-    return [RaftGroup(name="large")]
-
-@hookimpl
-def quorate_column_families():
-    return [ColumnFamily(name="large.done", group="large", row=StringValue)]
-
-@hookimpl
-def quorate_commands():
-    return [COMMAND]
-
-@hookimpl
-def quorate_data_routes():
-    return [DataRoute(message=StringValue, apply=answer)]
+def quorate_declarations():
+    family = ColumnFamily(name="large.done", group="large", row=StringValue)
+    return [RaftGroup(name="large"), family, COMMAND]
 """
 TIMING: Final = {"heartbeat_ms": 100, "election_min_ms": 1_000, "election_max_ms": 2_000}
 MOST: Final = 20 << 20

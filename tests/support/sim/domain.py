@@ -5,13 +5,13 @@ Every operation leaves its number in `sim.marks`, with how often it was applied.
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.message import Message
 from quorate.plugin import (
     ColumnFamily,
     Command,
-    DataRoute,
+    Declaration,
     Items,
     RaftGroup,
     Rejected,
@@ -25,15 +25,7 @@ from quorate.plugin.discovery import Plugin
 from quorate.v1.batch_pb2 import BatchReply
 
 from tests.support.sim.hosting import Hosting
-from tests.support.sim.v1.domain_pb2 import (
-    Add,
-    Added,
-    Counter,
-    Erase,
-    Expire,
-    Register,
-    Write,
-)
+from tests.support.sim.v1.domain_pb2 import Add, Added, Counter, Erase, Expire, Register, Write
 
 GROUP: Final = "sim"
 REGISTERS: Final = "sim.registers"
@@ -118,32 +110,21 @@ def _mark(txn: Txn, operation: int) -> None:
 
 
 @hookimpl
-def quorate_raft_groups() -> Sequence[RaftGroup]:
-    """Return the one group."""
-    return [RaftGroup(name=GROUP, shards=3)]
-
-
-@hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    """Return the families."""
+def quorate_declarations() -> Sequence[Declaration]:
+    """Return all declarations."""
     return [
+        RaftGroup(name=GROUP, shards=3),
         ColumnFamily(name=REGISTERS, group=GROUP, row=Register, shard_key=bytes),
         ColumnFamily(name=COUNTERS, group=GROUP, row=Counter, shard_key=bytes, previous=True),
         ColumnFamily(name=MARKS, group=GROUP),
         ColumnFamily(name=NOTES, group=GROUP),
-    ]
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    """Return the vocabulary."""
-    return [
         Command(
             message=Write,
             group=GROUP,
             examples=(Write(operation=1, key="a", content=b"x", ttl_ms=5),),
             shard_key=lambda command: key_of(command.key),
             public=True,
+            apply=write,
         ),
         Command(
             message=Add,
@@ -151,6 +132,7 @@ def quorate_commands() -> Sequence[Command[Any]]:
             examples=(Add(operation=2, key="a", amount=1),),
             shard_key=lambda command: key_of(command.key),
             public=True,
+            apply=add,
         ),
         Command(
             message=Erase,
@@ -158,6 +140,7 @@ def quorate_commands() -> Sequence[Command[Any]]:
             examples=(Erase(operation=3, key="a"),),
             shard_key=lambda command: key_of(command.key),
             public=True,
+            apply=erase,
         ),
         Command(
             message=Expire,
@@ -168,25 +151,10 @@ def quorate_commands() -> Sequence[Command[Any]]:
                 shard_key=bytes,
                 make=lambda _, due: Expire(keys=due),
             ),
+            apply=expire,
         ),
+        Timer(name=EXPIRY, group=GROUP, due=lambda due: Expire(keys=due)),
     ]
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    """Return how commands are applied."""
-    return [
-        DataRoute(message=Write, apply=write),
-        DataRoute(message=Add, apply=add),
-        DataRoute(message=Erase, apply=erase),
-        DataRoute(message=Expire, apply=expire),
-    ]
-
-
-@hookimpl
-def quorate_controllers() -> Sequence[Timer]:
-    """Return the timer of registers that are erased when their time has passed."""
-    return [Timer(name=EXPIRY, group=GROUP, due=lambda due: Expire(keys=due))]
 
 
 #: What simulated nodes host.

@@ -83,7 +83,7 @@ class Scope:
         """Return the scope of all handlers of a plugin in any group."""
         declared = catalog.declared[plugin]
         own = [family.name for family in declared.families]
-        reads = [name for route in declared.routes for name in route.reads]
+        reads = [name for command in declared.commands for name in command.reads]
         return cls(
             _families(catalog, own),
             _families(catalog, [*own, *reads]),

@@ -164,7 +164,7 @@ def reference(terminal: Terminal, name: str) -> None:
     if not declared.resources:
         raise failure(
             f"plugin {name} declares no resource",
-            "return its resources from quorate_resources, or name another plugin",
+            "return its resources from quorate_declarations, or name another plugin",
         )
     click.echo(reference_of(declared, plugins), nl=False)
 

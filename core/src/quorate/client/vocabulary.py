@@ -128,16 +128,16 @@ def _replies(names: frozenset[str]) -> Mapping[type[Message], type[Message]]:
     """Return the reply types of handlers, from their annotations, by command message."""
     replies: dict[type[Message], type[Message]] = {}
     for plugin in _declared(names):
-        for route in plugin.routes:
+        for command in plugin.commands:
             try:
-                answered = get_type_hints(route.apply).get("return")
+                answered = get_type_hints(command.apply).get("return")
             except (NameError, TypeError):
                 # A callable without annotations, or with some that only type checkers can read.
                 continue
             if answered is type(None):
-                replies[route.message] = Empty
+                replies[command.message] = Empty
             elif isinstance(answered, type) and answered is not Message:
-                replies[route.message] = answered
+                replies[command.message] = answered
     return replies
 
 

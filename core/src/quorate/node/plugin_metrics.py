@@ -58,7 +58,7 @@ class PluginMetrics:
     def _found(self, name: str, labels: Mapping[str, str]) -> _Kept:
         metric = self._declared.get(name)
         if metric is None:
-            raise LookupError(f"metric {name} is not declared; return it from quorate_metrics")
+            raise LookupError(f"metric {name} is not declared; return it from quorate_declarations")
         if set(labels) != set(metric.labels):
             raise ValueError(
                 f"metric {name} has the labels {sorted(metric.labels)}, not {sorted(labels)}"

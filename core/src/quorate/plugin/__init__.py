@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         ConsoleAction,
         ConsolePage,
         Controller,
-        DataRoute,
         Extension,
         ExtensionPoint,
         FileLoad,
@@ -120,7 +119,6 @@ __all__ = [
     "ConsoleAction",
     "ConsolePage",
     "Controller",
-    "DataRoute",
     "Declaration",
     "Demo",
     "DemoScene",
@@ -203,9 +201,9 @@ __getattr__ = lazily(
         "quorate.plugin.console": "Console Demo DemoScene",
         "quorate.plugin.declarations": (
             "CONSTANT_KEY METADATA_GROUP Alert Cache CliCommand Column ColumnFamily "
-            "ColumnLoad Command ConfigSection ConsoleAction ConsolePage Controller DataRoute "
-            "Extension ExtensionPoint FileLoad GrpcService Items Metric Query RaftGroup "
-            "Removal Table Timer constant_key"
+            "ColumnLoad Command ConfigSection ConsoleAction ConsolePage Controller Extension "
+            "ExtensionPoint FileLoad GrpcService Items Metric Query RaftGroup Removal Table "
+            "Timer constant_key"
         ),
         "quorate.plugin.fences": "FENCE_NAMES FenceNames",
         "quorate.plugin.hookspecs": "Declaration",

@@ -106,15 +106,14 @@ def build(plugins: Sequence[Plugin]) -> Catalog:
 
 def assemble(declared: Sequence[Declared]) -> Catalog:
     """Index declarations that were found to be without problems."""
-    families = _by_name(family for plugin in declared for family in plugin.families)
     commands = _by_message(command for plugin in declared for command in plugin.commands)
     return Catalog(
         declared=_frozen((plugin.plugin.name, plugin) for plugin in declared),
         groups=_by_name([METADATA_GROUP, *(g for plugin in declared for g in plugin.groups)]),
-        families=families,
+        families=_by_name(family for plugin in declared for family in plugin.families),
         commands=commands,
         singles=singles_of(commands.values()),
-        routes=_frozen(_routes(declared, families, commands)),
+        routes=_frozen(_routes(declared)),
         queries=_by_message(query for plugin in declared for query in plugin.queries),
         caches=_by_name(cache for plugin in declared for cache in plugin.caches),
         controllers=_by_name(c for plugin in declared for c in plugin.controllers),
@@ -132,27 +131,20 @@ def assemble(declared: Sequence[Declared]) -> Catalog:
     )
 
 
-def _routes(
-    declared: Sequence[Declared],
-    families: Mapping[str, ColumnFamily],
-    commands: Mapping[str, Command[Any]],
-) -> Iterable[tuple[str, Route]]:
+def _routes(declared: Sequence[Declared]) -> Iterable[tuple[str, Route]]:
     for plugin in declared:
-        for route in plugin.routes:
-            name = route.message.DESCRIPTOR.full_name
-            group = commands[name].group
-            own = frozenset(family.name for family in plugin.families if family.group == group)
-            yield (
-                name,
-                Route(
-                    group=group,
-                    plugin=plugin.plugin.name,
-                    parse=route.message.FromString,
-                    apply=route.apply,
-                    writes=own,
-                    reads=own.union(route.reads),
-                ),
+        families = plugin.families
+        for command in plugin.commands:
+            own = frozenset(each.name for each in families if each.group == command.group)
+            route = Route(
+                group=command.group,
+                plugin=plugin.plugin.name,
+                parse=command.message.FromString,
+                apply=command.apply,
+                writes=own,
+                reads=own.union(command.reads),
             )
+            yield command.message.DESCRIPTOR.full_name, route
 
 
 def _extensions(declared: Sequence[Declared]) -> Mapping[str, Mapping[str, object]]:

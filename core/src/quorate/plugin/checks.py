@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -13,7 +13,6 @@ from quorate.plugin.declarations import (
     METADATA_GROUP,
     ColumnFamily,
     Command,
-    DataRoute,
     ExtensionPoint,
     Query,
     RaftGroup,
@@ -88,8 +87,7 @@ def _subjects(plugin: Declared) -> Iterator[tuple[str, str]]:
             yield f"{kind} {item.name}", item.where
     for kind, messages in (
         ("command", plugin.commands),
-        ("data route", plugin.routes),
-        ("handler of", plugin.routes),
+        ("handler of", plugin.commands),
         ("query", plugin.queries),
     ):
         for each in messages:
@@ -132,11 +130,10 @@ class _World:
         self.groups: Final[dict[str, list[tuple[str, int]]]] = defaultdict(list)
         #: (kind, name) to the plugins that declare it, and may.
         self.owners: Final[dict[tuple[str, str], list[str]]] = defaultdict(list)
-        #: (plugin, hook) of each hook without an answer.
-        self.failed: Final[set[tuple[str, str]]] = set()
+        #: The plugins with declarations that may be missing.
+        self.incomplete: Final = {each.plugin.name for each in declared if not each.complete}
         for plugin in declared:
             name = plugin.plugin.name
-            self.failed.update((name, hook) for hook in plugin.failed)
             for group in plugin.groups:
                 if _can_be_made(group) and group.name != METADATA_GROUP.name:
                     self.groups[group.name].append((name, group.shards))
@@ -246,23 +243,18 @@ def _groups(plugin: Declared, world: _World) -> Problems:
     ]
     declared = {METADATA_GROUP.name, *world.groups, *(group.name for group in plugin.groups)}
     for user, item in users:
-        if item.group not in declared and not (
-            (own, "quorate_raft_groups") in world.failed
-            or (item.group, "quorate_raft_groups") in world.failed
-        ):
+        if item.group not in declared and world.incomplete.isdisjoint((own, item.group)):
             yield (
                 f"{user} is in group {item.group}, which no plugin declares",
                 meant(
                     item.group,
                     sorted(declared),
-                    f"return RaftGroup(name={item.group!r}) from quorate_raft_groups, "
-                    "or correct the name",
+                    f"declare RaftGroup(name={item.group!r}), or correct the name",
                 ),
             )
 
 
 def _commands(plugin: Declared, world: _World) -> Problems:
-    routed = Counter(_name(route) for route in plugin.routes)
     for command in plugin.commands:
         name = _name(command)
         if (command.shard_key is None) == (command.items is None):
@@ -288,10 +280,7 @@ def _commands(plugin: Declared, world: _World) -> Problems:
             yield (f"command {name} needs the unknown right {right!r}", meant(right, RIGHTS))
         if command.level < 1:
             yield (f"command {name} has level {command.level}", "levels begin with 1")
-        if name not in routed and "quorate_data_routes" not in plugin.failed:
-            yield (f"command {name} has no data route", "return a DataRoute for it")
-        if routed[name] > 1:
-            yield (f"command {name} has {routed[name]} data routes", "keep one of them")
+        yield from _reads(world, f"command {name}", command.group, command.reads)
 
 
 def _refused_examples(command: Command[Any]) -> Problems:
@@ -324,19 +313,6 @@ def _background(plugin: Declared, _: _World) -> Problems:
             yield (f"timer {timer.name} has batch={timer.batch}", "give it at least 1")
 
 
-def _routes(plugin: Declared, world: _World) -> Problems:
-    groups = {_name(command): command.group for command in plugin.commands}
-    for route in plugin.routes:
-        name = _name(route)
-        if name in groups:
-            yield from _reads(plugin, world, f"data route {name}", groups[name], route.reads)
-        elif "quorate_commands" not in plugin.failed:
-            yield (
-                f"data route {name} has no command",
-                "return a Command for it, from the same plugin",
-            )
-
-
 def _queries(plugin: Declared, world: _World) -> Problems:
     for query in plugin.queries:
         name = _name(query)
@@ -347,12 +323,10 @@ def _queries(plugin: Declared, world: _World) -> Problems:
             )
         if query.shard_key is not None and query.items is not None:
             yield (f"query {name} has both shard_key and items", "keep one of them")
-        yield from _reads(plugin, world, f"query {name}", query.group, query.reads)
+        yield from _reads(world, f"query {name}", query.group, query.reads)
 
 
-def _reads(
-    plugin: Declared, world: _World, reader: str, group: str, reads: Sequence[str]
-) -> Problems:
+def _reads(world: _World, reader: str, group: str, reads: Sequence[str]) -> Problems:
     for wanted in reads:
         family = world.families.get(wanted)
         if family is None:
@@ -447,9 +421,8 @@ def _async_or_not(plugin: Declared, _: _World) -> Problems:
     """Check that functions run in one turn of the loop are plain, and awaited ones are async."""
     plain: list[tuple[str, object]] = []
     waiting: list[tuple[str, object]] = []
-    for route in plugin.routes:
-        plain.append((f"the handler of {_name(route)}", route.apply))
     for command in plugin.commands:
+        plain.append((f"the handler of {_name(command)}", command.apply))
         parts = ("validate", "shard_key")
         plain += [(f"{part} of command {_name(command)}", getattr(command, part)) for part in parts]
         if command.admit is not None:
@@ -545,7 +518,7 @@ def _is_async(function: object) -> bool:
 
 
 def _unknown_family(world: _World, user: str, family: str) -> Problems:
-    if (family.partition(".")[0], "quorate_column_families") not in world.failed:
+    if family.partition(".")[0] not in world.incomplete:
         yield (
             f"{user} column family {family}, which no plugin declares",
             meant(family, world.families, "correct the name, or enable the plugin that owns it"),
@@ -569,7 +542,7 @@ def _tells_types_apart(point: ExtensionPoint) -> bool:
     return True
 
 
-def _name(declaration: Command[Any] | DataRoute[Any] | Query[Any]) -> str:
+def _name(declaration: Command[Any] | Query[Any]) -> str:
     return str(declaration.message.DESCRIPTOR.full_name)
 
 
@@ -578,7 +551,6 @@ _CHECKS: Final[tuple[Callable[[Declared, _World], Problems], ...]] = (
     _names_owned,
     _groups,
     _commands,
-    _routes,
     _queries,
     _rows,
     _services,

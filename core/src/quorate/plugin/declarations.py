@@ -115,8 +115,8 @@ class Command(Declaration, Generic[M]):
     #: At least one; the conformance kit executes them.
     examples: tuple[M, ...]
     #: Its synchronous, deterministic handler, which runs on the leader alone; the result is the
-    #: reply, None an empty one. None: a `DataRoute` has it.
-    apply: Callable[[Txn, M], Message | None] | None = None
+    #: reply, None an empty one.
+    apply: Callable[[Txn, M], Message | None]
     #: Families that the handler reads and its plugin does not own in the group: families of other
     #: plugins in the same group, and mirrored ones.
     reads: tuple[str, ...] = ()
@@ -145,18 +145,6 @@ class Command(Declaration, Generic[M]):
     #: that has it, and an operator has finished the upgrade. The highest of all commands is the
     #: level of the plugin.
     level: int = 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class DataRoute(Declaration, Generic[M]):
-    """Binds a command to its handler, where the command does not name it itself."""
-
-    #: That of the command.
-    message: type[M]
-    #: As in `Command`.
-    apply: Callable[[Txn, M], Message | None]
-    #: As in `Command`.
-    reads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Asks each plugin for its declarations, through hooks that are typed here and nowhere else."""
 
+from __future__ import annotations
+
 import difflib
 import inspect
 import re
@@ -7,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, fields
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, get_args, get_origin
 
 import pluggy
 from google.protobuf.descriptor import ServiceDescriptor
@@ -22,7 +24,6 @@ from quorate.plugin.declarations import (
     Command,
     ConfigSection,
     Controller,
-    DataRoute,
     Extension,
     ExtensionPoint,
     GrpcService,
@@ -33,12 +34,14 @@ from quorate.plugin.declarations import (
     Timer,
 )
 from quorate.plugin.discovery import Plugin
+from quorate.plugin.hookspecs import Declaration
+from quorate.plugin.kinds import OfKind
 from quorate.plugin.markers import PROJECT
 from quorate.plugin.nearness import meant, repair_of
 from quorate.plugin.node import NodeApi
 from quorate.plugin.places import place_in, place_of_error, place_of_hook
 from quorate.plugin.problems import PluginProblem
-from quorate.plugin.resource import Derived, Resource, derive
+from quorate.plugin.resource import Resource, derive
 from quorate.plugin.resource.declaration import History, Ttl
 from quorate.plugin.rows.plugin import Plugin as RowPlugin
 from quorate.plugin.rows.shapes import Misdeclared
@@ -104,8 +107,6 @@ def _fits(wanted: str, value: object) -> bool:
     return isinstance(value, _VALUES.get(wanted, kind))
 
 
-D = TypeVar("D")
-
 Lifespan = Callable[[NodeApi], AbstractAsyncContextManager[None]]
 
 #: Order is a field of a declaration where it matters, never an option of an implementation.
@@ -118,28 +119,19 @@ _REFUSED_OPTIONS: Final = (
     "specname",
 )
 _LIFESPAN: Final = "quorate_lifespan"
-_RESOURCES: Final = "quorate_resources"
-_ANY: Final = "quorate_declarations"
-#: What each hook returns, in the order in which they are called.
-_KINDS: Final[Mapping[str, tuple[type[object], ...]]] = {
-    _ANY: (
-        *(RaftGroup, ColumnFamily, Resource, Command, DataRoute, Query, Cache, Controller, Timer),
-        *(GrpcService, Metric, ConfigSection, CliCommand, ExtensionPoint, Extension),
-    ),
-    "quorate_raft_groups": (RaftGroup,),
-    "quorate_column_families": (ColumnFamily,),
-    _RESOURCES: (Resource,),
-    "quorate_commands": (Command,),
-    "quorate_data_routes": (DataRoute,),
-    "quorate_queries": (Query,),
-    "quorate_caches": (Cache,),
-    "quorate_controllers": (Controller, Timer),
-    "quorate_grpc_services": (GrpcService,),
-    "quorate_metrics": (Metric,),
-    "quorate_config_sections": (ConfigSection,),
-    "quorate_cli_commands": (CliCommand,),
-    "quorate_extensions": (ExtensionPoint, Extension),
-}
+_DECLARATIONS: Final = "quorate_declarations"
+_WANTED: Final = "return a list or tuple of declarations"
+#: The hooks of single kinds, which plugins of former releases have.
+_FORMER: Final = frozenset(
+    f"{PROJECT}_{kind}"
+    for kind in (
+        *("raft_groups", "column_families", "resources", "commands", "data_routes", "queries"),
+        *("caches", "controllers", "grpc_services", "metrics", "config_sections"),
+        *("cli_commands", "extensions"),
+    )
+)
+#: The kinds of declarations; each item of what a plugin returns is one of them.
+_KINDS: Final = tuple(get_origin(each) or each for each in get_args(Declaration))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,26 +139,27 @@ class Declared:
     """All that one plugin declares."""
 
     plugin: Plugin
-    groups: tuple[RaftGroup, ...] = ()
-    #: What they derive is among the rest.
-    resources: tuple[Resource[Any], ...] = ()
-    families: tuple[ColumnFamily, ...] = ()
-    commands: tuple[Command[Any], ...] = ()
-    routes: tuple[DataRoute[Any], ...] = ()
-    queries: tuple[Query[Any], ...] = ()
-    caches: tuple[Cache, ...] = ()
-    controllers: tuple[Controller, ...] = ()
-    timers: tuple[Timer, ...] = ()
-    services: tuple[GrpcService, ...] = ()
-    metrics: tuple[Metric, ...] = ()
-    sections: tuple[ConfigSection, ...] = ()
-    cli_commands: tuple[CliCommand, ...] = ()
-    points: tuple[ExtensionPoint, ...] = ()
-    extensions: tuple[Extension, ...] = ()
+    #: What it returns, and then what its resources derive.
+    all: tuple[object, ...] = ()
     lifespan: Lifespan | None = None
     problems: tuple[PluginProblem, ...] = ()
-    #: The hooks with a missing or partial answer: checks that depend on them are skipped.
-    failed: frozenset[str] = frozenset()
+    #: False: declarations may be missing, and checks that depend on them are skipped.
+    complete: bool = True
+
+    groups = OfKind(RaftGroup)
+    resources = OfKind(Resource)
+    families = OfKind(ColumnFamily)
+    commands = OfKind(Command)
+    queries = OfKind(Query)
+    caches = OfKind(Cache)
+    controllers = OfKind(Controller)
+    timers = OfKind(Timer)
+    services = OfKind(GrpcService)
+    metrics = OfKind(Metric)
+    sections = OfKind(ConfigSection)
+    cli_commands = OfKind(CliCommand)
+    points = OfKind(ExtensionPoint)
+    extensions = OfKind(Extension)
 
     @property
     def level(self) -> int:
@@ -175,44 +168,23 @@ class Declared:
 
 
 def declare(plugin: Plugin) -> Declared:
-    """Call the plugin's hooks, once each; failures are among the `problems` of the result.
+    """Ask the plugin for its declarations, once; failures are among the `problems` of the result.
 
-    The order of the calls is that of the reference; `quorate_lifespan` is left to the node.
+    `quorate_lifespan` is left to the node.
     """
     if plugin.module is None:
-        return Declared(plugin=plugin, problems=plugin.problems, failed=frozenset(hook_names()))
+        return Declared(plugin=plugin, problems=plugin.problems, complete=False)
     hooks = _Hooks(plugin, plugin.module)
-    found = [item for hook, kinds in _KINDS.items() for item in hooks.ask(hook, *kinds)]
-    resources = _only(Resource, found)
-    derived = hooks.derived(resources)
-    commands = (*_only(Command, found), *derived.commands)
+    found = hooks.declarations()
+    complete = not hooks.problems
+    derived = hooks.derived([each for each in found if isinstance(each, Resource)])
     return Declared(
         plugin=plugin,
-        groups=_only(RaftGroup, found),
-        resources=resources,
-        families=(*_only(ColumnFamily, found), *derived.families),
-        commands=commands,
-        routes=(*_only(DataRoute, found), *_routes(commands)),
-        queries=(*_only(Query, found), *derived.queries),
-        caches=_only(Cache, found),
-        controllers=(*_only(Controller, found), *derived.controllers),
-        timers=(*_only(Timer, found), *derived.timers),
-        services=(*_only(GrpcService, found), *derived.services),
-        metrics=_only(Metric, found),
-        sections=_only(ConfigSection, found),
-        cli_commands=_only(CliCommand, found),
-        points=_only(ExtensionPoint, found),
-        extensions=(*_only(Extension, found), *derived.extensions),
+        all=(*found, *derived),
         lifespan=hooks.lifespan if _LIFESPAN in hooks.implemented else None,
         problems=(*plugin.problems, *hooks.problems),
-        failed=frozenset(hooks.failed),
+        complete=complete,
     )
-
-
-def _routes(commands: Sequence[Command[Any]]) -> Iterator[DataRoute[Any]]:
-    for each in commands:
-        if each.apply is not None:
-            yield DataRoute(message=each.message, apply=each.apply, reads=each.reads)
 
 
 def hook_names() -> tuple[str, ...]:
@@ -226,8 +198,7 @@ class _Hooks:
     def __init__(self, plugin: Plugin, module: ModuleType) -> None:
         self.plugin: Final = plugin
         self.problems: Final[list[PluginProblem]] = []
-        self.implemented: Final[set[str]] = set()
-        self.failed: Final[set[str]] = set()
+        self.implemented: Final[dict[str, object]] = {}
         self._host: Final = pluggy.PluginManager(PROJECT)
         self._host.add_hookspecs(hookspecs)
         for name in dir(module):
@@ -236,56 +207,48 @@ class _Hooks:
             if isinstance(app, RowPlugin) and app.module == module.__name__:
                 self._take_all(app)
 
-    def ask(self, hook: str, *kinds: type[object]) -> tuple[object, ...]:
-        """Call one hook and return those items of its answer that are usable."""
-        if hook not in self.implemented:
+    def declarations(self) -> tuple[object, ...]:
+        """Return those items of what the plugin declares that are usable."""
+        if _DECLARATIONS not in self.implemented:
             return ()
         try:
-            answer = self._call(hook)
+            answer = self._call(_DECLARATIONS)
         except Misdeclared as found:
-            self._fail(hook, found.what, found.fix, found)
+            self._fail(found.what, found.fix, found)
             return ()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a hook raises is reported
-            self._fail(
-                hook,
-                f"{hook} raised {type(error).__name__}: {error}",
-                repair_of(error, "repair the hook"),
-                error,
-                place_of_error(error),
-            )
+            what = f"{_DECLARATIONS} raised {type(error).__name__}: {error}"
+            self._fail(what, repair_of(error, "repair the hook"), error, place_of_error(error))
             return ()
-        named = "declarations" if hook == _ANY else " and ".join(each.__name__ for each in kinds)
-        wanted = f"a list or tuple of {named}"
         if not isinstance(answer, Sequence) or isinstance(answer, str | bytes):
-            self._fail(hook, f"{hook} returned {type(answer).__name__}", f"return {wanted}")
+            self._fail(f"{_DECLARATIONS} returned {type(answer).__name__}", _WANTED)
             return ()
-        usable = []
-        for item in answer:
-            if not isinstance(item, kinds):
-                what = f"{hook} returned an item of type {type(item).__name__}"
-                self._fail(hook, what, f"return {wanted}")
-            elif wrong := list(misfits(item)):
-                for what, fix in wrong:
-                    self._fail(hook, f"{hook}: {what}", fix, where=getattr(item, "where", ""))
-            else:
-                usable.append(item)
-        return tuple(usable)
+        return tuple(item for item in answer if self._is_usable(item))
 
-    def derived(self, resources: Sequence[Resource[Any]]) -> Derived:
+    def _is_usable(self, item: object) -> bool:
+        if not isinstance(item, _KINDS):
+            self._fail(f"{_DECLARATIONS} returned an item of type {type(item).__name__}", _WANTED)
+            return False
+        wrong = list(misfits(item))
+        for what, fix in wrong:
+            self._fail(what, fix, where=item.where)
+        return not wrong
+
+    def derived(self, resources: Sequence[Resource[Any]]) -> tuple[object, ...]:
         """Return the declarations derived from resources, and record their problems."""
         if not resources:
-            return Derived()
+            return ()
         places = [(f"resource {each.family}", each.where) for each in resources]
         try:
             found = derive(self.plugin.name, resources)
         except Exception as error:  # noqa: BLE001 - what a check cannot foresee is reported, too
             said = f"resources cannot be derived: {type(error).__name__}: {error}"
             where = place_of_error(error) or places[0][1]
-            self._fail(_RESOURCES, said, "correct the declaration", error, where)
-            return Derived()
+            self._fail(said, "correct the declaration", error, where)
+            return ()
         for what, fix in dict.fromkeys(found.problems):
-            self._fail(_RESOURCES, what, fix, where=place_in(places, what) or places[0][1])
-        return found
+            self._fail(what, fix, where=place_in(places, what) or places[0][1])
+        return found.all
 
     def lifespan(self, node: NodeApi) -> AbstractAsyncContextManager[None]:
         """Call the one hook that a node calls; raises `PluginProblem` for a wrong answer."""
@@ -301,11 +264,11 @@ class _Hooks:
         """Register the hooks of an object that holds a plugin's declarations."""
         if app.name != self.plugin.name:
             fix = f"write Plugin({self.plugin.name!r})"
-            self._fail(_ANY, f"its Plugin is named {app.name!r}, and its entry point is not", fix)
-        for name in (_ANY, _LIFESPAN):
+            self._fail(f"its Plugin is named {app.name!r}, and its entry point is not", fix)
+        for name in hook_names():
             if name in self.implemented:
                 fix = "leave it to Plugin: app.include(...), @app.lifespan"
-                self._fail(name, f"{name} is declared by the module and by its Plugin", fix)
+                self._fail(f"{name} is declared by the module and by its Plugin", fix)
             else:
                 self._take(app, name)
 
@@ -313,39 +276,43 @@ class _Hooks:
         """Register an attribute of the module, if it is or was meant to be a hook."""
         function = getattr(module, name)
         options = self._host.parse_hookimpl_opts(module, name)
-        if options is None:
-            if name in hook_names() and callable(function):
-                self._fail(name, f"{name} is not marked as a hook", "decorate it with @hookimpl")
+        if options is None and not (name in hook_names() and callable(function)):
             return
-        if refused := [option for option in _REFUSED_OPTIONS if options.get(option)]:
-            what = f"{name} uses the hook option {' and '.join(refused)}"
-            self._fail(options["specname"] or name, what, "use plain @hookimpl")
-        elif name not in hook_names():
-            near = difflib.get_close_matches(name, hook_names(), n=1)
-            meant = (
-                f"did you mean {near[0]}?" if near else f"the hooks are {', '.join(hook_names())}"
-            )
-            self._fail(
-                near[0] if near else name, f"{name} is not a hook", f"rename or remove it; {meant}"
-            )
-        elif inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-            fix = "decorate it with @asynccontextmanager" if name == _LIFESPAN else "use plain def"
-            self._fail(name, f"{name} is an async function", fix)
+        if problem := self._wrong(name, function, options):
+            self._fail(*problem, where=place_of_hook(function))
+            return
+        # Registered alone: pluggy stops at the first implementation that it refuses.
+        alone = ModuleType(self.plugin.name)
+        setattr(alone, name, function)
+        try:
+            self._host.register(alone, name=name)
+        except pluggy.PluginValidationError:
+            arguments = ", ".join(inspect.signature(getattr(hookspecs, name)).parameters)
+            what = f"{name}{inspect.signature(function)} asks for more than the hook gives"
+            self._fail(what, f"define it as {name}({arguments})", where=place_of_hook(function))
         else:
-            # Registered alone: pluggy stops at the first implementation that it refuses.
-            alone = ModuleType(self.plugin.name)
-            setattr(alone, name, function)
-            try:
-                self._host.register(alone, name=name)
-            except pluggy.PluginValidationError:
-                arguments = ", ".join(inspect.signature(getattr(hookspecs, name)).parameters)
-                self._fail(
-                    name,
-                    f"{name}{inspect.signature(function)} asks for more than the hook gives",
-                    f"define it as {name}({arguments})",
-                )
-            else:
-                self.implemented.add(name)
+            self.implemented[name] = function
+
+    def _wrong(
+        self, name: str, function: object, options: Mapping[str, Any] | None
+    ) -> tuple[str, str] | None:
+        """Return what is wrong with an implementation by its looks, and the repair."""
+        if options is None:
+            return f"{name} is not marked as a hook", "decorate it with @hookimpl"
+        if refused := [option for option in _REFUSED_OPTIONS if options.get(option)]:
+            return f"{name} uses the hook option {' and '.join(refused)}", "use plain @hookimpl"
+        if name in _FORMER:
+            fix = f"return its declarations from {_DECLARATIONS}, which takes all kinds"
+            return f"the hook {name} has been removed", fix
+        if name not in hook_names():
+            near = difflib.get_close_matches(name, hook_names(), n=1)
+            known = f"the hooks are {' and '.join(hook_names())}"
+            fix = f"rename or remove it; {f'did you mean {near[0]}?' if near else known}"
+            return f"{name} is not a hook", fix
+        if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+            fix = "decorate it with @asynccontextmanager" if name == _LIFESPAN else "use plain def"
+            return f"{name} is an async function", fix
+        return None
 
     def _call(self, hook: str, **arguments: object) -> object:
         answers: list[object] = getattr(self._host.hook, hook)(**arguments)
@@ -353,20 +320,9 @@ class _Hooks:
         return answers[0] if answers else None
 
     def _fail(
-        self,
-        hook: str,
-        what: str,
-        fix: str,
-        cause: BaseException | None = None,
-        where: str = "",
+        self, what: str, fix: str, cause: BaseException | None = None, where: str = ""
     ) -> None:
-        # What it returns may be of any kind.
-        self.failed.update(_KINDS if hook == _ANY else (hook,))
         # A misdeclared row class says its place itself.
         if not where and not isinstance(cause, Misdeclared):
-            where = place_of_hook(getattr(self.plugin.module, hook, None))
+            where = place_of_hook(self.implemented.get(_DECLARATIONS))
         self.problems.append(self.plugin.problem(what, fix, cause, where))
-
-
-def _only(kind: type[D], items: Sequence[object]) -> tuple[D, ...]:
-    return tuple(item for item in items if isinstance(item, kind))

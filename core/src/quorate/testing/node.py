@@ -706,5 +706,5 @@ def _declared(catalog: Catalog, command: Message) -> Command[Any]:
     name = command.DESCRIPTOR.full_name
     declared = catalog.commands.get(name)
     if declared is None:
-        raise LookupError(f"command {name} is not declared; return it from quorate_commands")
+        raise LookupError(f"command {name} is not declared; return it from quorate_declarations")
     return declared

@@ -15,9 +15,7 @@ from quorate.v1.resource_pb2 import (
 )
 
 FAMILY = RESOURCES.family
-HANDLERS = {
-    each.message: each.apply for each in derive("resource", [RESOURCES]).commands if each.apply
-}
+HANDLERS = {each.message: each.apply for each in derive("resource", [RESOURCES]).commands}
 
 
 def put_resources(txn: MemoryTxn, command: PutResources) -> BatchReply:

@@ -19,9 +19,7 @@ from quorate.v1.tenant_pb2 import (
     UpdateTenants,
 )
 
-HANDLERS = {
-    each.message: each.apply for each in derive("tenant", [RESOURCE]).commands if each.apply
-}
+HANDLERS = {each.message: each.apply for each in derive("tenant", [RESOURCE]).commands}
 
 
 def apply_all(txn: MemoryTxn, command: Message) -> BatchReply:

@@ -57,10 +57,6 @@ from mistaken_pb import *
 from quorate.plugin import *
 from quorate.plugin.resource.declaration import History, Ttl
 
-@hookimpl
-def quorate_raft_groups():
-    return [RaftGroup(name="things", shards=4)]
-
 def check(thing, path):
     if not thing.kind:
         raise Invalid(f"{path}kind", "must not be empty")
@@ -107,12 +103,11 @@ THINGS = Resource(
 )
 
 @hookimpl
-def quorate_resources():
-    return [SHELVES, THINGS]
-
-@hookimpl
-def quorate_commands():
+def quorate_declarations():
     return [
+        RaftGroup(name="things", shards=4),
+        SHELVES,
+        THINGS,
         Command(
             message=Touch,
             group="things",
@@ -123,11 +118,6 @@ def quorate_commands():
             public=True,
             access=Access(right="write", domain="things", key="name"),
         ),
-    ]
-
-@hookimpl
-def quorate_controllers():
-    return [
         Controller(
             name="things.tidying",
             group="things",
@@ -135,15 +125,7 @@ def quorate_controllers():
             interval_s=5,
             wake_on=("things.things",),
         ),
-    ]
-
-@hookimpl
-def quorate_metrics():
-    return [Metric(name="quorate_things_moves_total", kind="counter", help="Moves.")]
-
-@hookimpl
-def quorate_extensions():
-    return [
+        Metric(name="quorate_things_moves_total", kind="counter", help="Moves."),
         Extension(
             point="cluster.console_pages",
             name="things",
@@ -311,8 +293,8 @@ MISTAKES = [
     Mistake("parent", "parent=SHELVES", "parent=Shelf", _THINGS, "parent=<class", "Resource"),
     Mistake(
         "parent not returned",
-        "return [SHELVES, THINGS]",
-        "return [THINGS]",
+        "        SHELVES,\n",
+        "",
         _THINGS,
         "no resource of the plugin",
         "return the parent",

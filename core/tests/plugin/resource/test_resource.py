@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from quorate.apply.entries import Copies
 from quorate.builtin.tenant import plugin as tenant
-from quorate.plugin import Invalid, RaftGroup, Rejected, Resource, Verb, hookimpl, keys, write_row
+from quorate.plugin import (
+    Declaration,
+    Invalid,
+    RaftGroup,
+    Rejected,
+    Resource,
+    Verb,
+    hookimpl,
+    keys,
+    write_row,
+)
 from quorate.plugin.catalog import Catalog, build
 from quorate.plugin.discovery import Plugin
 from quorate.plugin.resource import bind, derive
@@ -60,15 +70,10 @@ def catalog_of(resource: Resource[Any]) -> Catalog:
     module = ModuleType("things")
 
     @hookimpl
-    def quorate_raft_groups() -> Sequence[RaftGroup]:
-        return [RaftGroup(name="things", shards=4)]
+    def quorate_declarations() -> Sequence[Declaration]:
+        return [RaftGroup(name="things", shards=4), resource]
 
-    @hookimpl
-    def quorate_resources() -> Sequence[Resource[Any]]:
-        return [resource]
-
-    module.quorate_raft_groups = quorate_raft_groups  # type: ignore[attr-defined]  # made here
-    module.quorate_resources = quorate_resources  # type: ignore[attr-defined]  # made here
+    module.quorate_declarations = quorate_declarations  # type: ignore[attr-defined]  # made here
     return build(
         [
             Plugin(name="things", distribution="acme", version="1", module=module),

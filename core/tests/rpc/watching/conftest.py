@@ -18,7 +18,7 @@ from quorate.consensus.formation import Introduction
 from quorate.consensus.journal import Position
 from quorate.consensus.messages import Peer
 from quorate.consensus.peer.network import PeerHooks, PeerNetwork
-from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup
+from quorate.plugin import ColumnFamily, Command, RaftGroup
 from quorate.plugin.access import Open
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
@@ -183,24 +183,22 @@ def catalog() -> Catalog:
         [
             Declared(
                 plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
-                groups=tuple(RaftGroup(name=name, shards=n) for name, n in GROUPS.items()),
-                families=(
+                all=(
+                    *tuple(RaftGroup(name=name, shards=n) for name, n in GROUPS.items()),
                     ColumnFamily(name=ROWS, group="toy", row=StringValue, shard_key=bytes),
                     ColumnFamily(
                         name=KEPT, group="toy", row=StringValue, shard_key=bytes, previous=True
                     ),
                     ColumnFamily(name=PRIVATE, group="toy"),
                     ColumnFamily(name=OTHER, group="other", row=StringValue),
-                ),
-                commands=(
                     Command(
                         message=BytesValue,
                         group="toy",
                         examples=(BytesValue(),),
                         shard_key=lambda _: b"",
+                        apply=_nothing,
                     ),
                 ),
-                routes=(DataRoute(message=BytesValue, apply=_nothing),),
             )
         ]
     )

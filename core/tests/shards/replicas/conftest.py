@@ -20,7 +20,7 @@ from quorate.apply.program import Program
 from quorate.consensus.membership import Configuration, Member
 from quorate.consensus.messages import Append, Message, Peer
 from quorate.consensus.timing import Timing
-from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
+from quorate.plugin import ColumnFamily, Command, RaftGroup, Rejected, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
@@ -84,20 +84,19 @@ def plugin(group: str) -> Catalog:
         [
             Declared(
                 plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
-                groups=() if group == "metadata" else (RaftGroup(name=group),),
-                families=(ColumnFamily(name=ROWS, group=group, row=StringValue),),
-                commands=tuple(
-                    Command(
-                        message=message,
-                        group=group,
-                        examples=(message(),),
-                        shard_key=lambda _: b"",
-                    )
-                    for message in messages
-                ),
-                routes=tuple(
-                    DataRoute(message=message, apply=handler)
-                    for message, handler in zip(messages, handlers, strict=True)
+                all=(
+                    *(() if group == "metadata" else (RaftGroup(name=group),)),
+                    ColumnFamily(name=ROWS, group=group, row=StringValue),
+                    *(
+                        Command(
+                            message=message,
+                            group=group,
+                            examples=(message(),),
+                            apply=handler,
+                            shard_key=lambda _: b"",
+                        )
+                        for message, handler in zip(messages, handlers, strict=True)
+                    ),
                 ),
             )
         ]

@@ -12,7 +12,7 @@ from google.protobuf.wrappers_pb2 import BytesValue, StringValue, UInt64Value
 from quorate.apply.entries import Copies, LoggedCommand, whole
 from quorate.apply.mirrors import MirrorPosition
 from quorate.apply.outcomes import Outcome
-from quorate.plugin import ColumnFamily, Command, DataRoute, RaftGroup, Rejected, Txn
+from quorate.plugin import ColumnFamily, Command, RaftGroup, Rejected, Txn
 from quorate.plugin.catalog import Catalog, assemble
 from quorate.plugin.declared import Declared
 from quorate.plugin.discovery import Plugin
@@ -51,34 +51,32 @@ def catalog() -> Catalog:
         [
             Declared(
                 plugin=Plugin(name="toy", distribution="toy", version="1", module=None),
-                groups=(RaftGroup(name="kv"),),
-                families=(
+                all=(
+                    RaftGroup(name="kv"),
                     ColumnFamily(name=FACTS, group="metadata", row=StringValue, mirrored=True),
-                ),
-                commands=(
                     Command(
                         message=StringValue,
                         group="metadata",
                         examples=(StringValue(),),
                         shard_key=lambda _: b"",
+                        apply=set_fact,
                     ),
                     Command(
                         message=UInt64Value,
                         group="kv",
                         examples=(UInt64Value(),),
                         shard_key=lambda _: b"",
+                        apply=demand_fact,
+                        reads=(FACTS,),
                     ),
                     Command(
                         message=BytesValue,
                         group="kv",
                         examples=(BytesValue(),),
                         shard_key=lambda _: b"",
+                        apply=ask_fact,
+                        reads=(FACTS,),
                     ),
-                ),
-                routes=(
-                    DataRoute(message=StringValue, apply=set_fact),
-                    DataRoute(message=BytesValue, apply=ask_fact, reads=(FACTS,)),
-                    DataRoute(message=UInt64Value, apply=demand_fact, reads=(FACTS,)),
                 ),
             )
         ]

@@ -51,7 +51,7 @@ def asking(catalog: Catalog, pb: Any, answering: Callable[[LoggedCommand], Outco
     )
     commands = {**catalog.commands, "kit_sample.v1.WriteNotes": batch}
     sample = catalog.declared["sample"]
-    declared = {"sample": replace(sample, commands=tuple(commands.values()))}
+    declared = {"sample": replace(sample, all=tuple(commands.values()))}
     changed = replace(catalog, commands=commands, declared=declared)
 
     def make(here: Asking, leader: Asking | None = None, shards: int = 1) -> Cluster:

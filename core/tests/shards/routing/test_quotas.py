@@ -42,6 +42,7 @@ def command(*, frees: bool = False) -> Command[Any]:
             tenant=attrgetter("name"),
         ),
         examples=(),
+        apply=lambda txn, message: None,
         frees=frees,
     )
 

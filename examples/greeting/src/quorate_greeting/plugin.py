@@ -2,28 +2,17 @@
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Final
 
 from quorate.plugin import (
     CliCommand,
     ConfigSection,
-    DataRoute,
     Declaration,
     RaftGroup,
     hookimpl,
 )
 
-from quorate_greeting import apply, caches, controllers, families, salutations, service, vocabulary
+from quorate_greeting import caches, controllers, families, salutations, service, vocabulary
 from quorate_greeting.config import GreetingConfig
-from quorate_greeting.v1 import commands_pb2 as commands
-
-ROUTES: Final = (
-    DataRoute(message=commands.SayHelloCommand, apply=apply.say_hello),
-    DataRoute(message=commands.SayHelloBatchCommand, apply=apply.say_hello_batch),
-    DataRoute(message=commands.ForgetCommand, apply=apply.forget),
-    DataRoute(message=commands.ExpireGreetingsCommand, apply=apply.expire_greetings),
-    DataRoute(message=commands.RecordTallyCommand, apply=apply.record_tally),
-)
 
 
 @hookimpl
@@ -32,7 +21,6 @@ def quorate_declarations() -> Sequence[Declaration]:
         RaftGroup(name=families.GROUP),
         *families.FAMILIES,
         *vocabulary.COMMANDS,
-        *ROUTES,
         *vocabulary.QUERIES,
         caches.TALLIES,
         controllers.EXPIRY,

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from quorate.plugin import Access, Command, Items, Query, constant_key
 
-from quorate_greeting import queries
+from quorate_greeting import apply, queries
 from quorate_greeting.families import GROUP, greeting_key, greeting_shard, town_shard
 from quorate_greeting.v1.commands_pb2 import (
     ExpireGreetingsCommand,
@@ -22,6 +22,7 @@ _BEN: Final = SayHelloCommand(town="bern", name="ben", salutation="moin", ttl_ms
 SAY_HELLO: Final = Command(
     message=SayHelloCommand,
     group=GROUP,
+    apply=apply.say_hello,
     shard_key=lambda command: town_shard(command.town),
     validate=check_hello,
     public=True,
@@ -32,6 +33,7 @@ SAY_HELLO: Final = Command(
 SAY_HELLO_BATCH: Final = Command(
     message=SayHelloBatchCommand,
     group=GROUP,
+    apply=apply.say_hello_batch,
     items=Items.of(
         "hellos",
         shard_key=lambda hello: town_shard(hello.town),
@@ -46,6 +48,7 @@ SAY_HELLO_BATCH: Final = Command(
 FORGET: Final = Command(
     message=ForgetCommand,
     group=GROUP,
+    apply=apply.forget,
     shard_key=lambda command: town_shard(command.town),
     validate=check_forget,
     public=True,
@@ -56,6 +59,7 @@ FORGET: Final = Command(
 EXPIRE_GREETINGS: Final = Command(
     message=ExpireGreetingsCommand,
     group=GROUP,
+    apply=apply.expire_greetings,
     items=Items.of("keys", shard_key=greeting_shard, key=lambda key: key),
     examples=(ExpireGreetingsCommand(keys=[greeting_key("oslo", "ada")]),),
 )
@@ -63,6 +67,7 @@ EXPIRE_GREETINGS: Final = Command(
 RECORD_TALLY: Final = Command(
     message=RecordTallyCommand,
     group=GROUP,
+    apply=apply.record_tally,
     shard_key=constant_key,
     examples=(
         RecordTallyCommand(salutation="hello", greetings=2),

@@ -37,7 +37,7 @@ def import_session(txn: MemoryTxn, command: pb.ImportSession) -> None:
 
 def carry_out(txn: MemoryTxn, command: Message) -> BatchReply:
     """Carry out a batch command of any resource."""
-    found = {each.message: each.apply for each in derive("mqtt", RESOURCES).commands if each.apply}
+    found = {each.message: each.apply for each in derive("mqtt", RESOURCES).commands}
     reply = found[type(command)](txn, command)
     assert isinstance(reply, BatchReply)
     return reply

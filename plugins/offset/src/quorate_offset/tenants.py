@@ -6,7 +6,7 @@ from typing import Final
 from google.protobuf.message import Message
 from quorate.plugin import NodeApi, TenantRows
 from quorate.plugin.batches import read_pages
-from quorate.plugin.resource import Derived, tenant_deletion, tenant_rows_of
+from quorate.plugin.resource import tenant_deletion, tenant_rows_of
 
 from quorate_offset.families import GROUP, group_key, group_of
 from quorate_offset.resources import SUBSCRIPTION_GROUP
@@ -35,7 +35,7 @@ def _erase(_: NodeApi, keys: Sequence[bytes]) -> Message:
     return DeleteOffsetsRequest(deletions=deletions)
 
 
-DELETION: Final[Derived] = tenant_deletion(
+DELETION: Final = tenant_deletion(
     "offset",
     (),
     (TenantRows(keys_of=_consumed, erase=_erase), tenant_rows_of(SUBSCRIPTION_GROUP)),

@@ -1,14 +1,12 @@
-"""Bulk loads: their rows, reads and commands."""
+"""Bulk loads: their rows and reads."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
-from google.protobuf.message import Message
 from quorate.plugin import (
     METADATA_GROUP,
     Access,
     ColumnFamily,
-    Command,
     GrpcService,
     Invalid,
     NodeApi,
@@ -22,7 +20,6 @@ from quorate.plugin import (
 from quorate.plugin.checking import LARGEST_PAGE, PAGE
 
 from quorate_spark.v1 import (
-    commands_pb2 as pb,
     queries_pb2 as asked,
     rows_pb2 as rows,
     service_pb2 as requests,
@@ -55,13 +52,6 @@ def check_load_id(command: Any) -> None:
         raise Invalid("load_id", "must not be empty")
     if size > LONGEST_ID:
         raise Invalid("load_id", f"must have at most {LONGEST_ID} bytes, not {size}")
-
-
-def check_begin(command: pb.BeginLoadCommand) -> None:
-    """Refuse a load without a table."""
-    check_load_id(command)
-    if not command.table:
-        raise Invalid("table", "must not be empty")
 
 
 def get_load(reader: Reader, query: asked.GetLoadQuery) -> Iterator[asked.LoadView]:
@@ -135,43 +125,6 @@ SERVICE: Final = GrpcService(
     },
 )
 
-
-def _command(*examples: Message, validate: Callable[[Any], None] = check_load_id) -> Command[Any]:
-    """Return a public command of the one shard that has all loads."""
-    return Command(
-        message=type(examples[0]),
-        group=GROUP,
-        shard_key=constant_key,
-        keys=lambda command: (command.load_id.encode(),),
-        validate=validate,
-        public=True,
-        # The rights to write rows are checked by the commands of the load's table.
-        access=Access(right="write", key="load_id"),
-        examples=examples,
-    )
-
-
-_ID: Final = "2026-11-20/pairs"
-
-COMMANDS: Final[tuple[Command[Any], ...]] = (
-    _command(
-        pb.BeginLoadCommand(load_id=_ID, table="kv.pairs", insert_only=True), validate=check_begin
-    ),
-    _command(
-        pb.ReportPartitionCommand(load_id=_ID, partition=3),
-        pb.ReportPartitionCommand(
-            load_id=_ID, partition=3, rows=9, bad_rows=1, batches=2, row_bytes=90
-        ),
-    ),
-    _command(
-        pb.EndLoadCommand(load_id=_ID),
-        pb.EndLoadCommand(load_id=_ID, failure="a row has no key"),
-        pb.EndLoadCommand(load_id=_ID, staged=True),
-    ),
-    _command(pb.BeginAbortCommand(load_id=_ID)),
-    _command(pb.EndAbortCommand(load_id=_ID, removed=9)),
-    _command(pb.ForgetLoadCommand(load_id=_ID)),
-)
 
 QUERIES: Final[tuple[Query[Any], ...]] = (
     Query(message=asked.GetLoadQuery, group=GROUP, run=get_load, shard_key=constant_key),

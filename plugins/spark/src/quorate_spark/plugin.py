@@ -8,14 +8,12 @@ from quorate.plugin import (
     CliCommand,
     ConsoleAction,
     ConsolePage,
-    DataRoute,
     Declaration,
     Extension,
     hookimpl,
 )
 
-from quorate_spark import api, apply, loads
-from quorate_spark.v1 import commands_pb2 as commands
+from quorate_spark import api, loads, vocabulary
 
 _PAGE: Final = ConsolePage(
     title="Bulk loads",
@@ -35,13 +33,7 @@ _PAGE: Final = ConsolePage(
 def quorate_declarations() -> Sequence[Declaration]:
     return [
         *loads.FAMILIES,
-        *loads.COMMANDS,
-        DataRoute(message=commands.BeginLoadCommand, apply=apply.begin_load),
-        DataRoute(message=commands.ReportPartitionCommand, apply=apply.report_partition),
-        DataRoute(message=commands.EndLoadCommand, apply=apply.end_load),
-        DataRoute(message=commands.BeginAbortCommand, apply=apply.begin_abort),
-        DataRoute(message=commands.EndAbortCommand, apply=apply.end_abort),
-        DataRoute(message=commands.ForgetLoadCommand, apply=apply.forget_load),
+        *vocabulary.COMMANDS,
         *loads.QUERIES,
         loads.SERVICE,
         CliCommand(

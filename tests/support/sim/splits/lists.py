@@ -6,12 +6,12 @@ and every shard counts its lists.
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 from quorate.plugin import (
     ColumnFamily,
     Command,
-    DataRoute,
+    Declaration,
     Items,
     Query,
     RaftGroup,
@@ -125,32 +125,21 @@ def read_lists(reader: Reader, _: ReadLists) -> Iterator[List]:
 
 
 @hookimpl
-def quorate_raft_groups() -> Sequence[RaftGroup]:
-    """Return the one group."""
-    return [RaftGroup(name=GROUP)]
-
-
-@hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    """Return the families."""
+def quorate_declarations() -> Sequence[Declaration]:
+    """Return all declarations."""
     return [
+        RaftGroup(name=GROUP),
         ColumnFamily(
             name=LISTS, group=GROUP, row=List, shard_key=bytes, departs=departs, counted=True
         ),
         ColumnFamily(name=GONE_OFF, group=GROUP, shard_key=list_of),
         ColumnFamily(name=SIZES, group=GROUP, joins=joins),
-    ]
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
-    """Return the vocabulary."""
-    return [
         Command(
             message=Append,
             group=GROUP,
             examples=(Append(operation=1, key="a", ttl_ms=5),),
             shard_key=lambda command: key_of(command.key),
+            apply=append,
         ),
         Command(
             message=GoOff,
@@ -161,36 +150,16 @@ def quorate_commands() -> Sequence[Command[Any]]:
                 shard_key=list_of,
                 make=lambda _, due: GoOff(keys=due),
             ),
+            apply=go_off,
         ),
-    ]
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    """Return how commands are applied."""
-    return [DataRoute(message=Append, apply=append), DataRoute(message=GoOff, apply=go_off)]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    """Return what can be asked."""
-    return [
         Query(
-            message=ReadList,
-            group=GROUP,
-            run=read_list,
-            shard_key=lambda asked: key_of(asked.key),
+            message=ReadList, group=GROUP, run=read_list, shard_key=lambda asked: key_of(asked.key)
         ),
         Query(
             message=ReadLists, group=GROUP, run=read_lists, order=lambda found: key_of(found.key)
         ),
+        Timer(name=ALARM, group=GROUP, due=lambda due: GoOff(keys=due), batch=5),
     ]
-
-
-@hookimpl
-def quorate_controllers() -> Sequence[Timer]:
-    """Return the alarms."""
-    return [Timer(name=ALARM, group=GROUP, due=lambda due: GoOff(keys=due), batch=5)]
 
 
 #: What simulated nodes host.

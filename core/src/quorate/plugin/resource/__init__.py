@@ -2,7 +2,7 @@
 
 from quorate.plugin.resource.binding import Binding, bind
 from quorate.plugin.resource.declaration import History, Remake, Resource, Stored, Ttl, Verb
-from quorate.plugin.resource.deriving import Derived, derive, tenant_deletion, tenant_rows_of
+from quorate.plugin.resource.deriving import derive, tenant_deletion, tenant_rows_of
 from quorate.plugin.resource.handlers import find_row, get_row, remove_row, write_row
 from quorate.plugin.resource.reading import read_family, read_rows
 from quorate.plugin.resource.tables import column_of, from_columns
@@ -19,7 +19,6 @@ from quorate.plugin.resource.tenants import (
 __all__ = [
     "TENANTS",
     "Binding",
-    "Derived",
     "History",
     "Remake",
     "Resource",

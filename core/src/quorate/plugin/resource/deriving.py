@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from google.protobuf.message import Message
 
@@ -20,6 +20,7 @@ from quorate.plugin.declarations import (
     Query,
     Timer,
 )
+from quorate.plugin.kinds import OfKind
 from quorate.plugin.node import NodeApi
 from quorate.plugin.places import placed
 from quorate.plugin.resource.binding import (
@@ -57,18 +58,20 @@ from quorate.v1.tenant_pb2 import Tenant
 _TABLES: Final = "spark.tables"
 
 
+Derivable: TypeAlias = (
+    ColumnFamily | Command[Any] | Query[Any] | GrpcService | Controller | Timer | Extension
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """The declarations that resources add to a plugin's hooks."""
+    """The declarations that resources add to those of a plugin."""
 
-    families: tuple[ColumnFamily, ...] = ()
-    commands: tuple[Command[Any], ...] = ()
-    queries: tuple[Query[Any], ...] = ()
-    services: tuple[GrpcService, ...] = ()
-    controllers: tuple[Controller, ...] = ()
-    timers: tuple[Timer, ...] = ()
-    extensions: tuple[Extension, ...] = ()
+    all: tuple[Derivable, ...] = ()
     problems: tuple[tuple[str, str], ...] = ()
+
+    families = OfKind(ColumnFamily)
+    commands = OfKind(Command)
 
 
 def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
@@ -80,30 +83,28 @@ def derive(plugin: str, resources: Sequence[Resource[Any]]) -> Derived:
         problems = [each for binding in bindings for each in mistakes_of(binding, families)]
     problems += _shared(bindings)
     if problems:
-        return Derived(families=tuple(_families(bindings)), problems=tuple(problems))
-    below = beneath(bindings)
-    deletion = tenant_deletion(plugin, bindings)
+        return Derived(all=tuple(_families(bindings)), problems=tuple(problems))
     return Derived(
-        families=tuple(_families(bindings)),
-        commands=tuple(
-            placed(
-                _command(binding, write, below.get(binding.resource.family, ())),
-                binding.resource.where,
-            )
-            for binding, write in _writes(bindings, below)
-        ),
-        queries=(
+        all=(
+            *_families(bindings),
+            *_commands(bindings),
             *(query for binding in bindings for query in Reads(binding).queries()),
-            *deletion.queries,
-        ),
-        services=tuple(
-            placed(service_of(found), found[0].resource.where)
-            for found in _by_service(bindings).values()
-        ),
-        controllers=deletion.controllers,
-        timers=tuple(_timers(bindings)),
-        extensions=(*deletion.extensions, *_tables(bindings)),
+            *(
+                placed(service_of(found), found[0].resource.where)
+                for found in _by_service(bindings).values()
+            ),
+            *_timers(bindings),
+            *tenant_deletion(plugin, bindings),
+            *_tables(bindings),
+        )
     )
+
+
+def _commands(bindings: Sequence[Binding]) -> Iterator[Command[Any]]:
+    below = beneath(bindings)
+    for binding, write in _writes(bindings, below):
+        made = _command(binding, write, below.get(binding.resource.family, ()))
+        yield placed(made, binding.resource.where)
 
 
 def tenant_rows_of(resource: Resource[Any]) -> TenantRows:
@@ -136,12 +137,12 @@ def tenant_rows_of(resource: Resource[Any]) -> TenantRows:
 
 def tenant_deletion(
     plugin: str, bindings: Sequence[Binding], more: Sequence[TenantRows] = (), group: str = ""
-) -> Derived:
+) -> tuple[Query[Any] | Controller | Extension, ...]:
     """Return a plugin's part in the deletion of tenants with rows under `bindings`."""
     held = [each for each in bindings if each.resource.tenant and each.resource.cascade]
     tenant_rows = (*(tenant_rows_of(each.resource) for each in held), *more)
     if not tenant_rows:
-        return Derived()
+        return ()
     groups = list(dict.fromkeys([*(each.resource.group for each in held), *filter(None, [group])]))
     package = (
         bindings[0].resource.row.DESCRIPTOR.file.package if bindings else f"quorate_{plugin}.v1"
@@ -163,23 +164,19 @@ def tenant_deletion(
         return True
 
     deletion = TenantDeletion(cascade=plugin, tenant_rows=tenant_rows, known=is_known)
-    return Derived(
-        queries=tuple(
+    return (
+        *(
             Query(message=kind, group=each, run=known, order=lambda _: b"", reads=(TENANTS,))
             for kind, each in zip(asked, groups, strict=True)
         ),
-        controllers=(
-            Controller(
-                name=f"{plugin}.tenant_deletion",
-                group=groups[0],
-                run_once=deletion.run_once,
-                interval_s=deletion.interval_s,
-                wake_on=(TENANTS,),
-            ),
+        Controller(
+            name=f"{plugin}.tenant_deletion",
+            group=groups[0],
+            run_once=deletion.run_once,
+            interval_s=deletion.interval_s,
+            wake_on=(TENANTS,),
         ),
-        extensions=(
-            Extension(point=CASCADES, name=plugin, value=TenantCascade(holds=deletion.holds)),
-        ),
+        Extension(point=CASCADES, name=plugin, value=TenantCascade(holds=deletion.holds)),
     )
 
 

@@ -105,7 +105,7 @@ def declared(catalog: Catalog, name: str) -> Query[Any]:
     """Return a query; raises `LookupError` for an undeclared one."""
     query = catalog.queries.get(name)
     if query is None:
-        raise LookupError(f"query {name} is not declared; return it from quorate_queries")
+        raise LookupError(f"query {name} is not declared; return it from quorate_declarations")
     return query
 
 

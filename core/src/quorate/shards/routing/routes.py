@@ -29,7 +29,7 @@ def declared(catalog: Catalog, name: str) -> Command[Any]:
     """Return a command; raises `LookupError` for an undeclared one."""
     command = catalog.commands.get(name)
     if command is None:
-        raise LookupError(f"command {name} is not declared; return it from quorate_commands")
+        raise LookupError(f"command {name} is not declared; return it from quorate_declarations")
     return command
 
 

@@ -18,7 +18,7 @@ from quorate.plugin import (
     Command,
     ConfigSection,
     Controller,
-    DataRoute,
+    Declaration,
     Extension,
     ExtensionPoint,
     GrpcService,
@@ -149,25 +149,16 @@ class Notes:
 
 
 @hookimpl
-def quorate_raft_groups() -> Sequence[RaftGroup]:
-    return [RaftGroup(name="sample", shards=2)]
-
-
-@hookimpl
-def quorate_column_families() -> Sequence[ColumnFamily]:
-    return [
-        ColumnFamily(name=NOTES, group="sample", row=pb.Note, shard_key=bytes, previous=True),
-        ColumnFamily(name=SIZES, group="sample", shard_key=bytes),
-    ]
-
-
-@hookimpl
-def quorate_commands() -> Sequence[Command[Any]]:
+def quorate_declarations() -> Sequence[Declaration]:
     write = pb.WriteNote
     return [
+        RaftGroup(name="sample", shards=2),
+        ColumnFamily(name=NOTES, group="sample", row=pb.Note, shard_key=bytes, previous=True),
+        ColumnFamily(name=SIZES, group="sample", shard_key=bytes),
         Command(
             message=write,
             group="sample",
+            apply=write_note,
             examples=(write(owner="ada", text="a", ttl_ms=1), write(owner="banned", text="b")),
             shard_key=lambda command: note_key(command.owner),
             validate=check_note,
@@ -184,12 +175,14 @@ def quorate_commands() -> Sequence[Command[Any]]:
                 make=lambda _, notes: pb.WriteNotes(notes=notes),
                 key=lambda item: note_key(item.owner),
             ),
+            apply=write_notes,
         ),
         Command(
             message=pb.EraseNote,
             group="sample",
             examples=(pb.EraseNote(owner="ada"), pb.EraseNote(owner="nobody")),
             shard_key=lambda command: note_key(command.owner),
+            apply=erase_note,
         ),
         Command(
             message=pb.ExpireNotes,
@@ -200,66 +193,21 @@ def quorate_commands() -> Sequence[Command[Any]]:
                 shard_key=bytes,
                 make=lambda _, found: pb.ExpireNotes(keys=found),
             ),
+            apply=expire_notes,
         ),
-    ]
-
-
-@hookimpl
-def quorate_data_routes() -> Sequence[DataRoute[Any]]:
-    return [
-        DataRoute(message=pb.WriteNote, apply=write_note),
-        DataRoute(message=pb.WriteNotes, apply=write_notes),
-        DataRoute(message=pb.EraseNote, apply=erase_note),
-        DataRoute(message=pb.ExpireNotes, apply=expire_notes),
-    ]
-
-
-@hookimpl
-def quorate_queries() -> Sequence[Query[Any]]:
-    return [
         Query(
             message=pb.ListNotes,
             group="sample",
             run=list_notes,
             order=lambda note: note_key(note.owner),
-        )
-    ]
-
-
-@hookimpl
-def quorate_caches() -> Sequence[Cache]:
-    return [Cache(name="sample.texts", group="sample", families=(NOTES,), factory=Texts)]
-
-
-@hookimpl
-def quorate_controllers() -> Sequence[Controller | Timer]:
-    return [
+        ),
+        Cache(name="sample.texts", group="sample", families=(NOTES,), factory=Texts),
         Timer(name=EXPIRY, group="sample", due=lambda found: pb.ExpireNotes(keys=found), batch=2),
         Controller(name=CONTROLLER, group="sample", run_once=erase_banned, interval_s=1.0),
-    ]
-
-
-@hookimpl
-def quorate_metrics() -> Sequence[Metric]:
-    return [
         Metric(name="quorate_sample_notes_total", kind="counter", help="Notes.", labels=("owner",)),
         Metric(name="quorate_sample_note_bytes", kind="histogram", help="Sizes."),
-    ]
-
-
-@hookimpl
-def quorate_config_sections() -> Sequence[ConfigSection]:
-    return [ConfigSection(model=SampleConfig)]
-
-
-@hookimpl
-def quorate_grpc_services() -> Sequence[GrpcService]:
-    return [GrpcService(service=_DECLARED, servicer=lambda node: Notes(node))]
-
-
-@hookimpl
-def quorate_extensions() -> Sequence[ExtensionPoint | Extension]:
-    return [
+        ConfigSection(model=SampleConfig),
+        GrpcService(service=_DECLARED, servicer=lambda node: Notes(node)),
         ExtensionPoint(name="sample.words", type=str),
         Extension(point="sample.words", name="greeting", value="hello"),
     ]

@@ -104,7 +104,7 @@ def _declared_with(plugin: str) -> Sequence[Declared]:
         more = [declare(each) for each in installed(missing)]
         declared += more
         named |= missing
-        read = {each for plugin in more for route in plugin.routes for each in route.reads}
+        read = {each for plugin in more for command in plugin.commands for each in command.reads}
         read |= {each for plugin in more for query in plugin.queries for each in query.reads}
         missing = {family.partition(".")[0] for family in read} - named
     return declared
