@@ -64,12 +64,9 @@ class Net:
 
     cluster: Cluster
     q: AsyncClient
+    #: The client that makes batches: one, as connects share commands within one.
+    mqtt: Mqtt
     pulses: Sequence[Pulse]
-
-    @property
-    def mqtt(self) -> Mqtt:
-        """The client that makes batches."""
-        return Mqtt(self.q)
 
     @property
     def pids(self) -> list[int]:
@@ -178,7 +175,7 @@ async def netted(cluster: Cluster) -> AsyncIterator[Net]:
             for name in BROKERS
         ]
         beating = [asyncio.create_task(each.beat()) for each in pulses]
-        net = Net(cluster=cluster, q=q, pulses=pulses)
+        net = Net(cluster=cluster, q=q, mqtt=Mqtt(q), pulses=pulses)
         try:
             for broker in range(len(BROKERS)):
                 for tenant in (TENANT, LEAVING):

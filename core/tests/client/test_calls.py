@@ -319,5 +319,7 @@ async def test_a_node_that_knows_no_leader_is_believed_when_no_other_knows_one(
 async def test_the_shard_of_a_key_is_told(cluster: FakeCluster, q: AsyncClient) -> None:
     assert await q.shard_of("metadata", cluster.first) == "metadata/0"
     assert await q.shard_of("metadata", b"key10") == "metadata/1"
+    assert q.likely_shard("metadata", b"key10") == "metadata/1"
+    assert not q.likely_shard("offset", b"")
     with pytest.raises(InvalidError, match="'offset' is not a group of the cluster; groups: meta"):
         await q.shard_of("offset", b"")

@@ -298,6 +298,14 @@ class AsyncClient:
             raise InvalidError("group", f"{group!r} is not a group of the cluster; groups: {known}")
         return str(place.shard)
 
+    def likely_shard(self, group: str, shard_key: bytes) -> str:
+        """Return the shard that holds a shard key, as far as this client knows; "" if it does not.
+
+        It asks no node: use it to divide what is sent, which nodes route to the right shard.
+        """
+        place = self._topology.place(group, slot_of(shard_key))
+        return "" if place is None else str(place.shard)
+
     def at(self, node: str) -> NodeCalls:
         """Return calls to the node of that name and no other."""
         return NodeCalls(node, self._topology, self._connections, self._timeout_s)

@@ -115,6 +115,14 @@ class Client(Blocking[AsyncClient]):
     topology = blocking(AsyncClient.topology)
     shard_of = blocking(AsyncClient.shard_of)
 
+    def likely_shard(self, group: str, shard_key: bytes) -> str:
+        """Return the shard that holds a shard key, as far as this client knows."""
+
+        async def look() -> str:
+            return self.asynchronous.likely_shard(group, shard_key)
+
+        return self.thread.run(look())
+
     def records(self, resource: Resource[R]) -> SyncRecords[R]:
         """Return the rows of a resource that a plugin declares."""
         from quorate.client.records import SyncRecords

@@ -116,11 +116,17 @@ class MemoryClient:
         self, group: str, shard_key: bytes, *, timeout_s: float | None = None
     ) -> str:
         """Return the shard of a group that holds a shard key."""
+        if shard := self.likely_shard(group, shard_key):
+            return shard
+        raise InvalidError("group", f"{group!r} is no group of this node")
+
+    def likely_shard(self, group: str, shard_key: bytes) -> str:
+        """Return the shard that holds a shard key; "" for a group that is not here."""
         slot = slot_of(shard_key)
         for place in self.node.topology().shards:
             if place.group == group and place.slots[slot >> 3] & 1 << (slot & 7):
                 return f"{group}/{place.number}"
-        raise InvalidError("group", f"{group!r} is no group of this node")
+        return ""
 
     def _method(self, method: str, shard_key: bytes | None) -> Any:
         service, name = method.strip("/").split("/")

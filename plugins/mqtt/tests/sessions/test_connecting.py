@@ -4,7 +4,9 @@ from typing import Any
 import pytest
 from quorate.plugin import Rejected, keys
 from quorate.testing import MemoryTxn
+from quorate_mqtt.activity import counted
 from quorate_mqtt.sessions.apply import connect_sessions, update_sessions
+from quorate_mqtt.sessions.connecting import Arrivals
 from quorate_mqtt.sessions.families import (
     CONNECTIONS,
     DELAY,
@@ -100,6 +102,38 @@ def test_a_connect_always_wins_and_adds_one_to_the_generation(shard: Shard, clie
     assert second.taken_over_from == "north"
     assert (session(txn).broker, session(txn).broker_epoch) == ("south", 2)
     assert connections(txn) == {2: 1}
+
+
+@pytest.mark.parametrize("broker", ["north", "n" * 127, "n" * 128])
+def test_the_quick_path_of_a_batch_takes_over_as_the_careful_one_does(
+    shard: Shard, client: Client, broker: str
+) -> None:
+    quick, careful = (shard(**{broker: 1, "south": 2}) for _ in range(2))
+    old = [client("ada", payload=b"old"), client("bob", will=5), client("eve", expiry=0)]
+    for txn in (quick, careful):
+        for each in old:
+            connect(txn, each, broker)
+    coming = [client(each.client_id, expiry=90, payload=b"new") for each in old]
+    clients = [client_shard("acme", each.client_id) for each in coming]
+
+    arrivals = Arrivals(careful, "south", 2)
+    before = careful.rows(SESSIONS)
+    expected = [
+        arrivals.take(each, key, before[key]) for each, key in zip(coming, clients, strict=True)
+    ]
+    arrivals.close(len(coming))
+    batch = ConnectSessions(broker="south", broker_epoch=2, connections=coming)
+    replies = connect_sessions(quick, batch).replies
+
+    assert [ConnectReply.FromString(each) for each in replies] == [
+        ConnectReply.FromString(each) for each in expected
+    ]
+    assert list(replies) == expected
+    assert ConnectReply.FromString(replies[0]).taken_over_from == broker
+    assert connections(quick) == connections(careful) == {2: 3}
+    assert counted(quick) == counted(careful)
+    assert counted(quick).take_overs == 3
+    assert quick.rows(SESSIONS) == careful.rows(SESSIONS)
 
 
 def test_a_connect_of_the_same_broker_takes_nothing_over_from_another(

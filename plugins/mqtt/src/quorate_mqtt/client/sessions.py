@@ -8,6 +8,7 @@ from typing import Any, Final
 from quorate.client import AsyncClient, Blocking, Records, blocking, iterating
 from quorate.v1.batch_pb2 import BatchReply
 
+from quorate_mqtt.client.shared_connects import SharedConnects
 from quorate_mqtt.sessions.resource import SESSION
 from quorate_mqtt.v1 import sessions_pb2 as pb
 
@@ -17,13 +18,14 @@ _SERVICE: Final = "/quorate_mqtt.v1.SessionService/"
 class Sessions:
     """Connects, changes and reads sessions.
 
-    Concurrent calls of many coroutines share calls to the cluster, so a broker need not batch them
-    itself.
+    Concurrent calls of many coroutines share calls to the cluster, and connects of one turn of the
+    loop share commands, so a broker need not batch them itself.
     """
 
     def __init__(self, q: AsyncClient) -> None:
         self._q: Final = q
         self._records: Final[Records[Any]] = q.records(SESSION)
+        self._connects: Final = SharedConnects(q, self._records)
 
     async def connect(
         self, broker: str, broker_epoch: int, connection: pb.SessionConnect
@@ -34,7 +36,7 @@ class Sessions:
         broker has ended.
         """
         like = pb.ConnectSessions(broker=broker, broker_epoch=broker_epoch)
-        return await self._records.do("Connect", connection, pb.ConnectReply, like=like)
+        return await self._connects.connect(like, connection)
 
     async def connect_many(
         self, broker: str, broker_epoch: int, connections: Iterable[pb.SessionConnect]

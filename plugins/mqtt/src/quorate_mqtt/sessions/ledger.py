@@ -37,6 +37,12 @@ class Ledger:
             quota = self._quotas[tenant] = quota_left(self._txn, tenant)
         return quota
 
+    def take_over(self, old: int, new: int) -> None:
+        """Count a client that another broker takes over, by the registrations of the two."""
+        self.connections[old] -= 1
+        self.connections[new] += 1
+        self.taken_over += 1
+
     def close(self, *, connects: int = 0) -> None:
         """Write the counts, with this number of accepted connects."""
         count(

@@ -43,6 +43,12 @@ def ends_with_connection(row: bytes) -> bool:
     return row[_EXPIRY_AT:_HEAD_BYTES] == _NO_EXPIRY
 
 
+def short_broker(row: bytes) -> bytes:
+    """Return the name of the broker in a plain row; b"" if that is too long to be read here."""
+    size = row[_HEAD_BYTES + 1]
+    return b"" if size > _SHORT else row[_HEAD_BYTES + 2 : _HEAD_BYTES + 2 + size]
+
+
 class RowsOfBroker:
     """The rows of clients that connect to one broker at one time."""
 
