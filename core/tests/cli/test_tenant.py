@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from quorate.cli import completing
 from quorate.cli.main import main
 from quorate.testing.cluster import Cluster
 
@@ -68,3 +69,21 @@ def test_what_is_no_limit_is_a_usage_error(
 
     assert code == 2
     assert "--limits" in told
+
+
+def test_keys_of_rows_are_completed(
+    tenant: Callable[..., tuple[int, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("completed-a", "completed-b"):
+        assert tenant("create", name)[0] == 0
+    monkeypatch.setattr(completing, "_PATIENCE_S", 60.0)
+    monkeypatch.setenv("_QUORATE_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", "quorate tenant get completed-")
+    monkeypatch.setenv("COMP_CWORD", "3")
+
+    with pytest.raises(SystemExit):
+        main([])
+
+    assert capsys.readouterr().out.split() == ["plain,completed-a", "plain,completed-b"]

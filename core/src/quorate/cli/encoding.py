@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 #: Many readers of JSON keep numbers as floats, and round those beyond it.
 _EXACT: Final = (1 << 53) - 1
+_UNHAD: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def json_line(value: object) -> str:
@@ -30,11 +32,14 @@ def plain(value: object) -> object:
     """Return a value in the terms of JSON.
 
     Bytes are text, or an object with their base64: a text of the same letters is something else.
-    A number that some readers would round is text.
+    A number that some readers would round is text, and so is one that JSON does not have, in the
+    words of protobuf.
     """
     match value:
-        case None | bool() | str() | float():
+        case None | bool() | str():
             return value
+        case float():
+            return value if math.isfinite(value) else _UNHAD[str(value)]
         case int():
             return value if -_EXACT <= value <= _EXACT else str(value)
         case bytes():
@@ -58,14 +63,29 @@ def text_of(value: bytes) -> str | None:
 def _yaml(value: object) -> Iterator[str]:
     if isinstance(value, dict) and value:
         for name, each in value.items():
-            yield from _entry(f"{json.dumps(name, ensure_ascii=False)}:", each)
+            yield from _entry(f"{_scalar(name)}:", each)
     elif isinstance(value, list) and value:
         for each in value:
             first, *rest = _yaml(each)
             yield f"- {first}"
             yield from (f"  {line}" for line in rest)
     else:
-        yield json.dumps(value, ensure_ascii=False)
+        yield _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    """Return a value as JSON that every release of YAML reads as JSON does.
+
+    Characters that it does not print are escaped: some of them end a line of YAML.
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and "." not in text:
+        return text.replace("e", ".0e")
+    return "".join(each if each.isprintable() else _escape(ord(each)) for each in text)
+
+
+def _escape(character: int) -> str:
+    return f"\\u{character:04x}" if character < 1 << 16 else f"\\U{character:08x}"
 
 
 def _entry(name: str, value: object) -> Iterator[str]:

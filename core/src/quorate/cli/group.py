@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quorate.cli.completing import from_cluster, groups
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.splitting import (
     begin_merge,
@@ -41,7 +42,7 @@ def list_groups(terminal: Terminal) -> None:
 
 
 @command.command("grow")
-@click.argument("group")
+@click.argument("group", shell_complete=from_cluster(groups))
 @click.option(
     "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
 )
@@ -73,7 +74,7 @@ def grow(terminal: Terminal, group: str, shards: int, plan: bool) -> None:
 
 
 @command.command("shrink")
-@click.argument("group")
+@click.argument("group", shell_complete=from_cluster(groups))
 @click.option(
     "--shards", type=click.IntRange(min=1), required=True, help="Number of shards to reach."
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
 import click
 from google.protobuf.message import Message
 
+from quorate.cli.completing import from_cluster, keys
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.tables import Keyed
 from quorate.cli.terminal import Terminal, bytes_of
@@ -63,7 +64,7 @@ def command() -> None:
 
 
 @command.command("put")
-@click.argument("key")
+@click.argument("key", shell_complete=from_cluster(keys))
 @_value_options
 @_hex
 @click.pass_obj
@@ -73,7 +74,7 @@ def put(terminal: Terminal, /, **given: Any) -> None:
 
 
 @command.command("cas")
-@click.argument("key")
+@click.argument("key", shell_complete=from_cluster(keys))
 @click.argument("revision", type=click.IntRange(0))
 @_value_options
 @_hex
@@ -109,7 +110,7 @@ def _put(
 
 
 @command.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=from_cluster(keys))
 @_stale
 @_hex
 @click.pass_obj
@@ -131,7 +132,7 @@ def get(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
 
 
 @command.command("exists")
-@click.argument("key")
+@click.argument("key", shell_complete=from_cluster(keys))
 @_stale
 @_hex
 @click.pass_obj
@@ -145,7 +146,7 @@ def exists(terminal: Terminal, key: str, stale: bool, in_hex: bool) -> None:
 
 
 @command.command("delete")
-@click.argument("key")
+@click.argument("key", shell_complete=from_cluster(keys))
 @_revision
 @_hex
 @click.pass_obj
@@ -160,7 +161,7 @@ def delete(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> 
 
 
 @command.command("touch")
-@click.argument("key")
+@click.argument("key", shell_complete=from_cluster(keys))
 @_revision
 @_hex
 @click.pass_obj
@@ -175,7 +176,7 @@ def touch(terminal: Terminal, key: str, revision: int | None, in_hex: bool) -> N
 
 
 @command.command("list")
-@click.argument("prefix", default="")
+@click.argument("prefix", default="", shell_complete=from_cluster(keys))
 @click.option("--after", help="Start after this key.")
 @click.option(
     "--limit",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from google.protobuf.message import Message
 
+from quorate.cli.completing import from_cluster, nodes, shards
 from quorate.cli.failures import failure
 from quorate.cli.statuses import name_of, place_of
 from quorate.cli.terminal import ADMIN, Terminal
@@ -68,7 +69,7 @@ FORCE = click.option("--force", is_flag=True, help="Remove it even if fewer than
 
 
 @command.command("remove")
-@click.argument("name")
+@click.argument("name", shell_complete=from_cluster(nodes))
 @FORCE
 @consent_options
 @click.pass_obj
@@ -93,7 +94,7 @@ def remove(terminal: Terminal, name: str, force: bool, plan: bool, yes: bool) ->
 
 
 @command.command("replace")
-@click.argument("name")
+@click.argument("name", shell_complete=from_cluster(nodes))
 @click.argument("address")
 @FORCE
 @consent_options
@@ -132,8 +133,8 @@ def replace(
 
 
 @command.command("transfer")
-@click.argument("shard")
-@click.argument("node")
+@click.argument("shard", shell_complete=from_cluster(shards))
+@click.argument("node", shell_complete=from_cluster(nodes))
 @dry_run_option
 @click.pass_obj
 def transfer(terminal: Terminal, shard: str, node: str, plan: bool) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from quorate.cli.completing import from_cluster, nodes
 from quorate.cli.placements import follow, no_wait, placement, shown_move
 from quorate.cli.terminal import ADMIN, Terminal
 from quorate.plugin.console import dry_run_option
@@ -42,7 +43,7 @@ def list_nodes(terminal: Terminal) -> None:
 
 
 @command.command("drain")
-@click.argument("name")
+@click.argument("name", shell_complete=from_cluster(nodes))
 @dry_run_option
 @no_wait
 @click.pass_obj
@@ -72,7 +73,7 @@ def drain(terminal: Terminal, name: str, plan: bool, no_wait: bool) -> None:
 
 
 @command.command("undrain")
-@click.argument("name")
+@click.argument("name", shell_complete=from_cluster(nodes))
 @click.pass_obj
 def undrain(terminal: Terminal, name: str) -> None:
     """Accept replicas on the node NAME again."""

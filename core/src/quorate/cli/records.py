@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import aclosing, suppress
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import Message
 
+from quorate.cli.completing import MOST, from_cluster
 from quorate.cli.deferred import terminal_of
 from quorate.cli.tables import Keyed
 from quorate.plugin.console import columns_of, consent, consent_options, words_of
@@ -31,7 +32,8 @@ from quorate.plugin.singles import is_repeated
 from quorate.plugin.updates import UPDATE_MASK
 
 if TYPE_CHECKING:
-    from quorate.client import RecordChange, SyncRecords
+    from quorate.cli.completing import Find
+    from quorate.client import AsyncClient, RecordChange, SyncRecords
 
 _RANGES: Final = {
     FieldDescriptor.CPPTYPE_INT32: (-(1 << 31), (1 << 31) - 1),
@@ -43,6 +45,8 @@ _RANGES: Final = {
 _HIDDEN: Final = frozenset({CREATED, UPDATED, UPDATE_MASK, EXPECTED, MISSING_OK})
 #: The field of a deletion that also deletes rows that belong to the row.
 CASCADE: Final = "cascade"
+#: Maximum number of rows that a completion reads: many may share a part of their keys.
+_LOOKED_AT: Final = 10 * MOST
 _UPDATE: Final = "Update"
 _PUT: Final = "Put"
 PAGING: Final = frozenset({"page_size", "page_token", "stale", "min_revision"})
@@ -421,12 +425,43 @@ def _optional(names: Sequence[str]) -> list[click.Parameter]:
 
 
 def _key_arguments(binding: Binding) -> list[click.Parameter]:
+    """Return an argument for each part of the key; each is completed from the rows."""
     fields = dict(binding.resource.row.DESCRIPTOR.fields_by_name)
     fields |= binding.keyed.DESCRIPTOR.fields_by_name
     return [
-        click.Argument([name], metavar=name.upper(), type=_type(fields.get(name)))
+        click.Argument(
+            [name],
+            metavar=name.upper(),
+            type=_type(fields.get(name)),
+            shell_complete=from_cluster(_parts(binding, name)),
+        )
         for name in binding.resource.key
     ]
+
+
+def _parts(binding: Binding, part: str) -> Find:
+    """Return what finds values of a part of the key, below the parts that are given."""
+    key = binding.resource.key
+    before = key[: key.index(part)]
+
+    async def find(
+        client: AsyncClient, ctx: click.Context, start: str
+    ) -> AsyncGenerator[str, None]:
+        known = binding.asked["List"][0].request.DESCRIPTOR.fields_by_name
+        conditions = {name: ctx.params[name] for name in before if name in known}
+        if part == key[-1] and "prefix" in known:
+            conditions["prefix"] = start
+        looked_at = 0
+        rows = client.records(binding.resource).list(page_size=_LOOKED_AT, **conditions)
+        async with aclosing(rows):
+            async for row in rows:
+                if all(getattr(row, name) == ctx.params[name] for name in before):
+                    yield str(getattr(row, part))
+                looked_at += 1
+                if looked_at == _LOOKED_AT:
+                    return
+
+    return find
 
 
 def _key(binding: Binding, given: Mapping[str, Any]) -> tuple[Any, ...]:

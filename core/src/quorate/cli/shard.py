@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from google.protobuf.message import Message
 
+from quorate.cli.completing import from_cluster, groups, nodes, shards
 from quorate.cli.failures import ExitCode, failure
 from quorate.cli.placements import follow, no_wait, placement, shown_move
 from quorate.cli.splitting import (
@@ -86,9 +87,9 @@ def list_shards(terminal: Terminal, plan: bool) -> None:
 
 
 @command.command("move")
-@click.argument("shard")
-@click.argument("source")
-@click.argument("target")
+@click.argument("shard", shell_complete=from_cluster(shards))
+@click.argument("source", shell_complete=from_cluster(nodes))
+@click.argument("target", shell_complete=from_cluster(nodes))
 @dry_run_option
 @no_wait
 @click.pass_obj
@@ -118,7 +119,7 @@ def _moving(found: pb.PlacementResponse, shard: str) -> int:
 
 
 @command.command("split")
-@click.argument("shard")
+@click.argument("shard", shell_complete=from_cluster(shards))
 @click.option(
     "--into",
     type=click.IntRange(2, SLOTS),
@@ -157,8 +158,8 @@ def split(
 
 
 @command.command("merge")
-@click.argument("shard")
-@click.argument("other", required=False)
+@click.argument("shard", shell_complete=from_cluster(shards))
+@click.argument("other", required=False, shell_complete=from_cluster(shards))
 @dry_run_option
 @click.option("--cancel", is_flag=True, help="Cancel a merge that has not ended yet.")
 @click.pass_obj
@@ -226,7 +227,7 @@ def balance(terminal: Terminal, plan: bool) -> None:
 
 
 @command.command("debug")
-@click.argument("shard")
+@click.argument("shard", shell_complete=from_cluster(shards))
 @click.pass_obj
 def debug(terminal: Terminal, shard: str) -> None:
     """Show the state of every replica of SHARD, such as metadata/0."""
@@ -246,7 +247,7 @@ def debug(terminal: Terminal, shard: str) -> None:
 
 
 @command.command("of")
-@click.argument("group")
+@click.argument("group", shell_complete=from_cluster(groups))
 @click.argument("parts", nargs=-1, metavar="[PART]...")
 @click.option("--raw", is_flag=True, help="Take PART as the shard key itself, as UTF-8.")
 @click.option("--hex", "in_hex", is_flag=True, help="Take PART as the shard key in hex digits.")
@@ -314,7 +315,7 @@ def _value(value: object) -> object:
 
 
 @command.command("recover")
-@click.argument("shard")
+@click.argument("shard", shell_complete=from_cluster(shards))
 @click.option("--from", "node", metavar="NODE", help="Recover the shard from NODE's replica.")
 @click.option(
     "--drop", is_flag=True, help="Start the shard empty: the data of every node is discarded."

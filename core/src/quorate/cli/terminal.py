@@ -180,8 +180,8 @@ class Terminal:
                 click.echo(name_of(row, key))
         elif found:
             show(shown(found, key, width_of_terminal(), wide=self.form == "wide"))
-        elif noun:
-            click.echo(f"no {noun} found", err=True)
+        else:
+            click.echo(f"no {noun or 'rows'} found", err=True)
 
     def report(self, sentence: str, parts: Mapping[str, object]) -> None:
         """Write one event of a command that goes on: a sentence, or JSON on a line of its own."""
