@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from base64 import b64encode
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -25,7 +24,7 @@ from quorate_mqtt.topics.resource import TOPIC
 from quorate_mqtt.v1.topics_pb2 import Topic
 from quorate_offset.client import SyncOffsets
 
-from tests.console.browser import DESKTOP, PHONE, Browser, browser
+from tests.console.browser import DESKTOP, PHONE, Browser
 
 pytestmark = [pytest.mark.ci, pytest.mark.timeout(300)]
 
@@ -71,15 +70,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def q(cluster: Cluster) -> Iterator[Client]:
     with Client(cluster.endpoints) as q:
         yield q
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    driver = shutil.which("chromedriver")
-    if driver is None:
-        pytest.skip("chromedriver is not installed: Debian has it in the package chromium-driver")
-    with browser(driver, tmp_path_factory.mktemp("chromium")) as chromium:
-        yield chromium
 
 
 def trouble(q: Client) -> None:
@@ -318,7 +308,12 @@ def test_pages_show_what_their_callers_may_read(tmp_path: Path) -> None:
             enable = auth_pb2.EnableAuth(administrator="ada")
             made = q.call("/quorate.v1.AuthService/Enable", enable, auth_pb2.NewToken)
         until(lambda: page(cluster)[0] == 401 or None)
-        assert page(cluster, token="wrong")[0] == 401
+        assert "has given no token" in page(cluster)[1]
+        status, refused = page(cluster, token="wrong")
+        assert (status, "is not accepted" in refused) == (401, True)
+        assert "Back to the overview" in refused
+        # It is told nothing of what there is.
+        assert "/console/auth/users" not in refused
         with Client(cluster.endpoints, token=made.text) as q:
             bob = user(q, "bob")
         until(lambda: page(cluster, token=bob)[0] != 401 or None)
@@ -326,6 +321,28 @@ def test_pages_show_what_their_callers_may_read(tmp_path: Path) -> None:
         assert (status, "1 of 1 nodes are ready" in shown) == (200, True)
         assert page(cluster, "/console/auth/users", made.text)[0] == 200
         assert page(cluster, "/console/auth/users", bob)[0] == 403
+
+
+def test_a_node_without_a_majority_says_what_it_knows(tmp_path: Path) -> None:
+    with Cluster(tmp_path, plugins=["mqtt"], tls=False) as cluster:
+        cluster.ready()
+        with Client(cluster.endpoints) as q:
+            q.kv.put("kept/1", b"1")
+        until(lambda: "kept/1" in page(cluster, "/console/pairs?stale=yes")[1] or None)
+        for name in ("node2", "node3"):
+            cluster.nodes[name].kill()
+
+        until(lambda: page(cluster, "/console/pairs")[0] == 503 or None)
+        _, shown = page(cluster, "/console/pairs?prefix=kept/")
+        assert "The cluster does not answer" in shown
+        assert "node1 runs and has made this page" in shown
+        [old] = [each for each in Links(shown).found if "stale=yes" in each]
+        status, shown = page(cluster, old)
+        assert (status, "kept/1" in shown, "they may be old" in shown) == (200, True, True)
+        # What the node knows by itself it shows.
+        for path in ("", "/map", "/nodes/node1", "/nodes/node2"):
+            assert page(cluster, f"/console{path}")[0] == 200, path
+        assert "does not answer" in page(cluster)[1]
 
 
 def test_the_lag_of_consumers_is_shown_for_an_end_that_is_given(
