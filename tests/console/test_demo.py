@@ -16,7 +16,9 @@ from quorate.cli.demo.command import demos_of
 from quorate.cli.demo.scene import TENANTS
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
+from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_connector.client import SyncConnectors
+from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definition
 from quorate_coordination.client import SyncCoordination
 from quorate_mqtt.client import SyncMqtt
 from quorate_offset.client import SyncOffsets
@@ -67,11 +69,17 @@ def test_it_fills_a_cluster_and_moves_it_and_does_so_again(cluster: Cluster) -> 
         assert list(SyncCoordination(q).claims.list()) == []
         assert len(list(SyncConnectors(q).list())) == 9
         before = committed(q)
+        # A worker of the demo would be given the tasks of this one.
+        q.call("/quorate.v1.TenantService/Create", CreateTenant(name="own"), Tenant)
+        definition = Definition(type="file", config=b'{"topic": "a", "path": "/a"}')
+        request = CreateConnectorRequest(tenant="own", name="sink", definition=definition)
+        SyncConnectors(q).create(request)
     again = demo(cluster, "--seconds", "3", "--rate", "20", "-o", "json")
 
     assert went_well(again), again
+    assert "no worker, since own has connectors of its own" in again.stdout
     with Client(cluster.endpoints) as q:
-        assert len(list(SyncConnectors(q).list())) == 9
+        assert len(list(SyncConnectors(q).list())) == 10
         # It goes on where it was: no offset goes back.
         after = committed(q)
         assert all(after[each] >= before[each] for each in before)
