@@ -1,6 +1,9 @@
-"""How long the pages of the console take with very many sessions: each page, many times.
+"""What the pages of the console cost with very many sessions and shards: each page, many times.
 
-python benchmarks/console.py [--sessions 100000] [--times 20]
+Time is what a caller waits; processor time is that of all nodes, without what they take while
+nobody looks, and is not disturbed by other work on the machine.
+
+python benchmarks/console.py [--sessions 100000] [--shards 1000] [--nodes 3] [--times 20]
 """
 
 from __future__ import annotations
@@ -10,14 +13,17 @@ import asyncio
 import re
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from html import unescape
 from pathlib import Path
-from statistics import median, quantiles
-from typing import Final
+from statistics import fmean, median, quantiles
+from typing import Final, NamedTuple
 from urllib.request import urlopen
 
+import nodes
 from mqtt_net import TENANT, clients_of, netted
 from quorate.testing.cluster import Cluster
+from systems.system import server_cpu_s
 
 _PLUGINS: Final = (
     *("connector", "coordination", "mqtt", "name_server", "offset", "spark", "storage_engine"),
@@ -27,57 +33,107 @@ _LINK: Final = re.compile(r'href="(/console[^"]*)"')
 _CHANGES: Final = re.compile(r'href="(/console/changes[^"]*)"')
 _SESSIONS: Final = f"/console/mqtt/sessions?tenant={TENANT}"
 _STATIC: Final = (".css", ".js")
+#: Pages of a node and of a shard: of many the first ones are as good as any.
+_EACH: Final = ("/console/nodes/", "/console/shards/")
+_SOME: Final = 3
+_IDLE_S: Final = 10.0
+#: A busy machine elects no new leaders while pages are measured.
+_UNHURRIED: Final[Mapping[str, object]] = {"election_min_ms": 10_000, "election_max_ms": 15_000}
+
+
+class Cost(NamedTuple):
+    """What a page took each time in milliseconds, and of the processors on average."""
+
+    took_ms: Sequence[float]
+    cpu_ms: float
+
+    @property
+    def p95_ms(self) -> float:
+        """The 95th percentile of what a caller waited."""
+        return quantiles(self.took_ms, n=20)[-1]
 
 
 def page(address: str, path: str) -> str:
     """Return a page."""
-    with urlopen(f"http://{address}{path}", timeout=60) as answer:
+    with urlopen(f"http://{address}{path}", timeout=120) as answer:
         text: str = answer.read().decode()
     return text
 
 
-def measured(address: str, times: int) -> dict[str, list[float]]:
-    """Return how long each page took each time, in milliseconds."""
+def paths_of(address: str) -> list[str]:
+    """Return the pages that are measured."""
     first = page(address, "/console")
     paths = {each for each in _LINK.findall(first) if not each.endswith(_STATIC)}
     # The same page in another order, and as CSV, is no other page.
     paths = {each for each in paths if "sort=" not in each and "csv=" not in each}
-    paths |= {"/console", "/console/shards/mqtt/0", _SESSIONS}
-    # The changes of the first session.
-    paths |= {unescape(_CHANGES.findall(page(address, _SESSIONS))[0])}
+    for below in _EACH:
+        paths -= {*sorted(each for each in paths if each.startswith(below))[_SOME:]}
+    paths |= {"/console", "/console/shards/mqtt/0", "/console/search?q=client-0-", _SESSIONS}
     if "client-0-" not in page(address, _SESSIONS):
         raise RuntimeError("the console does not show the sessions")
-    took: dict[str, list[float]] = {each: [] for each in sorted(paths)}
-    for _ in range(times):
-        for path, each in took.items():
+    # The changes of the first session.
+    return sorted(paths | {unescape(_CHANGES.findall(page(address, _SESSIONS))[0])})
+
+
+def idle(pids: list[int]) -> float:
+    """Return the share of a core that all nodes take while nobody looks."""
+    before = server_cpu_s(pids)
+    time.sleep(_IDLE_S)
+    return (server_cpu_s(pids) - before) / _IDLE_S
+
+
+def measured(address: str, times: int, pids: list[int]) -> dict[str, Cost]:
+    """Return what each page costs."""
+    at_rest = idle(pids)
+    found = {}
+    for path in paths_of(address):
+        took, before = [], server_cpu_s(pids)
+        for _ in range(times):
             began = time.perf_counter()
             page(address, path)
-            each.append((time.perf_counter() - began) * 1e3)
-    return took
+            took.append((time.perf_counter() - began) * 1e3)
+        used_s = server_cpu_s(pids) - before - at_rest * sum(took) / 1e3
+        found[path] = Cost(took, used_s / times * 1e3)
+    return found
 
 
 async def main() -> None:
     """Load sessions, look at every page, and print the slowest."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--sessions", type=int, default=100_000)
+    arguments.add_argument("--shards", type=int, default=1_000)
+    arguments.add_argument("--nodes", type=int, default=3)
     arguments.add_argument("--times", type=int, default=20)
     asked = arguments.parse_args()
+    settings: dict[str, Mapping[str, object]] = {
+        "groups": {"mqtt": {"shards": asked.shards}},
+        "timing": _UNHURRIED,
+    }
     with (
         tempfile.TemporaryDirectory() as place,
-        Cluster(Path(place), plugins=_PLUGINS, tls=False) as cluster,
+        Cluster(
+            Path(place), asked.nodes, plugins=_PLUGINS, settings=settings, tls=False
+        ) as cluster,
     ):
         cluster.ready()
+        pids = nodes.pids(cluster)
         async with netted(cluster) as net:
             began = time.perf_counter()
             await net.connect(clients_of(0, asked.sessions))
             print(f"{asked.sessions} sessions in {time.perf_counter() - began:.1f} s")
+            await nodes.quiet(pids)
             address = cluster.nodes["node1"].http_address
-            took = await asyncio.to_thread(measured, address, asked.times)
-    rows = {path: (median(each), quantiles(each, n=20)[-1]) for path, each in took.items()}
-    for path, (middle, p95) in sorted(rows.items(), key=lambda row: -row[1][1])[:10]:
-        print(f"{path}: p50 {middle:.0f} ms, p95 {p95:.0f} ms")
-    every = [ms for each in took.values() for ms in each]
-    print(f"{len(took)} pages: p50 {median(every):.0f} ms, p95 {quantiles(every, n=20)[-1]:.0f} ms")
+            costs = await asyncio.to_thread(measured, address, asked.times, pids)
+    for path, each in sorted(costs.items(), key=lambda row: -row[1].p95_ms)[:10]:
+        middle = median(each.took_ms)
+        print(f"{path}: p50 {middle:.0f}, p95 {each.p95_ms:.0f} ms; cpu {each.cpu_ms:.0f} ms")
+    every = [ms for each in costs.values() for ms in each.took_ms]
+    cpu = [each.cpu_ms for each in costs.values()]
+    print(
+        f"{len(costs)} pages: p50 {median(every):.0f} ms, p95 {quantiles(every, n=20)[-1]:.0f} ms;"
+        f" processors p50 {median(cpu):.0f}, mean {fmean(cpu):.0f},"
+        f" p95 {quantiles(cpu, n=20)[-1]:.0f} ms"
+    )
 
 
 if __name__ == "__main__":

@@ -16,7 +16,9 @@ from quorate.cli.demo.command import demos_of
 from quorate.cli.demo.scene import TENANTS
 from quorate.client import Client
 from quorate.testing.cluster import Cluster
+from quorate.v1.tenant_pb2 import CreateTenant, Tenant
 from quorate_connector.client import SyncConnectors
+from quorate_connector.v1.connectors_pb2 import CreateConnectorRequest, Definition
 from quorate_coordination.client import SyncCoordination
 from quorate_mqtt.client import SyncMqtt
 from quorate_offset.client import SyncOffsets
@@ -54,7 +56,7 @@ def test_every_part_is_a_generator() -> None:
 def test_it_fills_a_cluster_and_moves_it_and_does_so_again(cluster: Cluster) -> None:
     first = demo(cluster, "--seconds", "3", "--rate", "20")
 
-    assert (first.returncode, first.stderr) == (0, ""), first
+    assert went_well(first), first
     assert "\nready; the load runs, and it ends after 3 s\n" in first.stdout
     [steps] = re.findall(r"ended after (\d+) steps", first.stdout)
     assert 0 < int(steps) <= 61
@@ -67,15 +69,27 @@ def test_it_fills_a_cluster_and_moves_it_and_does_so_again(cluster: Cluster) -> 
         assert list(SyncCoordination(q).claims.list()) == []
         assert len(list(SyncConnectors(q).list())) == 9
         before = committed(q)
+        # A worker of the demo would be given the tasks of this one.
+        q.call("/quorate.v1.TenantService/Create", CreateTenant(name="own"), Tenant)
+        definition = Definition(type="file", config=b'{"topic": "a", "path": "/a"}')
+        request = CreateConnectorRequest(tenant="own", name="sink", definition=definition)
+        SyncConnectors(q).create(request)
     again = demo(cluster, "--seconds", "3", "--rate", "20", "-o", "json")
 
-    assert (again.returncode, again.stderr) == (0, ""), again
+    assert went_well(again), again
+    assert "no worker, since own has connectors of its own" in again.stdout
     with Client(cluster.endpoints) as q:
-        assert len(list(SyncConnectors(q).list())) == 9
+        assert len(list(SyncConnectors(q).list())) == 10
         # It goes on where it was: no offset goes back.
         after = committed(q)
         assert all(after[each] >= before[each] for each in before)
         assert sum(after.values()) > sum(before.values())
+
+
+def went_well(ran: subprocess.CompletedProcess[str]) -> bool:
+    """Whether it ended in order; a busy machine may have it warn of a call that it repeats."""
+    warned = all(each.startswith("warning: ") for each in ran.stderr.splitlines())
+    return ran.returncode == 0 and warned
 
 
 def committed(q: Client) -> dict[tuple[str, int], int]:
@@ -89,7 +103,7 @@ def test_a_plugin_that_is_not_enabled_is_named(tmp_path: Path) -> None:
     with Cluster(tmp_path, nodes=1, plugins=("offset",), tls=False) as cluster:
         ran = demo(cluster.ready(), "--seconds", "0")
 
-    assert (ran.returncode, ran.stderr) == (0, ""), ran
+    assert went_well(ran), ran
     left_out = "left out, since the cluster has not enabled them: connector, coordination, mqtt\n"
     assert left_out in ran.stdout
     assert "offset: groups billing, search, archive" in ran.stdout

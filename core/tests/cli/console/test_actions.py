@@ -141,7 +141,7 @@ def test_what_is_going_to_run_is_shown_and_nothing_done(console: ConsoleSite, to
     assert "Break the toy NAME." in page
     assert "More about that" not in page
     assert "quorate toy break &#x27;--how=with a hammer&#x27; ball" in page
-    assert "<td>red</td>" in page
+    assert "<td class=short>red</td>" in page
     assert "<strong>ada</strong>" in page
     assert toys.broken == []
 
@@ -162,7 +162,7 @@ def test_it_is_done_once_when_it_is_confirmed(
     _, again = confirmed(console, page)
 
     assert toys.broken == [("ball", "")]
-    assert "<td>broken</td>" in done
+    assert "<td class=short>broken</td>" in done
     assert "renew.js" not in done
     assert "Nothing was done" in again
     assert caplog.messages == ["console: ada at 192.0.2.1 runs quorate toy break ball"]

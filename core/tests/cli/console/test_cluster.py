@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from quorate.cli.console import cluster
 from quorate.cli.console.actions import Actions
-from quorate.cli.console.cluster import Cluster
+from quorate.cli.console.cluster import Cluster, finding_row
 from quorate.cli.console.html import Bad
 from quorate.cli.console.printed import Commands
-from quorate.cli.doctor import of_quotas
+from quorate.cli.doctor import Finding, of_quotas
 from quorate.node.alerts import ALERTS
 from quorate.observe.thresholds import FOLLOWER_LAG
 from quorate.plugin.catalog import build
@@ -64,3 +64,20 @@ def test_a_lagging_follower_is_one_for_both(lag: int, lags: bool) -> None:
     assert isinstance(Cluster(NONE, "/console")._shard(row, many)["lagging"], Bad) is lags
     expression = ALERTS["quorate_raft_follower_lag_entries"].expression
     assert expression.endswith(f"> {FOLLOWER_LAG}")
+
+
+@pytest.mark.parametrize(
+    ("where", "path"),
+    [
+        ("node1", "nodes/node1"),
+        ("metadata/0", "shards/metadata/0"),
+        ("tenant acme", "tenant/tenants/row"),
+        ("cluster", None),
+        ("identity loader", None),
+    ],
+)
+def test_a_finding_leads_to_what_it_is_about(where: str, path: str | None) -> None:
+    row = finding_row(Finding(where, "full", "make room"), {"node1"}, {"metadata/0"})
+
+    assert getattr(row["where"], "path", None) == path
+    assert getattr(row["where"], "text", row["where"]) == where

@@ -53,6 +53,9 @@ def test_nothing_of_a_name_is_markup() -> None:
         ("n", None, "<td></td>"),
         ("n", b"\xff", "<td>/w==</td>"),
         ("n", Share(3, 0), "<td>3</td>"),
+        # A name is not broken over lines, and a sentence is.
+        ("n", "demo-broker-1", "<td class=short>demo-broker-1</td>"),
+        ("n", "two words", "<td>two words</td>"),
     ],
 )
 def test_values_are_shown_for_people(name: str, value: object, expected: str) -> None:
@@ -79,3 +82,13 @@ def test_shares_and_trends_are_drawn() -> None:
     assert "<polyline" in shown(Trend([0, 2.5]))
     assert shown(Trend([0, 2.5])).endswith(" 2.5</td>")
     assert shown(Trend([])) == "<td></td>"
+
+
+@pytest.mark.parametrize("text", ["2020-01-02T03:04:05Z", "2020-01-02T03:04:05.678Z"])
+def test_a_time_that_a_command_prints_is_told_from_now(text: str) -> None:
+    found = shown(text)
+
+    assert "days ago</time>" in found
+    assert 'datetime="2020-01-02T03:04:05' in found
+    # What only looks like one is text.
+    assert "<time" not in shown(text.replace("01", "21", 1).replace("Z", ""))

@@ -7,8 +7,9 @@ from contextlib import aclosing
 from typing import cast
 
 import pytest
+from quorate.cli.demo import playing
 from quorate.cli.demo.playing import Pace, Part, Play
-from quorate.client import AsyncClient, UnavailableError
+from quorate.client import AsyncClient, InvalidError, UnavailableError
 from quorate.plugin import DemoScene
 
 #: No part here asks anything.
@@ -84,12 +85,29 @@ async def test_a_part_that_fails_under_load_begins_anew() -> None:
 
 async def test_a_part_that_cannot_make_its_rows_ends_all() -> None:
     async def failing(_: AsyncClient, __: DemoScene) -> AsyncGenerator[str, None]:
-        raise UnavailableError("no majority")
+        raise InvalidError("name", "too long")
         yield ""
 
     with pytest.raises(ExceptionGroup) as failed:
         await Told(failing=failing).run(0)
-    assert failed.group_contains(UnavailableError)
+    assert failed.group_contains(InvalidError)
+
+
+async def test_rows_are_made_at_a_later_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(playing, "_AGAIN_S", 0)
+    attempts: list[int] = []
+
+    async def electing(_: AsyncClient, __: DemoScene) -> AsyncGenerator[str, None]:
+        attempts.append(len(attempts))
+        if len(attempts) < 3:
+            raise UnavailableError("no leader")
+        while True:
+            yield "rows"
+
+    told = Told(electing=electing)
+    await told.run(0)
+
+    assert (told.lines, len(attempts)) == (["electing made rows", "ready"], 3)
 
 
 async def test_what_a_part_holds_it_lets_go_of() -> None:

@@ -89,8 +89,9 @@ class Cluster:
         nodes = self._nodes(view, samples)
         ready = {str(row["node"]): row["state"] == "ready" for row in view.rows["nodes"]}
         shards = [self._shard(row, ready) for row in view.rows["shards"]]
+        names = {str(row["shard"]) for row in view.rows["shards"]}
         tables: Tables = [
-            ("What to do", [_finding(each, ready) for each in findings]),
+            ("What to do", [finding_row(each, ready, names) for each in findings]),
             ("Nodes", self._actions.offered(nodes, "drain", "undrain")),
             ("Shards", shards),
         ]
@@ -286,10 +287,9 @@ class Cluster:
     @staticmethod
     def alarms(client: Client) -> Page:
         """Show the problems of the cluster and their fixes."""
-        found = [
-            _finding(each, {node.node for node in client.topology().nodes})
-            for each in of_cluster(client.thread.run(gather(client.asynchronous, NAMES)))
-        ]
+        reports = client.thread.run(gather(client.asynchronous, NAMES))
+        shards = {name_of(place) for place in reports.topology.shards}
+        found = [finding_row(each, reports.statuses, shards) for each in of_cluster(reports)]
         text = "Nothing to do: no replica lags, no disk, quota or certificate nears its end."
         return Page(title="What to do", tables=[("", found)], empty=note(text))
 
@@ -353,10 +353,16 @@ def _verdict(view: ClusterView, findings: int) -> str:
     return f'<p class="verdict{kind}">{word}: {wanted}{counts}.</p>'
 
 
-def _finding(found: Finding, nodes: Container[str]) -> Row:
+def finding_row(found: Finding, nodes: Container[str], shards: Container[str]) -> Row:
+    """Return a finding, which leads to the node, the shard or the tenant that it is about."""
     where: object = found.where
+    kind, _, name = found.where.partition(" ")
     if found.where in nodes:
         where = Link(found.where, f"nodes/{found.where}")
+    elif found.where in shards:
+        where = Link(found.where, f"shards/{found.where}")
+    elif kind == "tenant":
+        where = Link(found.where, "tenant/tenants/row", {"name": name})
     return {"where": where, "found": Bad(found.found), "what to do": found.advice}
 
 

@@ -14,11 +14,18 @@ async function renew() {
   if (shown.contains(document.activeElement) && document.activeElement.matches("input, select")) return;
   const answer = await fetch(location.href).catch(() => null);
   if (!answer || !answer.ok) {
-    signed(`Not renewed since ${renewed}: ${answer ? "this page fails now" : "the node does not answer"}.`);
+    const why = !answer ? "the node does not answer" : answer.status === 401
+      ? "your token has ended, load the page again" : "this page fails now";
+    signed(`Not renewed since ${renewed}: ${why}.`);
     document.body.classList.add("stale");
     return;
   }
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  if (page.title !== document.title) {
+    // It could not be shown before, and now it can.
+    location.reload();
+    return;
+  }
   const fresh = page.getElementById("live");
   document.body.classList.remove("stale");
   // What has not changed stays: places in tables, the focus, what is opened.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from urllib.parse import quote, urlencode
 
@@ -12,8 +14,12 @@ from quorate.cli.console.words import ago, titled
 from quorate.observe.thresholds import FULL
 from quorate.plugin.console import time_text
 
+#: A time as commands print it.
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 #: How much of a value a cell shows.
 _SHOWN = 120
+#: A name of so many characters is not broken over lines.
+_SHORT = 24
 #: How much of it is behind that.
 _WHOLE = 1 << 14
 
@@ -150,7 +156,15 @@ def cell(name: str, value: object, root: str) -> str:
         kind = ""
     if isinstance(value, Links):
         kind = "links"
+    if not kind and _is_short(value):
+        kind = "short"
     return f"<td{f' class={kind}' if kind else ''}>{_shown(name, value, root)}</td>"
+
+
+def _is_short(value: object) -> bool:
+    """Return whether a value is a name that is read at a glance, and not to be broken."""
+    text = value.text if isinstance(value, Link) else value
+    return isinstance(text, str) and 0 < len(text) <= _SHORT and " " not in text
 
 
 def _shown(name: str, value: object, root: str) -> str:
@@ -174,6 +188,8 @@ def _shown(name: str, value: object, root: str) -> str:
             return moment(ms)
         case int() if name.endswith("_ms") and value > 1 << 40:
             return moment(value)
+        case str() if _TIME.fullmatch(value):
+            return moment(datetime.fromisoformat(value).timestamp() * 1e3)
     text = text_of(value)
     if len(text) <= _SHOWN:
         return escape(text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from quorate.cli.console.activity import query_of
 from quorate.cli.console.html import Link, Page, anchor, form, note
+from quorate.cli.console.refusals import STALE, old_note
 from quorate.v1 import kv_pb2
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ _FAMILY: Final = "kv.pairs"
 def pairs(client: Client, query: Mapping[str, str], root: str) -> Page:
     """Show the pairs with a prefix, a page of them."""
     prefix = query.get("prefix", "")
-    request = kv_pb2.ListPairsRequest(prefix=prefix.encode(), page_size=_ROWS)
+    stale = bool(query.get(STALE))
+    request = kv_pb2.ListPairsRequest(prefix=prefix.encode(), page_size=_ROWS, stale=stale)
     try:
         request.page_token = bytes.fromhex(query.get(_PAGE, ""))
     except ValueError:
@@ -46,10 +48,9 @@ def pairs(client: Client, query: Mapping[str, str], root: str) -> Page:
         )
     foot = ""
     if found.next_page_token:
-        more = {"prefix": prefix, _PAGE: found.next_page_token.hex()}
+        more = {**query, _PAGE: found.next_page_token.hex()}
         foot = f"<p>{anchor(Link('More', 'pairs', more), root)}</p>"
     text = f"No key begins with “{prefix[:80]}”." if prefix else "There is no pair yet."
     empty = note(text) + "<p><code>quorate kv put KEY VALUE</code> writes a pair.</p>"
-    return Page(
-        title="Pairs", tables=[("", rows)], head=form({"prefix": prefix}), foot=foot, empty=empty
-    )
+    head = old_note(query) + form({"prefix": prefix})
+    return Page(title="Pairs", tables=[("", rows)], head=head, foot=foot, empty=empty)

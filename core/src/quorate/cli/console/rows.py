@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.descriptor import FieldDescriptor
 
 from quorate.cli.console.activity import query_of
-from quorate.cli.console.html import Bad, Link, Page, anchor, form, note
+from quorate.cli.console.html import Bad, Link, Moment, Page, anchor, form, note
 from quorate.cli.console.links import Kind, References
+from quorate.cli.console.refusals import STALE, old_note
 from quorate.cli.console.words import titled
 from quorate.cli.records import PAGING
 from quorate.client.errors import QuorateError, RejectedError
@@ -29,6 +30,10 @@ ROWS: Final = 100
 _BELOW: Final = 5
 #: The field of a query that says where a page begins.
 _PAGE: Final = "page"
+#: What is asked first of a row that has it, so that it is seen on a phone too.
+_TELLING: Final = ("state", "owner", "broker")
+#: The ends of names of fields that hold a moment, in ms since 1970.
+_MOMENTS: Final = ("_at_ms", "_since_ms")
 #: Values of states that need an operator's attention.
 _BAD: Final = frozenset({"failed", "error", "fenced", "offline", "unavailable", "lost"})
 
@@ -56,6 +61,9 @@ class RowPages:
             choices={name: each for name, field in fields.items() if (each := _choices(field))},
         )
         given = {name: text for name in fields if (text := query.get(name))}
+        if query.get(STALE) and self.is_stale(resource):
+            given[STALE] = "yes"
+            head = old_note(query) + head
         try:
             rows, token = self.rows(client, binding, given, ROWS, query.get(_PAGE, ""))
         except ValueError as error:
@@ -71,6 +79,12 @@ class RowPages:
             foot = f"<p>{anchor(more, self._root)}</p>"
         empty = self._empty(binding, title, query, fields)
         return Page(title=title, tables=[("", rows)], head=head, foot=foot, empty=empty)
+
+    @staticmethod
+    def is_stale(resource: Resource[Any]) -> bool:
+        """Return whether a list of these rows can be had without a majority."""
+        reads = bind(resource).asked.get("List") or ()
+        return any(STALE in each.request.DESCRIPTOR.fields_by_name for each in reads)
 
     def rows(
         self, client: Client, binding: Binding, given: Mapping[str, str], most: int, page: str = ""
@@ -142,15 +156,16 @@ class RowPages:
             return []
 
     def _row(self, binding: Binding, message: Any, *, own: bool = False) -> Row:
-        told = dict(_columns(binding, message))
+        fields = dict(_columns(binding, message))
         # The key first: it says which row this is.
-        parts = [each for each in binding.parts if each in told]
-        row: dict[str, object] = {each: told[each] for each in parts} | told
+        parts = [each for each in binding.parts if each in fields]
+        first = [*parts, *(each for each in _TELLING if each in fields)]
+        row: dict[str, object] = {each: fields[each] for each in first} | fields
         row |= self._references.of(binding, row)
         kind = self._references.kinds.get(binding.resource.family)
         if kind is not None and not own and len(parts) == len(binding.parts):
             last = parts[-1]
-            row[last] = kind.link({each: told[each] for each in parts}, str(told[last]))
+            row[last] = kind.link({each: fields[each] for each in parts}, str(fields[last]))
         if isinstance(message, binding.keyed) and binding.resource.key:
             query = {"family": binding.resource.family, **query_of(binding.key_of(message))}
             row[""] = Link("changes", "changes", query)
@@ -234,4 +249,14 @@ def _columns(binding: Binding, message: Any) -> Iterator[tuple[str, object]]:
     for name, value in columns_of(message):
         if name in binding.resource.internal:
             continue
-        yield name, Bad(value) if name == "state" and value in _BAD else value
+        yield name, told(name, value)
+
+
+def told(name: str, value: Any) -> object:
+    """Return the value of a field as it is shown."""
+    if name == "state" and value in _BAD:
+        return Bad(value)
+    if name.endswith(_MOMENTS) and str(value).isdecimal():
+        # A `fixed64` is text here; 0 stands for none.
+        return Moment(int(value)) if int(value) else ""
+    return value

@@ -137,4 +137,6 @@ def _number(value: float) -> str:
 
 
 def _ms(value: float) -> str:
-    return f"{1e3 * value:,.3g} ms"
+    if value >= 1:
+        return f"{value:,.1f} s"
+    return f"{1e3 * value:.0f} ms" if value >= 0.1 else f"{1e3 * value:.3g} ms"

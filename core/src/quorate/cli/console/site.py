@@ -19,11 +19,12 @@ from quorate.cli.console import activity, menu, tables
 from quorate.cli.console.actions import OF_CLUSTER, Actions, backup_into
 from quorate.cli.console.activity import ActivityPages
 from quorate.cli.console.cluster import Cluster
-from quorate.cli.console.html import Link, Page, anchor, form, note
+from quorate.cli.console.html import Link, Page, form, note
 from quorate.cli.console.layout import Frame, document
 from quorate.cli.console.links import ROW, References
 from quorate.cli.console.pairs import pairs
 from quorate.cli.console.printed import Commands, Words
+from quorate.cli.console.refusals import no_page, unanswered, unknown_caller
 from quorate.cli.console.rows import RowPages
 from quorate.cli.console.search import search
 from quorate.cli.failures import Failure
@@ -132,13 +133,12 @@ class ConsoleSite:
             page = self._page(path, request)
             if page is None:
                 status = HTTPStatus.NOT_FOUND
-                page = _no_page(path)
+                page = no_page(path, ROOT)
         except RejectedError as error:
             if error.code == "UNAUTHENTICATED":
                 if request.password:
                     self._forget(request.password)
-                headers = {"WWW-Authenticate": 'Basic realm="Quorate: the token is the password"'}
-                return Answer(HTTPStatus.UNAUTHORIZED, f"{error}\n".encode(), headers=headers)
+                return self._unknown(error, path, given=bool(request.password))
             denied = error.code == "PERMISSION_DENIED"
             status = HTTPStatus.FORBIDDEN if denied else HTTPStatus.BAD_REQUEST
             page = Page(title="This was refused", tables=[], foot=note(str(error)))
@@ -148,7 +148,7 @@ class ConsoleSite:
             page = Page(title="This was refused", tables=[], foot=note(text), renewed=False)
         except QuorateError as error:
             status = HTTPStatus.SERVICE_UNAVAILABLE
-            page = Page(title="The cluster does not answer", tables=[], foot=note(str(error)))
+            page = unanswered(error, self._node, ROOT, path, request.query, stale=self._lists(path))
         except Exception as error:  # noqa: BLE001 - a page says so, and nothing else is harmed
             _log.exception("the page %s of the console failed", path)
             status = HTTPStatus.INTERNAL_SERVER_ERROR
@@ -166,6 +166,19 @@ class ConsoleSite:
         frame = Frame(ROOT, path, request.query, self._named, self._node, self._menu)
         text = document(page, frame)
         return Answer(status, text.encode(), "text/html; charset=utf-8", _HEADERS)
+
+    def _unknown(self, error: Exception, path: str, *, given: bool) -> Answer:
+        """Ask a caller for a token; the menu is for those who may see something."""
+        page = unknown_caller(error, ROOT, given=given)
+        text = document(page, Frame(ROOT, path, {}, self._named, self._node, ()))
+        asks = {"WWW-Authenticate": 'Basic realm="Quorate: the token is the password"'}
+        kind = "text/html; charset=utf-8"
+        return Answer(HTTPStatus.UNAUTHORIZED, text.encode(), kind, {**_HEADERS, **asks})
+
+    def _lists(self, path: str) -> bool:
+        """Return whether a page lists rows that a replica alone can answer."""
+        resource = self._resources.get(path)
+        return path == "pairs" or (resource is not None and self._rows.is_stale(resource))
 
     def _page(self, path: str, request: Request) -> Page | None:
         from quorate.client import QuorateError
@@ -268,15 +281,6 @@ class ConsoleSite:
                 self._uses[token] -= 1
                 if not self._uses[token]:
                     del self._uses[token]
-
-
-def _no_page(path: str) -> Page:
-    """Return the page that leads back to those that there are."""
-    text = f"Nothing is at {path[:80]}: it was deleted, or the address is mistyped."
-    back = anchor(Link("Back to the overview", ""), ROOT)
-    return Page(
-        title="There is no such page", tables=[], head=f"{note(text)}<p>{back}</p>", renewed=False
-    )
 
 
 def _actions(

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from quorate.client.errors import QuorateError
+from quorate.client.errors import OutcomeUnknownError, QuorateError, UnavailableError
 from quorate.plugin.console import DemoScene
 
 if TYPE_CHECKING:
     from quorate.client import AsyncClient
 
+T = TypeVar("T")
 Part = Callable[["AsyncClient", DemoScene], AsyncGenerator[str, None]]
 
 #: Wait after a failure, before a part begins anew.
 _AGAIN_S: Final = 1.0
+#: How often what makes rows is tried, while shards elect their leaders.
+_ATTEMPTS: Final = 10
+#: After these it may be repeated: rows are made so that it does not matter how often.
+_PASSING: Final = (UnavailableError, OutcomeUnknownError)
+
+
+async def insist(make: Callable[[], Awaitable[T]]) -> T:
+    """Return what is made, at a later attempt if a shard has no leader at first."""
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(*_PASSING):
+            return await make()
+        await asyncio.sleep(_AGAIN_S)
+    return await make()
 
 
 class Pace:
@@ -73,24 +87,25 @@ class Play:
 
     async def _play(self, name: str, part: Part, q: AsyncClient, scene: DemoScene) -> None:
         """Play a part; from a failure on it begins anew, once its rows were made."""
-        made = False
+
+        async def first() -> tuple[AsyncGenerator[str, None], str]:
+            steps = part(q, scene)
+            return steps, await anext(steps)
+
+        steps, what = await insist(first)
+        self._tell(name, what)
+        self._making -= 1
+        if not self._making:
+            self._begun.set()
         while True:
             try:
-                async with aclosing(part(q, scene)) as steps:
-                    what = await anext(steps)
-                    if not made:
-                        made = True
-                        self._tell(name, what)
-                        self._making -= 1
-                        if not self._making:
-                            self._begun.set()
-                        await self._begun.wait()
+                async with aclosing(steps):
+                    await self._begun.wait()
                     while True:
                         await self._pace.turn()
                         await anext(steps)
                         self.steps += 1
             except QuorateError as error:
-                if not made:
-                    raise
                 self._warn(f"{name}: {error}; it goes on")
-                await asyncio.sleep(_AGAIN_S)
+            await asyncio.sleep(_AGAIN_S)
+            steps = part(q, scene)

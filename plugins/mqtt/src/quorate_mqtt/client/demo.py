@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from itertools import product
 from typing import Final
 
-from quorate.client import AsyncClient
+from quorate.client import AsyncClient, UnavailableError
 from quorate.plugin import DemoScene
 
 from quorate_mqtt.client import Mqtt
@@ -72,7 +72,10 @@ def _dealt(clients: Sequence[str], hands: int) -> list[Sequence[str]]:
 async def _connect(
     mqtt: Mqtt, scene: DemoScene, broker: str, tenant: str, clients: Sequence[str]
 ) -> None:
-    """Connect clients, those again that are refused because their shard knows no such broker."""
+    """Connect clients, those again that are refused because their shard knows no such broker.
+
+    Raises `UnavailableError` when some stay refused.
+    """
     left = list(clients)
     for _ in range(_ATTEMPTS):
         connections = [
@@ -90,3 +93,5 @@ async def _connect(
         if not left:
             return
         await asyncio.sleep(_PAUSE_S)
+    why = reply.refusals[0].message
+    raise UnavailableError(f"{len(left)} clients of {tenant} are refused at {broker}: {why}")

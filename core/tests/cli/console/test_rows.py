@@ -1,0 +1,26 @@
+"""How the fields of rows are shown."""
+
+from __future__ import annotations
+
+import pytest
+from quorate.cli.console.html import Bad, Moment
+from quorate.cli.console.rows import told
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("created_at_ms", 1_795_861_190_123, Moment(1_795_861_190_123)),
+        # A `fixed64`.
+        ("created_at_ms", "1795861190123", Moment(1_795_861_190_123)),
+        ("disconnected_at_ms", "0", ""),
+        ("held_since_ms", 0, ""),
+        ("deleting_at_ms", None, None),
+        ("ttl_ms", 10_000, 10_000),
+        ("state", "failed", Bad("failed")),
+        ("state", "running", "running"),
+        ("id", "1795861190123", "1795861190123"),
+    ],
+)
+def test_moments_and_bad_states_are_told(name: str, value: object, shown: object) -> None:
+    assert told(name, value) == shown
