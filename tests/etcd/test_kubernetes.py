@@ -115,13 +115,13 @@ class Run:
         self.compacted = revision
 
     async def _kill(self) -> None:
-        """Kill the leader and the node that is asked in turn, and start them again."""
+        """Kill the leader and the node that the cache follows in turn, and start them again."""
         nodes = list(self.cluster.nodes.values())
         calm_s = self.plan.seconds / (self.plan.kills * 2 + 1)
         for number in range(self.plan.kills):
             await asyncio.sleep(calm_s)
             leader = await asyncio.to_thread(self.cluster.leader, "etcd/0")
-            node = nodes[self.servers.asked] if number % 2 else leader
+            node = nodes[self.cache.node] if number % 2 else leader
             node.kill()
             await asyncio.sleep(calm_s / 2)
             node.start()

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from typing import Final
 
@@ -59,10 +59,10 @@ def deafened(cluster: ProxiedCluster, rng: random.Random) -> Iterator[None]:
 
 @contextmanager
 def transferred(cluster: ProxiedCluster, rng: random.Random) -> Iterator[None]:
-    """Hand the leadership of a shard to another node."""
-    leader = cluster.leader()
+    """Hand the leadership of the shard to another node."""
+    leader = cluster.leader(cluster.shard)
     heirs = sorted(name for name, node in cluster.nodes.items() if node is not leader)
-    leader.transfer("metadata/0", rng.choice(heirs))
+    leader.transfer(cluster.shard, rng.choice(heirs))
     yield
 
 
@@ -86,7 +86,22 @@ async def beside_the_loop(fault: AbstractContextManager[None]) -> AsyncIterator[
         await asyncio.to_thread(fault.__exit__, None, None, None)
 
 
+async def disturb(
+    cluster: ProxiedCluster,
+    reached: Callable[[int], Awaitable[None]],
+    kinds: Sequence[str],
+    operations: int,
+    rng: random.Random,
+) -> None:
+    """Let one fault after the other begin and end at some of so many operations of a load."""
+    moments = sorted(rng.sample(range(operations * 9 // 10), 2 * len(kinds)))
+    for kind, begin, end in zip(kinds, moments[::2], moments[1::2], strict=True):
+        await reached(begin)
+        async with beside_the_loop(FAULTS[kind](cluster, rng)):
+            await reached(end)
+
+
 def _victim(cluster: ProxiedCluster, rng: random.Random) -> NodeProcess:
     """Choose the leader half of the time, and any node otherwise."""
-    leader = cluster.leader()
+    leader = cluster.leader(cluster.shard)
     return leader if rng.random() < 0.5 else cluster.nodes[rng.choice(sorted(cluster.nodes))]

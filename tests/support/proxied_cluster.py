@@ -1,6 +1,7 @@
 """A cluster with a proxy in front of each node, for each other node and for its clients."""
 
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +21,13 @@ class ProxiedCluster(Cluster):
         *,
         plugins: Collection[str] = (),
         settings: Settings | None = None,
+        shard: str = "metadata/0",
     ) -> None:
+        #: The shard whose leader faults look for.
+        self.shard: Final = shard
         self._proxies: Final = Proxies().__enter__()
         self._between: Final[dict[tuple[str, str], Proxy]] = {}
-        self._fronts: Final[dict[str, Proxy]] = {}
+        self._fronts: Final[dict[str, list[Proxy]]] = {}
         super().__init__(directory, nodes, plugins=plugins, settings=settings)
         self._exit.push(self._proxies)
 
@@ -33,20 +37,26 @@ class ProxiedCluster(Cluster):
             if name in pair:
                 proxy.cut()
         if clients:
-            self._fronts[name].cut()
+            for front in self._fronts[name]:
+                front.cut()
 
     def heal(self) -> None:
         """Heal every proxy."""
-        for proxy in (*self._between.values(), *self._fronts.values()):
+        for proxy in (*self._between.values(), *chain(*self._fronts.values())):
             proxy.heal()
 
     def proxy(self, source: str, target: str) -> Proxy:
         """Return the proxy of the connections that one node opens to another."""
         return self._between[source, target]
 
+    def front(self, name: str, address: str) -> str:
+        """Return the address of a proxy before another port for the clients of a node."""
+        self._fronts[name].append(self._proxies.to(address))
+        return self._fronts[name][-1].address
+
     def _front(self, name: str, address: str, peer_port: int) -> str:
-        self._fronts[name] = self._proxies.to(address, peer_port)
-        return self._fronts[name].address
+        self._fronts[name] = [self._proxies.to(address, peer_port)]
+        return self._fronts[name][0].address
 
     def _address(self, source: str, target: str) -> str:
         node = self.nodes[target]

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.support.cluster_faults import FAULTS, beside_the_loop
+from tests.support.cluster_faults import FAULTS, disturb
 from tests.support.linearizability import Written, check
 from tests.support.linearizability.load import Load, Plan
 from tests.support.proxied_cluster import ProxiedCluster
@@ -30,21 +30,10 @@ async def test_every_history_is_linearizable(proxied: ProxiedCluster, seed: int)
         load = Load(reach, Plan(seed=seed, operations=OPERATIONS))
         async with asyncio.TaskGroup() as group:
             running = group.create_task(load.run())
-            group.create_task(disturb(proxied, load, kinds, rng))
+            group.create_task(disturb(proxied, load.reached, kinds, OPERATIONS, rng))
         history = running.result()
     assert len(history) >= OPERATIONS
     written = sum(isinstance(each.outcome, Written) for each in history)
     assert written >= OPERATIONS / 10
     violation = check(history)
     assert violation is None, f"seed {seed}: {violation}"
-
-
-async def disturb(
-    cluster: ProxiedCluster, load: Load, kinds: list[str], rng: random.Random
-) -> None:
-    """Let one fault after the other begin and end at some operation."""
-    moments = sorted(rng.sample(range(OPERATIONS * 9 // 10), 2 * len(kinds)))
-    for kind, begin, end in zip(kinds, moments[::2], moments[1::2], strict=True):
-        await load.reached(begin)
-        async with beside_the_loop(FAULTS[kind](cluster, rng)):
-            await load.reached(end)

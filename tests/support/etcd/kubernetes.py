@@ -45,8 +45,7 @@ class Servers:
         ]
         self._kv: Final = [Stub(each, _SERVICES["KV"]) for each in self._channels]
         self._watch: Final = [Stub(each, _SERVICES["Watch"]) for each in self._channels]
-        #: The position of the node that is asked.
-        self.asked = 0
+        self._at = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -62,7 +61,7 @@ class Servers:
 
     async def ask(self, method: str, request: Any) -> Any:
         """Return the answer of a node; None: nobody knows what became of the request."""
-        at = self.asked
+        at = self._at
         try:
             return await getattr(self._kv[at], method)(request, timeout=_CALL_S)
         except grpc.aio.AioRpcError as error:
@@ -81,12 +80,12 @@ class Servers:
 
     def watch(self) -> tuple[int, Any]:
         """Return a stream of watches, and the number of its node."""
-        return self.asked, self._watch[self.asked].Watch()
+        return self._at, self._watch[self._at].Watch()
 
     def leave(self, at: int) -> None:
         """Ask another node from now on."""
-        if at == self.asked:
-            self.asked = (at + 1) % len(self._channels)
+        if at == self._at:
+            self._at = (at + 1) % len(self._channels)
 
 
 class Listing(NamedTuple):
@@ -174,12 +173,14 @@ class Cache:
         #: Every event until here is in it.
         self.revision = began.revision
         self.streams = 0
+        #: The position of the node that it follows.
+        self.node = 0
         self._stream: Any = None
 
     async def run(self) -> None:
         """Follow for ever, on one node after the other."""
         while True:
-            at, self._stream = self._servers.watch()
+            self.node, self._stream = self._servers.watch()
             self.streams += 1
             create = rpc.WatchCreateRequest(
                 key=PREFIX,
@@ -190,10 +191,10 @@ class Cache:
             )
             with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
                 await self._stream.write(rpc.WatchRequest(create_request=create))
-                while (response := await self._stream.read()) is not grpc.aio.EOF:
+                async for response in self._stream:
                     self._take(response)
             self._stream.cancel()
-            self._servers.leave(at)
+            self._servers.leave(self.node)
             await asyncio.sleep(_LOOK_S)
 
     async def reached(self, revision: int) -> None:

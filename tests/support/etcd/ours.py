@@ -24,18 +24,24 @@ class Ours(NamedTuple):
         return next(iter(self.ports.values()))
 
 
-@contextmanager
-def started(
-    directory: Path, nodes: int = 1, timing: Mapping[str, object] = QUICK_ELECTIONS
-) -> Iterator[Ours]:
-    """Start nodes, and end them with the block."""
-    cluster = Cluster(directory, nodes, plugins=["etcd"], settings={"timing": timing}, tls=False)
+def open_ports(cluster: Cluster) -> dict[str, int]:
+    """Give each node a port for etcd's clients, before it starts; return them by node."""
     ports = {}
     for name, node in cluster.nodes.items():
         [ports[name]] = free_ports(0)
         content = tomlkit.parse(node.file.read_text())
         content["plugins"]["etcd"] = {"port": ports[name]}
         node.file.write_text(tomlkit.dumps(content))
+    return ports
+
+
+@contextmanager
+def started(
+    directory: Path, nodes: int = 1, timing: Mapping[str, object] = QUICK_ELECTIONS
+) -> Iterator[Ours]:
+    """Start nodes, and end them with the block."""
+    cluster = Cluster(directory, nodes, plugins=["etcd"], settings={"timing": timing}, tls=False)
+    ports = open_ports(cluster)
     with cluster:
         cluster.ready()
         yield Ours(cluster, ports)

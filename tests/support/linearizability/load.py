@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +28,9 @@ from tests.support.linearizability.operations import (
 )
 from tests.support.reach import CALL_S, LOOK_S, Reach, may_have_happened, reason
 
+#: Carries out a call on a key at a node; raises `AioRpcError` when the node does not.
+Ask = Callable[[grpc.aio.Channel, bytes, Call], Awaitable[Outcome]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -43,6 +47,31 @@ class Plan:
     prefix: str = "history"
 
 
+async def ask_pairs(channel: grpc.aio.Channel, key: bytes, call: Call) -> Outcome:
+    """Carry out a call on a pair of the domain `kv`."""
+    stub = Stub(channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"])
+    try:
+        return await _asked(stub, key, call)
+    except grpc.aio.AioRpcError as error:
+        if reason(error) == MISMATCH:
+            return Refused()
+        raise
+
+
+async def _asked(stub: Stub, key: bytes, call: Call) -> Outcome:
+    match call:
+        case Get():
+            found = await stub.Get(kv_pb2.GetPairRequest(key=key), timeout=CALL_S)
+            return Read(found.pair.value, found.pair.revision)
+        case Put(value, expected):
+            put = kv_pb2.PutPair(key=key, value=value, expected_revision=expected)
+            written = await stub.Put(put, timeout=CALL_S)
+            return Written(written.revision, written.created)
+        case Delete(expected):
+            delete = kv_pb2.DeletePair(key=key, expected_revision=expected)
+            return Deleted((await stub.Delete(delete, timeout=CALL_S)).deleted)
+
+
 class Load:
     """Carries out a plan through nodes that may come and go.
 
@@ -50,8 +79,9 @@ class Load:
     another one.
     """
 
-    def __init__(self, reach: Reach, plan: Plan) -> None:
+    def __init__(self, reach: Reach, plan: Plan, ask: Ask = ask_pairs) -> None:
         self._reach: Final = reach
+        self._ask: Final = ask
         self._plan: Final = plan
         #: What has come to its end so far.
         self.history: Final[list[Operation]] = []
@@ -105,16 +135,11 @@ class Load:
         sent = time.monotonic()
         outcome: Outcome | None = None
         try:
-            outcome = await _asked(
-                Stub(node.channel, kv_pb2.DESCRIPTOR.services_by_name["KvService"]), key, call
-            )
+            outcome = await self._ask(node.channel, key, call)
         except grpc.aio.AioRpcError as error:
-            if reason(error) == MISMATCH:
-                outcome = Refused()
-            else:
-                self._reach.shun(client, node)
-                if not may_have_happened(error) or isinstance(call, Get):
-                    return None
+            self._reach.shun(client, node)
+            if not may_have_happened(error) or isinstance(call, Get):
+                return None
         answered = float("inf") if outcome is None else time.monotonic()
         self.history.append(
             Operation(
@@ -131,17 +156,3 @@ def _chosen(rng: random.Random, value: bytes, known: int) -> Call:
         return Get()
     expected = known if rng.random() < 0.5 else None
     return Put(value, expected) if kind < 0.85 else Delete(expected)
-
-
-async def _asked(stub: Stub, key: bytes, call: Call) -> Outcome:
-    match call:
-        case Get():
-            found = await stub.Get(kv_pb2.GetPairRequest(key=key), timeout=CALL_S)
-            return Read(found.pair.value, found.pair.revision)
-        case Put(value, expected):
-            put = kv_pb2.PutPair(key=key, value=value, expected_revision=expected)
-            written = await stub.Put(put, timeout=CALL_S)
-            return Written(written.revision, written.created)
-        case Delete(expected):
-            delete = kv_pb2.DeletePair(key=key, expected_revision=expected)
-            return Deleted((await stub.Delete(delete, timeout=CALL_S)).deleted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import blake2b
 from typing import Final
 
@@ -30,6 +31,8 @@ class Identity:
         self._node: Final = node
         self._key: Final = families.store_key(store)
         self._term = 1
+        #: Whether the term was looked up in this turn of the loop.
+        self._is_new = False
         self._cluster_id = 0
         self.member_id: Final = member_id(node.cluster().node)
 
@@ -42,9 +45,18 @@ class Identity:
 
     @property
     def term(self) -> int:
-        """The term of the store's shard; it never falls on a node."""
-        self._term = max(self._term, self._node.shard(families.GROUP, self._key).term)
+        """The term of the store's shard; it never falls on a node.
+
+        It is looked up once for all answers of one turn of the loop.
+        """
+        if not self._is_new:
+            self._is_new = True
+            asyncio.get_running_loop().call_soon(self._expire)
+            self._term = max(self._term, self._node.shard(families.GROUP, self._key).term)
         return self._term
+
+    def _expire(self) -> None:
+        self._is_new = False
 
     @property
     def leader(self) -> str:

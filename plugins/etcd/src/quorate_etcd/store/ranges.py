@@ -59,7 +59,7 @@ def page_of(
     if request.count_only or wanted <= 0:
         return _counted(view, request, remaining, at, page, rows)
     read = list(view.versions(remaining, at, rows))
-    matching = [each for each in read if _within(each, request)]
+    matching = [each for each in read if _within(each, request)] if is_bounded(request) else read
     kept = matching[:wanted]
     values = not request.keys_only or request.sort_target == _Request.VALUE
     for first in range(0, len(kept), _AT_A_TIME):
