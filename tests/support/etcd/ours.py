@@ -25,8 +25,8 @@ class Ours(NamedTuple):
 
 
 @contextmanager
-def started(directory: Path, nodes: int = 1) -> Iterator[Ours]:
-    """Start nodes, and end them with the block."""
+def started(directory: Path, nodes: int = 1, **settings: int) -> Iterator[Ours]:
+    """Start nodes with settings of the plugin, and end them with the block."""
     cluster = Cluster(
         directory, nodes, plugins=["etcd"], settings={"timing": QUICK_ELECTIONS}, tls=False
     )
@@ -34,7 +34,7 @@ def started(directory: Path, nodes: int = 1) -> Iterator[Ours]:
     for name, node in cluster.nodes.items():
         [ports[name]] = free_ports(0)
         content = tomlkit.parse(node.file.read_text())
-        content["plugins"]["etcd"] = {"port": ports[name]}
+        content["plugins"]["etcd"] = {"port": ports[name], **settings}
         node.file.write_text(tomlkit.dumps(content))
     with cluster:
         cluster.ready()
