@@ -24,24 +24,27 @@ class Ours(NamedTuple):
         return next(iter(self.ports.values()))
 
 
-def open_ports(cluster: Cluster) -> dict[str, int]:
+def open_ports(cluster: Cluster, **settings: int) -> dict[str, int]:
     """Give each node a port for etcd's clients, before it starts; return them by node."""
     ports = {}
     for name, node in cluster.nodes.items():
         [ports[name]] = free_ports(0)
         content = tomlkit.parse(node.file.read_text())
-        content["plugins"]["etcd"] = {"port": ports[name]}
+        content["plugins"]["etcd"] = {"port": ports[name], **settings}
         node.file.write_text(tomlkit.dumps(content))
     return ports
 
 
 @contextmanager
 def started(
-    directory: Path, nodes: int = 1, timing: Mapping[str, object] = QUICK_ELECTIONS
+    directory: Path,
+    nodes: int = 1,
+    timing: Mapping[str, object] = QUICK_ELECTIONS,
+    **settings: int,
 ) -> Iterator[Ours]:
-    """Start nodes, and end them with the block."""
+    """Start nodes with settings of the plugin, and end them with the block."""
     cluster = Cluster(directory, nodes, plugins=["etcd"], settings={"timing": timing}, tls=False)
-    ports = open_ports(cluster)
+    ports = open_ports(cluster, **settings)
     with cluster:
         cluster.ready()
         yield Ours(cluster, ports)

@@ -76,6 +76,12 @@ class EtcdConfig(BaseModel):
     min_lease_ttl_s: int = Field(
         2, ge=1, le=3_600, description="The shortest time to live of a lease, in seconds."
     )
+    auth_token_ttl_s: int = Field(
+        86_400,
+        ge=1,
+        description="For how long a token, which replaces the password, is valid, in seconds; 300 "
+        "on a stock server.",
+    )
     progress_interval_s: float = Field(
         600.0,
         gt=0,

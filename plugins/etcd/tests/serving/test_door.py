@@ -439,10 +439,11 @@ async def test_tokens_end_with_their_password(client: Client) -> None:
 def test_tokens_are_signed_and_age() -> None:
     claim = tokens.Claim("a.b\n", 3, 1_000)
     token = tokens.issue(claim, b"secret")
-    assert tokens.read(token, b"secret", 1_000) == claim
-    assert tokens.read(token, b"other", 1_000) is None
-    assert tokens.read(token, b"", 1_000) is None
-    assert tokens.read(token, b"secret", 1_000 + tokens.LIFE_S + 1) is None
-    assert tokens.read(token, b"secret", 0) is None
+    assert tokens.read(token, b"secret", 1_000, 60) == claim
+    assert tokens.read(token, b"secret", 1_060, 60) == claim
+    assert tokens.read(token, b"secret", 1_061, 60) is None
+    assert tokens.read(token, b"other", 1_000, 60) is None
+    assert tokens.read(token, b"", 1_000, 60) is None
+    assert tokens.read(token, b"secret", 0, 60) is None
     for forged in ("", "...", "é.1.2.3", token[:-1], "a" * 10_000, token.replace(".3.", ".4.")):
-        assert tokens.read(forged, b"secret", 1_000) is None
+        assert tokens.read(forged, b"secret", 1_000, 60) is None

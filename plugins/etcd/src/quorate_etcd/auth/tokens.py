@@ -7,8 +7,6 @@ import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final, NamedTuple
 
-#: For how long a token is taken.
-LIFE_S: Final = 24 * 3600
 #: Clocks of nodes may differ by as much.
 _SKEW_S: Final = 300
 _MOST_BYTES: Final = 4_096
@@ -29,7 +27,7 @@ def issue(claim: Claim, secret: bytes) -> str:
     return f"{said}.{_signature(said, secret)}"
 
 
-def read(token: str, secret: bytes, now_s: float) -> Claim | None:
+def read(token: str, secret: bytes, now_s: float, life_s: float) -> Claim | None:
     """Return the content of a token; None: it is of another store, forged, or too old."""
     said, _, signature = token.rpartition(".")
     if len(token) > _MOST_BYTES or not secret or not token.isascii():
@@ -38,7 +36,7 @@ def read(token: str, secret: bytes, now_s: float) -> Claim | None:
         return None
     user, password_revision, issued_s = said.split(".")
     claim = Claim(urlsafe_b64decode(user).decode(), int(password_revision), int(issued_s))
-    return claim if -_SKEW_S <= now_s - claim.issued_s <= LIFE_S else None
+    return claim if -_SKEW_S <= now_s - claim.issued_s <= life_s else None
 
 
 def _signature(said: str, secret: bytes) -> str:

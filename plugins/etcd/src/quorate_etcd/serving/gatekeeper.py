@@ -14,6 +14,7 @@ from quorate_etcd import errors, families
 from quorate_etcd.auth import callers, tokens
 from quorate_etcd.auth.permissions import Need, Rights
 from quorate_etcd.auth.rows import GUARDS
+from quorate_etcd.config import EtcdConfig
 from quorate_etcd.serving.around import Around
 from quorate_etcd.v1 import guard_pb2 as pb
 from quorate_etcd.wire import rpc_pb2 as rpc
@@ -46,6 +47,7 @@ class Gatekeeper:
     def __init__(self, node: NodeApi, store: str) -> None:
         self._node: Final = node
         self._store: Final = store
+        self._token_life_s: Final = node.config(EtcdConfig).auth_token_ttl_s
         #: None: not known yet.
         self._enabled: bool | None = None
         self._secret = b""
@@ -130,7 +132,7 @@ class Gatekeeper:
         """Return the user that a token proves; refuses any other."""
         if not self._secret:
             self._secret = (await self.find()).secret
-        claim = tokens.read(token, self._secret, time.time())
+        claim = tokens.read(token, self._secret, time.time(), self._token_life_s)
         if claim is not None:
             users = (await self._known(claim.user)).users
             if users and users[0].password_revision == claim.password_revision:
