@@ -25,7 +25,15 @@ BLOCK: Final = re.compile(
     re.M,
 )
 _OPTION: Final = re.compile(r"^:(?P<name>[a-z-]+): ?(?P<value>.*)$", re.M)
-_LANGUAGES: Final = {".py": "python", ".toml": "toml", ".proto": "protobuf"}
+_LANGUAGES: Final = {
+    ".go": "go",
+    ".java": "java",
+    ".proto": "protobuf",
+    ".py": "python",
+    ".sh": "sh",
+    ".toml": "toml",
+    ".xml": "xml",
+}
 
 
 def options_of(block: re.Match[str]) -> dict[str, str]:
