@@ -13,6 +13,9 @@ from quorate.cli.terminal import Terminal
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.glob("*/*.md"))
+#: Not that of a name, as in `prefix.name`.
+SENTENCE_END = re.compile(r"[.:](?=\s+[A-Z`\[]|$)")
+OUTCOMES = ("At the end of this page", "In ten minutes you have")
 MOVES = sorted(DOCS.glob("how-to/move-from-[ez]*.md"))
 
 
@@ -22,11 +25,17 @@ def opening(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_opens_with_a_title_and_a_sentence(page: Path) -> None:
+def test_a_page_opens_with_a_title_and_one_to_three_sentences(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert re.match(r"[\w`\[]", opening(text)), "it opens with a heading, a list, a table or code"
     assert opening(text).endswith((".", ":"))
+    assert len(SENTENCE_END.findall(opening(text))) <= 3, "split it, the most important first"
+
+
+@pytest.mark.parametrize("page", [*DOCS.glob("how-to/*.md"), *DOCS.glob("tutorial/*.md")])
+def test_a_page_to_be_done_opens_with_what_one_will_have(page: Path) -> None:
+    assert opening(page.read_text(encoding="utf-8")).startswith(OUTCOMES)
 
 
 @pytest.mark.parametrize("page", MOVES, ids=lambda page: page.stem)
