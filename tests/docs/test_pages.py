@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
 import pytest
-from quorate.cli.deferred import DeferredCommand
-from quorate.cli.main import root
-from quorate.cli.terminal import Terminal
+
+from tests.support.pages import command_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.glob("*/*.md"))
@@ -52,19 +50,6 @@ def test_the_commands_for_who_comes_from_elsewhere_are_there(page: Path) -> None
     for line in named:
         words = line.split()
         assert command_of(words) is not None, line
-
-
-def command_of(words: list[str]) -> click.Command | None:
-    """Return the command of these words, which may have arguments behind it."""
-    context = click.Context(root, obj=Terminal())
-    found: click.Command | None = root
-    for word in words:
-        if not isinstance(found, click.Group):
-            break
-        found = found.get_command(context, word)
-        if isinstance(found, DeferredCommand):
-            found = found.load()
-    return found
 
 
 def test_the_landing_page_leads_to_pages_of_every_kind() -> None:
