@@ -25,7 +25,16 @@ BLOCK: Final = re.compile(
     re.M,
 )
 _OPTION: Final = re.compile(r"^:(?P<name>[a-z-]+): ?(?P<value>.*)$", re.M)
-_LANGUAGES: Final = {".py": "python", ".toml": "toml", ".proto": "protobuf", ".yml": "yaml"}
+_LANGUAGES: Final = {
+    ".go": "go",
+    ".java": "java",
+    ".proto": "protobuf",
+    ".py": "python",
+    ".sh": "sh",
+    ".toml": "toml",
+    ".xml": "xml",
+    ".yml": "yaml",
+}
 
 
 def options_of(block: re.Match[str]) -> dict[str, str]:

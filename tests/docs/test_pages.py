@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import click
 import pytest
-from quorate.cli.deferred import DeferredCommand
-from quorate.cli.main import root
-from quorate.cli.terminal import Terminal
+
+from tests.support.pages import command_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.glob("*/*.md"))
+#: Not that of a name, as in `prefix.name`.
+SENTENCE_END = re.compile(r"[.:](?=\s+[A-Z`\[]|$)")
+OUTCOMES = ("At the end of this page", "In ten minutes you have")
 MOVES = sorted(DOCS.glob("how-to/move-from-[ez]*.md"))
 
 
@@ -22,11 +23,17 @@ def opening(text: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_opens_with_a_title_and_a_sentence(page: Path) -> None:
+def test_a_page_opens_with_a_title_and_one_to_three_sentences(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert re.match(r"[\w`\[]", opening(text)), "it opens with a heading, a list, a table or code"
     assert opening(text).endswith((".", ":"))
+    assert len(SENTENCE_END.findall(opening(text))) <= 3, "split it, the most important first"
+
+
+@pytest.mark.parametrize("page", [*DOCS.glob("how-to/*.md"), *DOCS.glob("tutorial/*.md")])
+def test_a_page_to_be_done_opens_with_what_one_will_have(page: Path) -> None:
+    assert opening(page.read_text(encoding="utf-8")).startswith(OUTCOMES)
 
 
 @pytest.mark.parametrize("page", MOVES, ids=lambda page: page.stem)
@@ -43,19 +50,6 @@ def test_the_commands_for_who_comes_from_elsewhere_are_there(page: Path) -> None
     for line in named:
         words = line.split()
         assert command_of(words) is not None, line
-
-
-def command_of(words: list[str]) -> click.Command | None:
-    """Return the command of these words, which may have arguments behind it."""
-    context = click.Context(root, obj=Terminal())
-    found: click.Command | None = root
-    for word in words:
-        if not isinstance(found, click.Group):
-            break
-        found = found.get_command(context, word)
-        if isinstance(found, DeferredCommand):
-            found = found.load()
-    return found
 
 
 def test_the_landing_page_leads_to_pages_of_every_kind() -> None:
