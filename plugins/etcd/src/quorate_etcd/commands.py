@@ -29,6 +29,7 @@ _ALARM: Final = rpc.AlarmMember(memberID=7, alarm=rpc.NOSPACE)
 _HANDLERS: Final[tuple[tuple[Any, Any, tuple[Any, ...]], ...]] = (
     (pb.Open, compacting.open_store, (pb.Open(),)),
     (pb.Transact, transacting.transact, (transacting.transact_of("", _PUT),)),
+    (pb.Leap, compacting.leap, (pb.Leap(revision=1_000),)),
     (pb.Compact, compacting.compact, (pb.Compact(revision=1),)),
     (pb.GrantLease, leases.grant_lease, (pb.GrantLease(id=7, ttl_s=60),)),
     (pb.RenewLeases, leases.renew_leases, (pb.RenewLeases(ids=[7]),)),

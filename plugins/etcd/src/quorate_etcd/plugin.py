@@ -2,13 +2,27 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from importlib import import_module
+from typing import Final
 
-from quorate.plugin import ConfigSection, Declaration, NodeApi, RaftGroup, hookimpl
+from quorate.plugin import (
+    CliCommand,
+    ConfigSection,
+    ConsolePage,
+    Declaration,
+    Extension,
+    NodeApi,
+    RaftGroup,
+    hookimpl,
+)
 
 from quorate_etcd import commands, families, metrics
 from quorate_etcd.auth import rows as guards
 from quorate_etcd.config import EtcdConfig
+from quorate_etcd.serving import stores
 from quorate_etcd.serving.server import serving
+
+_PAGE: Final = ConsolePage(title="Stores of etcd", tables={"Stores": ("etcd", "status")})
 
 
 @hookimpl
@@ -21,7 +35,15 @@ def quorate_declarations() -> Sequence[Declaration]:
         *commands.QUERIES,
         *commands.TIMERS,
         *metrics.METRICS,
+        stores.SERVICE,
         ConfigSection(model=EtcdConfig),
+        CliCommand(
+            name="etcd",
+            help="Show stores of etcd's keys, and move between etcd and Quorate.",
+            load=lambda: import_module("quorate_etcd.cli.etcd").etcd,
+        ),
+        Extension(point="cluster.console_pages", name="etcd", value=_PAGE),
+        Extension(point="cluster.console_groups", name="etcd", value="Coordination"),
     ]
 
 

@@ -15,6 +15,7 @@ from quorate.testing.ports import free_ports
 from quorate_etcd import errors
 from quorate_etcd.auth import tokens
 from quorate_etcd.serving.http import routes
+from quorate_etcd.v1 import commands_pb2 as pb, stores_pb2 as stores
 from quorate_etcd.wire import (
     auth_pb2 as auth,
     election_pb2 as election,
@@ -202,6 +203,31 @@ async def test_a_watch_too_many_is_refused_alone(setting: dict[str, int], others
                 await asyncio.sleep(0.01)
         for each in (first, second):
             await each.channel.close(None)
+
+
+# Those who run it.
+
+
+async def test_a_node_shows_its_stores() -> None:
+    ports = free_ports(0, 1)
+    section = {"port": ports[0], "stores": {"events": ports[1]}}
+    async with MemoryNode(["etcd"], config={"etcd": section}) as node:
+        client = Client(ports[1])
+        await client.put(b"a")
+        await granted(client)
+        assert (await create(client.watch.Watch(timeout=_S), 1)).created
+        service = node.servicer("quorate_etcd.v1.StoreService")
+        found = await service.ListStores(stores.ListStoresRequest(), None)
+        shown = [(each.store, each.port, each.revision, each.compacted) for each in found.stores]
+        assert shown == [("", ports[0], 1, -1), ("events", ports[1], 2, -1)]
+        events = found.stores[1]
+        assert (events.node, events.leader, events.leases, events.watches) == (
+            *("memory", "memory"),
+            *(1, 1),
+        )
+        await service.LeapStore(pb.Leap(store="events", revision=100), None)
+        assert (await client.put(b"a")).header.revision == 101
+        await client.channel.close(None)
 
 
 # Locks and elections.

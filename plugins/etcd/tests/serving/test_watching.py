@@ -13,6 +13,7 @@ from quorate.testing import MemoryNode
 from quorate.testing.waiting import PATIENCE_S
 from quorate_etcd.serving.streams import Stream, Watcher
 from quorate_etcd.serving.watching import Watches
+from quorate_etcd.v1 import commands_pb2 as pb
 from quorate_etcd.wire import mvcc_pb2 as mvcc, rpc_pb2 as rpc
 
 PUT, DELETE = mvcc.Event.PUT, mvcc.Event.DELETE
@@ -83,6 +84,21 @@ async def test_it_begins_after_all_that_was_answered(played: Any, client: Client
     response = await client.read()
     assert told(response) == [(PUT, b"a", 3, b"")]
     assert response.header.revision == 3
+
+
+async def test_it_goes_on_after_a_leap(played: Any, client: Client, node: MemoryNode) -> None:
+    await client.watch(b"a")
+    await client.read()
+    stood = await node.propose(pb.Leap(revision=1_000), pb.Stood)
+    assert (stood.revision, stood.compacted) == (1_000, 1_000)
+    # It is told before the next change.
+    await client.watch(b"b")
+    assert (await client.read()).header.revision == 1_000
+    assert await played.put(b"a") == 1_001
+    assert told(await client.read()) == [(PUT, b"a", 1_001, b"")]
+    # A store never goes back.
+    await node.propose(pb.Leap(revision=500), pb.Stood)
+    assert await played.put(b"a") == 1_002
 
 
 async def test_from_the_past_with_previous_pairs(played: Any, client: Client) -> None:

@@ -117,7 +117,9 @@ class Follower:
                     newest = row.revision
                     continue
                 changes += row.changes
-                if not row.more and changes:
+                # A compaction changes nothing, and a leap the revision alone.
+                if not row.more and row.revision > newest:
+                    newest = row.revision
                     self._waiting.append(Transaction(row.revision, changes))
                     self._count += len(changes)
                     self._arrived.set()

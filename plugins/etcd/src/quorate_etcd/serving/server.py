@@ -26,6 +26,7 @@ from quorate_etcd.serving.maintenance import Maintenance
 from quorate_etcd.serving.recipes import Recipes
 from quorate_etcd.serving.statuses import status_of
 from quorate_etcd.serving.store import Store
+from quorate_etcd.serving.stores import Open, listed
 from quorate_etcd.serving.tally import Tally
 from quorate_etcd.serving.watch import Watch
 from quorate_etcd.serving.watching import Watches
@@ -85,7 +86,8 @@ async def _open(node: NodeApi, config: EtcdConfig, name: str, port: int) -> Asyn
             row = announced(node, url)
             command = cluster_pb2.Announce(store=name, member=row)
             running.append(asyncio.create_task(announce_forever(node, command)))
-            yield
+            with listed(Open(store, identity, watches, opened.port)):
+                yield
     finally:
         for task in running:
             task.cancel()

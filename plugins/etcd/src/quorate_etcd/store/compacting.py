@@ -15,6 +15,7 @@ from quorate.v1.batch_pb2 import BatchReply
 
 from quorate_etcd import errors
 from quorate_etcd.families import COMPACTION, PAST, REVISIONS, end_of, past_key, revision_key
+from quorate_etcd.store import leases
 from quorate_etcd.store.view import View, tail_key
 from quorate_etcd.store.writing import Writing
 from quorate_etcd.v1 import commands_pb2 as pb, queries_pb2 as asked, rows_pb2 as rows
@@ -28,6 +29,15 @@ def open_store(txn: Txn, command: pb.Open) -> pb.Stood:
     writing = Writing(txn, command.store)
     if writing.leapt or not writing.view.exists:
         writing.commit()
+    return _stood(writing.view)
+
+
+def leap(txn: Txn, command: pb.Leap) -> pb.Stood:
+    """Go on after a revision that was given out elsewhere, unless this one is higher."""
+    writing = Writing(txn, command.store)
+    if command.revision > writing.view.revision:
+        writing.leap(command.revision)
+    writing.commit()
     return _stood(writing.view)
 
 
@@ -64,6 +74,7 @@ def stand(reader: Reader, query: asked.Stand) -> Iterable[asked.Standing]:
         compacted=view.compacted,
         applied=reader.revision,
         unclean=view.row.cleaned < view.compacted,
+        leases=leases.counted(reader, view.prefix),
     )
 
 

@@ -38,7 +38,7 @@ def grant_lease(txn: Txn, command: pb.GrantLease) -> pb.Granted:
     key = lease_key(view.prefix, command.id)
     if view.lease(command.id) is not None or _attached(txn, key, 1):
         errors.LEASE_EXISTS.refuse()
-    count = _count(txn, view.prefix)
+    count = counted(txn, view.prefix)
     if 0 < command.most <= count:
         raise Rejected(
             "RESOURCE_EXHAUSTED",
@@ -112,15 +112,16 @@ def find_leases(reader: Reader, query: asked.FindLeases) -> Iterable[asked.Lease
     yield page
 
 
+def counted(reader: Reader, prefix: bytes) -> int:
+    """Return how many leases a store has."""
+    stored = reader.get(LEASE_COUNTS, prefix)
+    return 0 if stored is None else RowCount.FromString(stored).count
+
+
 def _number(key: bytes) -> int:
     _, number = keys.unpack(key)
     assert isinstance(number, int)
     return number
-
-
-def _count(txn: Txn, prefix: bytes) -> int:
-    stored = txn.get(LEASE_COUNTS, prefix)
-    return 0 if stored is None else RowCount.FromString(stored).count
 
 
 def _set_count(txn: Txn, prefix: bytes, count: int) -> None:
@@ -159,7 +160,7 @@ def _end(txn: Txn, store: str, key: bytes) -> int:
     if txn.get(LEASES, key) is not None:
         # The rest of a lease that ends in several transactions has no row any more.
         txn.delete(LEASES, key)
-        _set_count(txn, writing.view.prefix, _count(txn, writing.view.prefix) - 1)
+        _set_count(txn, writing.view.prefix, counted(txn, writing.view.prefix) - 1)
     more = len(named) > _KEYS_AT_ONCE
     txn.schedule(LIVENESS, key, txn.proposed_at_ms + 1 if more else None, ttl_ms=1)
     return len(named)

@@ -46,15 +46,15 @@ class Writing:
         #: Whether it goes on after revisions that a restore has taken back.
         self.leapt: Final = self.view.row.generation != txn.generation
         if self.leapt:
-            self._leap()
+            # Go on after all revisions that were given out since the backup was taken.
+            row, generation = self.view.row, txn.generation
+            self.leap(row.revision + LEAP * max(1, generation - row.generation))
+            row.generation = generation
 
-    def _leap(self) -> None:
-        """Go on after all revisions that were given out since the backup was taken."""
+    def leap(self, revision: int) -> None:
+        """Go on after a revision, and make it the compacted one."""
         row = self.view.row
-        row.revision += LEAP * max(1, self._txn.generation - row.generation)
-        row.compacted = row.revision
-        row.generation = self._txn.generation
-        self.view.latest = row.revision
+        row.revision = row.compacted = self.view.latest = revision
         self.schedule_cleaning()
 
     def schedule_cleaning(self) -> None:

@@ -45,6 +45,14 @@ class Open(_message.Message):
     store: str
     def __init__(self, store: _Optional[str] = ...) -> None: ...
 
+class Leap(_message.Message):
+    __slots__ = ("store", "revision")
+    STORE_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    store: str
+    revision: int
+    def __init__(self, store: _Optional[str] = ..., revision: _Optional[int] = ...) -> None: ...
+
 class Compact(_message.Message):
     __slots__ = ("store", "user", "revision")
     STORE_FIELD_NUMBER: _ClassVar[int]

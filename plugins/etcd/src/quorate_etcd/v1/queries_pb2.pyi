@@ -101,16 +101,18 @@ class Stand(_message.Message):
     def __init__(self, store: _Optional[str] = ...) -> None: ...
 
 class Standing(_message.Message):
-    __slots__ = ("revision", "compacted", "applied", "unclean")
+    __slots__ = ("revision", "compacted", "applied", "unclean", "leases")
     REVISION_FIELD_NUMBER: _ClassVar[int]
     COMPACTED_FIELD_NUMBER: _ClassVar[int]
     APPLIED_FIELD_NUMBER: _ClassVar[int]
     UNCLEAN_FIELD_NUMBER: _ClassVar[int]
+    LEASES_FIELD_NUMBER: _ClassVar[int]
     revision: int
     compacted: int
     applied: int
     unclean: bool
-    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., applied: _Optional[int] = ..., unclean: bool = ...) -> None: ...
+    leases: int
+    def __init__(self, revision: _Optional[int] = ..., compacted: _Optional[int] = ..., applied: _Optional[int] = ..., unclean: bool = ..., leases: _Optional[int] = ...) -> None: ...
 
 class FindLeases(_message.Message):
     __slots__ = ("store", "user")

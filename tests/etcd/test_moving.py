@@ -1,0 +1,221 @@
+"""`quorate etcd import` and `export`, between a stock server that is written and a node."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from quorate_etcd.wire import rpc_pb2 as rpc
+
+from tests.support.etcd import ours, stock
+from tests.support.etcd.peers import Peer
+
+pytestmark = [
+    pytest.mark.ci,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(stock.PROGRAM is None, reason="there is no etcd to copy"),
+]
+_PAGE = Path(__file__).parents[2] / "docs/how-to/run-etcd-clients.md"
+_ALL = rpc.RangeRequest(key=b"\0", range_end=b"\0")
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[ours.Ours]:
+    with ours.started(tmp_path / "ours") as node:
+        yield node
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[stock.Etcd]:
+    (tmp_path / "stock").mkdir()
+    with stock.Etcd(tmp_path / "stock") as etcd:
+        yield etcd
+
+
+def command(node: ours.Ours, *words: str) -> list[str]:
+    endpoints = ("--endpoints", node.cluster.endpoints, "--output", "json")
+    return [sys.executable, "-m", "quorate.cli", *endpoints, "etcd", *words]
+
+
+def run(node: ours.Ours, *words: str) -> list[dict[str, Any]]:
+    done = subprocess.run(command(node, *words), capture_output=True, check=False, timeout=200)
+    assert done.returncode == 0, done.stderr.decode()
+    rows: list[dict[str, Any]] = json.loads(done.stdout)
+    return rows
+
+
+def documented(verb: str, etcd: stock.Etcd, node: ours.Ours) -> list[str]:
+    """Return the words after `quorate etcd` in the how-to, with the addresses of these servers."""
+    [line] = re.findall(rf"quorate etcd ({verb} etcd1:2379 [^`\n]+)", _PAGE.read_text())
+    line = line.replace("etcd1:2379", f"127.0.0.1:{etcd.port}")
+    return str(line.replace("node1:2379", f"127.0.0.1:{node.port}")).split()
+
+
+async def answer(peer: Peer, service: str, method: str, request: Any) -> Any:
+    return await peer.call(service, method, request)
+
+
+async def pairs(port: int) -> tuple[int, dict[bytes, tuple[bytes, int]]]:
+    peer = Peer(port)
+    found = await answer(peer, "kv", "Range", _ALL)
+    await peer.close()
+    return found.header.revision, {each.key: (each.value, each.lease) for each in found.kvs}
+
+
+class Writing:
+    """Changes keys of a server, in transactions of several, with leases that come and go."""
+
+    def __init__(self, port: int, seed: int) -> None:
+        self._peer, self._random = Peer(port), Random(seed)
+        self._going = True
+        self.count = 0
+
+    async def run(self) -> None:
+        while self._going:
+            await self._step()
+            await asyncio.sleep(0.002)
+        await self._peer.close()
+
+    async def _step(self) -> None:
+        random = self._random
+        keys = random.sample(range(300), random.choice((1, 1, 3, 20)))
+        lease = random.choice((0, 0, 0, 21, 22, 23))
+        if random.random() < 0.05:
+            await answer(self._peer, "lease", "LeaseRevoke", rpc.LeaseRevokeRequest(ID=lease))
+            return
+        if lease:
+            grant = rpc.LeaseGrantRequest(ID=lease, TTL=3_600)
+            await answer(self._peer, "lease", "LeaseGrant", grant)
+        operations = []
+        for key in keys:
+            name, value = b"/k/%d" % key, b"%d" % random.random().__hash__()
+            put = rpc.PutRequest(key=name, value=value, lease=lease)
+            deletion = rpc.DeleteRangeRequest(key=name)
+            operations.append(
+                rpc.RequestOp(request_delete_range=deletion)
+                if random.random() < 0.2
+                else rpc.RequestOp(request_put=put)
+            )
+        await answer(self._peer, "kv", "Txn", rpc.TxnRequest(success=operations))
+        self.count += 1
+
+    def end(self) -> None:
+        self._going = False
+
+
+@asynccontextmanager
+async def written(port: int) -> AsyncIterator[Writing]:
+    writing = Writing(port, 1)
+    task = asyncio.create_task(writing.run())
+    yield writing
+    writing.end()
+    await task
+
+
+async def some(port: int, count: int, ttl_s: int = 3_600) -> None:
+    peer = Peer(port)
+    for at in range(0, count, 100):
+        puts = [
+            rpc.RequestOp(request_put=rpc.PutRequest(key=b"/p/%06d" % n, value=b"%d" % n))
+            for n in range(at, at + 100)
+        ]
+        await answer(peer, "kv", "Txn", rpc.TxnRequest(success=puts))
+    for lease, ttl in ((7, ttl_s), (8, 3_600)):
+        await answer(peer, "lease", "LeaseGrant", rpc.LeaseGrantRequest(ID=lease, TTL=ttl))
+        put = rpc.PutRequest(key=b"/l/%d" % lease, lease=lease)
+        await answer(peer, "kv", "Put", put)
+    await peer.close()
+
+
+async def test_an_import_is_equal_at_the_switch(node: ours.Ours, etcd: stock.Etcd) -> None:
+    """With writes going on, until Ctrl-C: nothing is lost, and leases live on."""
+    await some(etcd.port, 2_000, ttl_s=3)
+    renewing, renewed = Peer(etcd.port), True
+
+    async def renew() -> None:
+        while renewed:
+            await renewing.renew(7)
+            await asyncio.sleep(0.5)
+
+    keeping = asyncio.create_task(renew())
+    async with written(etcd.port) as writing:
+        program = await asyncio.create_subprocess_exec(
+            *command(node, *documented("import", etcd, node)),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert program.stderr is not None
+        async with asyncio.timeout(100):
+            while b"following" not in await program.stderr.readline():
+                pass
+            until = writing.count + 300
+            while writing.count < until:
+                await asyncio.sleep(0.05)
+    # No more is written: once the lag is 0 the clients are switched.
+    revision, wanted = await pairs(etcd.port)
+    async with asyncio.timeout(100):
+        while (await pairs(node.port))[1] != wanted:
+            await asyncio.sleep(0.1)
+    program.send_signal(signal.SIGINT)
+    out, said = await program.communicate()
+    assert program.returncode == 0, said.decode()
+    [row] = json.loads(out)
+    assert row["revision"] >= revision
+    assert row["lag"] == 0
+    assert row["followed"] > 300
+    renewed = False
+    await keeping
+    await renewing.close()
+    found, pairs_there = await pairs(node.port)
+    assert pairs_there[b"/l/8"] == (b"", 8)
+    # No client has seen a revision of what is written from now on.
+    assert found > revision + (1 << 29)
+
+
+async def test_until_both_are_equal_and_back(node: ours.Ours, etcd: stock.Etcd) -> None:
+    await some(etcd.port, 500)
+    peer = Peer(node.port)
+    await answer(peer, "kv", "Put", rpc.PutRequest(key=b"/extra"))
+    words = (*documented("import", etcd, node), "--until-equal")
+    done = await asyncio.to_thread(
+        subprocess.run, command(node, *words), capture_output=True, check=False, timeout=200
+    )
+    assert done.returncode == 1
+    assert b"--delete" in done.stderr
+    async with written(etcd.port):
+        [row] = await asyncio.to_thread(run, node, *words, "--delete")
+    assert row["deleted"] >= 1
+    assert row["lag"] == 0
+    [row] = await asyncio.to_thread(run, node, *words, "--delete")
+    assert row["copied"] <= 300
+    assert (await pairs(node.port))[1] == (await pairs(etcd.port))[1]
+    await answer(peer, "kv", "Put", rpc.PutRequest(key=b"/back", value=b"1"))
+    await answer(peer, "kv", "DeleteRange", rpc.DeleteRangeRequest(key=b"/p/", range_end=b"/p0"))
+    await peer.close()
+    back = (*documented("export", etcd, node), "--until-equal", "--delete")
+    [row] = await asyncio.to_thread(run, node, *back)
+    assert (row["copied"], row["deleted"]) == (1, 500)
+    assert (await pairs(node.port))[1] == (await pairs(etcd.port))[1]
+    [shown] = await asyncio.to_thread(run, node, "status")
+    assert shown["port"] == node.port
+    assert shown["leader"] == shown["node"] == "node1"
+    assert 2 <= shown["leases"] <= 5
+    assert shown["revision"] > shown["compacted"] > 1 << 30
+
+
+def test_a_server_that_is_not_there(node: ours.Ours) -> None:
+    words = ("import", "127.0.0.1:1", "--at", f"127.0.0.1:{node.port}")
+    done = subprocess.run(command(node, *words), capture_output=True, check=False, timeout=200)
+    assert done.returncode == 1
+    assert b"127.0.0.1:1" in done.stderr
+    assert b"Traceback" not in done.stderr
