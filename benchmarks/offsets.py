@@ -36,7 +36,8 @@ import grpc.aio
 from figures import names, percentiles, report, resident_mb, run, slices
 from nodes import founded, pids, quiet
 from quorate.apply.program import families_of
-from quorate.plugin import Stub, keys
+from quorate.plugin import keys
+from quorate.plugin.advanced import Stub
 from quorate.plugin.shard_id import ShardId
 from quorate.storage.data.home import DiskHome
 from quorate.storage.data.shard_data import ShardData
